@@ -118,7 +118,7 @@ export interface LobTask {
   readonly validation: LobValidation
   /** Left out: the whole answer. */
   readonly part?: LobPart | undefined
-  /** The rows of an export are not limited. */
+  /** The rows of exports and estimates are not limited. */
   readonly isUnlimited?: boolean
   /** Null for the thread that leads the answer. */
   readonly assistance: LobAssistance | null
@@ -132,6 +132,14 @@ export interface LobTask {
 /** The Piscina task that makes a thread compile and load what a request needs, so that the first one is fast. */
 export interface LobWarmTask {
   readonly warm: true
+}
+
+/** What an answer costs besides its rows. */
+export interface LobOutline {
+  /** Row groups that it may decode. */
+  readonly rowGroups: number
+  /** Rows of the date that has most. */
+  readonly dateRowsMax: number
 }
 
 /** The head of an order-book answer. */
@@ -150,6 +158,8 @@ export interface LobHead extends StreamHead {
   readonly isHeld: boolean
   /** Only where it was asked for. */
   readonly receipt?: LobReceipt
+  /** Of an answer whose rows are not limited. */
+  readonly outline?: LobOutline | undefined
   /** Null when the answer is not worth sharing out, or its format cannot be. */
   readonly sections: LobSections | null
 }

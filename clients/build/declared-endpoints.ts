@@ -11,6 +11,7 @@ import { livezEndpoint } from '../../server/endpoints/livez.ts'
 import { lobEndpoint } from '../../server/endpoints/lob.ts'
 import { lobAtEndpoint } from '../../server/endpoints/lob-at.ts'
 import { lobDatesEndpoint } from '../../server/endpoints/lob-dates.ts'
+import { lobEstimateEndpoint } from '../../server/endpoints/lob-estimate.ts'
 import { lobReceiptEndpoint } from '../../server/endpoints/lob-receipt.ts'
 import { marketEndpoint, marketListEndpoint } from '../../server/endpoints/markets.ts'
 import { observationsEndpoint } from '../../server/endpoints/observations.ts'
@@ -42,6 +43,7 @@ const NAMES: Readonly<Record<string, Pick<ClientEndpoint, 'method' | 'row' | 'pr
   '/api/v1/lob/dates': { method: 'lobDates', row: 'LobDate', prefix: 'LobDates' },
   '/api/v1/lob/receipt': { method: 'lobReceipt', row: 'LobReceipt', prefix: 'Lob' },
   '/api/v1/lob/at': { method: 'lobAt', row: 'BookAt', prefix: 'LobAt' },
+  '/api/v1/lob/estimate': { method: 'lobEstimate', row: 'LobEstimate', prefix: 'Lob' },
   '/api/v1/candles': { method: 'candles', row: 'Candle', prefix: 'Candles' },
   '/api/v1/observations': { method: 'observations', row: 'Observation', prefix: 'Observations' },
   '/api/v1/climate': { method: 'climate', row: 'ClimateRecord', prefix: 'Climate' },
@@ -69,6 +71,7 @@ function endpointsWithoutServices(): Endpoint[] {
     lobReceiptEndpoint(nobody),
     lobDatesEndpoint('', null),
     lobAtEndpoint(nobody),
+    lobEstimateEndpoint(nobody),
     candlesEndpoint(nobody),
     observationsEndpoint(nobody),
     climateEndpoint(nobody),

@@ -1049,6 +1049,19 @@ class BookAt(TypedDict, total=False):
     provenance: Dict[str, Any]
 
 
+class LobEstimate(TypedDict, total=False):
+    format: Literal["json", "csv", "parquet", "ndjson"]
+    rows: int  # Rows of the answer.
+    bytes: int  # Bytes of the answer, estimated.
+    files: List[str]  # Files below the root of the lake.
+    row_groups: int  # Row groups of these files that may have to be decoded.
+    missing_dates: List[str]  # Dates without a file.
+    allowed: bool  # Whether the rows are within the limit of the format.
+    rows_max: int  # The limit of the format.
+    detail: Optional[str]  # What /lob says of it; null where it is allowed.
+    cut: Dict[str, Any]  # Changes of which each alone makes the request allowed; null where one cannot.
+
+
 class Candle(TypedDict, total=False):
     market_ticker: str  # Market ticker.
     period_interval: int  # Candle length, minutes.
@@ -1577,6 +1590,67 @@ class _Endpoints(_Requests):
         }
         answer: Answer[BookAt] = Answer(self._connection(timeout, on_progress), form, parameters)
         return answer
+
+    def lob_estimate(
+        self,
+        *,
+        market: Optional[str] = None,
+        series: Optional[str] = None,
+        source: Optional[Literal["kalshi", "polymarket"]] = None,
+        date: Optional[Union[str, datetime.date]] = None,
+        start: Optional[Union[str, datetime.date]] = None,
+        end: Optional[Union[str, datetime.date]] = None,
+        interval: Optional[int] = None,
+        levels: Optional[int] = None,
+        hour: Optional[int] = None,
+        format: Optional[Literal["json", "csv", "parquet", "ndjson"]] = None,
+        columns: Optional[Sequence[SnapshotColumn]] = None,
+        nulls: Optional[bool] = None,
+        after: Optional[str] = None,
+        limit: Optional[int] = None,
+        timeout: Optional[float] = None,
+        on_progress: Optional[Callable[["Progress"], None]] = None,
+    ) -> LobEstimate:
+        """Rows, bytes and files of an order-book answer, and how to cut one that is too large.
+
+        market: Market ticker; for polymarket <condition_id>:<token_id>, or <condition_id> for
+            both its tokens. Exactly one of market and series is given.
+        series: Series ticker, or the ticker of one event of a series: all its markets.
+        source: Data source. Default: kalshi.
+        date: One UTC date. Either date, or from and to, are given.
+        start: First UTC date of a range.
+        end: Last UTC date of a range, of at most 31 days.
+        interval: Seconds from one snapshot to the next. A whole number from 1 to 3600. Default:
+            60.
+        levels: Book levels per side. A whole number from 1 to 50. Default: 10.
+        hour: Only the snapshots of this UTC hour. A whole number from 0 to 23.
+        format: Of bytes and files; rows are read in the form that suits them.
+        columns: Comma-separated columns, in the order wanted. Default: all.
+        nulls: true: best_bid and best_ask are null without a level on that side, spread and mid
+            unless both sides have one. Default: false.
+        after: Only the rows behind a place: <ts> in nanoseconds, or <ts>,<market_id> for the
+            row of one market. Rows are ordered by ts, then market_id.
+        limit: Rows at most, of all pages together. Default: all there are.
+        """
+        form = _Form("/api/v1/lob/estimate", "LobEstimate", ("json",), None, False)
+        parameters: Dict[str, Any] = {
+            "market": market,
+            "series": series,
+            "source": source,
+            "date": date,
+            "from": start,
+            "to": end,
+            "interval": interval,
+            "levels": levels,
+            "hour": hour,
+            "format": format,
+            "columns": columns,
+            "nulls": nulls,
+            "after": after,
+            "limit": limit,
+        }
+        answer: Answer[LobEstimate] = Answer(self._connection(timeout, on_progress), form, parameters)
+        return self._one(answer.target, timeout, on_progress)
 
     def candles(
         self,

@@ -14,6 +14,7 @@ import { readJson, wholeBytes } from './rows.ts'
 import { encoded, type ParameterValue, targetOf } from './target.ts'
 import { openTransfer } from './transfer.ts'
 import {
+  type BookAt,
   type Candle,
   type CandleColumn,
   type CandlesParameters,
@@ -28,9 +29,11 @@ import {
   type Health,
   type LakeFile,
   type Live,
+  type LobAtParameters,
   type LobColumn,
   type LobDate,
   type LobDatesParameters,
+  type LobEstimate,
   type LobParameters,
   type LobReceipt,
   type Market,
@@ -108,6 +111,17 @@ export class Bookcast {
     options?: CallOptions,
   ): Answer<Pick<[Nulls] extends [false] ? Snapshot : SnapshotWithNulls, Column>> {
     return this.#answer(ENDPOINTS.lob, parameters, options)
+  }
+
+  /** Books of one instant. Nanoseconds in rows are rounded to what a number holds, 256 of them. */
+  lobAt(parameters: LobAtParameters, options?: CallOptions): Answer<BookAt> {
+    return this.#answer(ENDPOINTS.lobAt, parameters, options)
+  }
+
+  /** Rows, bytes and files of an order-book answer. */
+  async lobEstimate(parameters: LobParameters, options?: CallOptions): Promise<LobEstimate> {
+    const { target } = this.#answer(ENDPOINTS.lobEstimate, parameters, options)
+    return (await readJson(await openTransfer(this.#with(options), target))) as LobEstimate
   }
 
   /** Candles. Rows are filled unless `fill` is false; in csv and parquet they never are. */

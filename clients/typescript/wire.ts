@@ -168,6 +168,34 @@ export interface LobAtParameters {
   readonly by?: 'exchange' | 'received' | undefined
 }
 
+export interface LobEstimate {
+  readonly format: 'json' | 'csv' | 'parquet' | 'ndjson'
+  /** Rows of the answer. */
+  readonly rows: number
+  /** Bytes of the answer, estimated. */
+  readonly bytes: number
+  /** Files below the root of the lake. */
+  readonly files: readonly string[]
+  /** Row groups of these files that may have to be decoded. */
+  readonly row_groups: number
+  /** Dates without a file. */
+  readonly missing_dates: readonly string[]
+  /** Whether the rows are within the limit of the format. */
+  readonly allowed: boolean
+  /** The limit of the format. */
+  readonly rows_max: number
+  /** What /lob says of it; null where it is allowed. */
+  readonly detail: string | null
+  /** Changes of which each alone makes the request allowed; null where one cannot. */
+  readonly cut: {
+    readonly formats: readonly string[]
+    /** The least that divides a day and will do, s. */
+    readonly interval: number | null
+    /** Dates that one request may have. */
+    readonly days: number | null
+  }
+}
+
 export interface Candle {
   /** Market ticker. */
   readonly market_ticker: string
@@ -606,6 +634,13 @@ export const ENDPOINTS = {
     limitMax: null,
     hasFill: false,
     dates: [],
+  },
+  lobEstimate: {
+    path: '/api/v1/lob/estimate',
+    formats: ['json'],
+    limitMax: null,
+    hasFill: false,
+    dates: ['date', 'from', 'to'],
   },
   candles: {
     path: '/api/v1/candles',

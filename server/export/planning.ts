@@ -6,6 +6,7 @@ import { lakeFileFacts } from '../lake/lake-file-facts.ts'
 import { directoryNames, seriesDates } from '../lake/series-dates.ts'
 import { readVersion } from '../http/version.ts'
 import { spansOf } from '../site/recordings.ts'
+import { estimatedBytes, sampleQueries, type SampleSize, sampleSize } from '../lob/size-sample.ts'
 import { inParallel } from '../sync/in-parallel.ts'
 import { SECONDS_PER_DAY, utcDateOf } from '../../shared/utc-date.ts'
 import { lakeScopes } from '../../workers/records/lake-partitions.ts'
@@ -34,9 +35,8 @@ import { partBytes } from './run-part.ts'
 import { SourceFiles } from './source-files.ts'
 import type { StoreFacts } from './store-facts.ts'
 
-/** A sample for estimates of size: so many rows of records, or one hour of order books. */
+/** A sample of records for estimates of size has so many rows. */
 const SAMPLE_ROWS_MAX = 20_000
-const SAMPLE_HOUR = 12
 /** Parts that are tried until a sample has rows. */
 const SAMPLES_MAX = 5
 const SERIES_NAMED_MAX = 20
@@ -194,31 +194,25 @@ class Planning {
   /** The same parts with sizes estimated from a sample of one part. */
   async estimated(parts: readonly PlannedPart[]): Promise<PlannedPart[]> {
     for (const part of parts.slice(0, SAMPLES_MAX)) {
-      const bytesPerRow = await this.#sample(part)
-      if (bytesPerRow !== null)
-        return parts.map((each) => ({ ...each, estimated_bytes: Math.ceil(each.rows * bytesPerRow) }))
+      const sample = await this.#sample(part)
+      if (sample.rows > 0)
+        return parts.map((each) => ({ ...each, estimated_bytes: estimatedBytes(sample, each.rows) }))
     }
     return [...parts]
   }
 
-  async #sample(part: PlannedPart): Promise<number | null> {
+  async #sample(part: PlannedPart): Promise<SampleSize> {
     const query = this.#queryOf(part)
-    const some: PartQuery = isLobQuery(query)
-      ? { ...query, hour: SAMPLE_HOUR }
-      : { ...query, limit: SAMPLE_ROWS_MAX }
     const { signal, threads } = this.#options
-    const stream = await threads.open(some, {
-      closesAtMs: this.#closesOf(query, part),
-      headOnly: false,
-      signal,
-    })
-    try {
-      let bytes = 0
-      for await (const chunk of partBytes(stream, query)) bytes += chunk.length
-      return stream.rows === null || stream.rows === 0 ? null : bytes / stream.rows
-    } finally {
-      await stream.close()
-    }
+    const options = { closesAtMs: this.#closesOf(query, part), headOnly: false, signal }
+    const queries: readonly PartQuery[] = isLobQuery(query)
+      ? sampleQueries(query, { rows: part.rows, missingDates: [], lastRow: null })
+      : [{ ...query, limit: SAMPLE_ROWS_MAX }]
+    return sampleSize(
+      queries,
+      async (some) => threads.open(some, options),
+      (stream) => partBytes(stream, query),
+    )
   }
 
   async #headOf(query: PartQuery, candidate: Candidate) {

@@ -24,7 +24,7 @@ export interface LobPartOfBody {
 }
 
 /** What is planned now; nothing is made. */
-async function headNow(pool: LobPool, query: LobQuery, options: LobOpenOptions): Promise<LobHead> {
+export async function headNow(pool: LobPool, query: LobQuery, options: LobOpenOptions): Promise<LobHead> {
   const stream = await pool.open(query, { ...options, headOnly: true })
   await stream.close()
   return stream.head

@@ -16,6 +16,7 @@ import { livezEndpoint } from '../endpoints/livez.ts'
 import { lobEndpoint } from '../endpoints/lob.ts'
 import { lobAtEndpoint } from '../endpoints/lob-at.ts'
 import { lobDatesEndpoint } from '../endpoints/lob-dates.ts'
+import { lobEstimateEndpoint } from '../endpoints/lob-estimate.ts'
 import { lobReceiptEndpoint } from '../endpoints/lob-receipt.ts'
 import { marketEndpoint, marketListEndpoint } from '../endpoints/markets.ts'
 import { metricsEndpoint } from '../endpoints/metrics.ts'
@@ -99,6 +100,7 @@ export function createEndpoints(
     lobEndpoint(lobService),
     lobReceiptEndpoint(lobService),
     lobAtEndpoint(lobService),
+    lobEstimateEndpoint(lobService),
     lobDatesEndpoint(config.lake, choice),
     ...recordEndpoints(recordPool, validators, answerCache, choice),
     ...(isStoreOff ? [] : catalogueEndpoints(catalogue)),

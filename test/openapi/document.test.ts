@@ -131,6 +131,7 @@ test('every example request is answered with its stated status, and a body that 
 /** What the interface offers beside the order books. */
 const RECORD_PATHS = [
   '/api/v1/lob/at',
+  '/api/v1/lob/estimate',
   '/api/v1/candles',
   '/api/v1/observations',
   '/api/v1/climate',

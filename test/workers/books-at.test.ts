@@ -13,15 +13,19 @@ import { LobRecordingWriter } from '../../server/lake/lob-recording-writer.ts'
 import type { LobInstant, LobQuery } from '../../shared/lob-task.ts'
 import { bookEvents, withKeyframes } from '../support/book-scripts.ts'
 import { IS_FULL_EFFORT, runs } from '../support/effort.ts'
+import { runImport } from '../support/import-harness.ts'
+import { readRows } from '../support/lob-rows.ts'
 import { collectLob, lobQuery } from '../support/lob-worker.ts'
 import { type NaiveEvent, naiveRowAt } from '../support/naive-lob.ts'
+import { realDataPath } from '../support/real-data.ts'
 import { bookEvent, DAY_START, HOUR, writeEvents } from '../support/recorded-events.ts'
-import { lakeOfThisFile } from '../support/temporary-lake.ts'
+import { lakeOfThisFile, temporaryDirectory } from '../support/temporary-lake.ts'
 import { DATES, dateStartNs, DAY_NS, FIRST_DATE, SERIES, shapes, writeLake } from '../support/truth-lakes.ts'
 
 const RUNS = runs(3, 200, 'TRUTH_RUNS')
 /** Instants per lake; 10,000 in all with full effort. */
 const INSTANTS = runs(20, 50)
+const REAL_INSTANTS = runs(40, 1_000)
 
 interface Record {
   readonly ts: bigint
@@ -71,7 +75,7 @@ function expectedAt(events: readonly TimedEvent[], date: string, { ns, by }: Lob
 }
 
 function withoutProvenance(records: readonly Record[]): unknown[] {
-  return records.map(({ provenance: _, ts: _ts, ...row }) => row)
+  return records.map(({ provenance: _provenance, ts: _ts, ...row }) => row)
 }
 
 const instants = fc.array(fc.bigInt({ min: 0n, max: 2n * DAY_NS - 1n }), {
@@ -172,6 +176,30 @@ test('files of any writer give the books of the reference and, at whole seconds,
     }),
     { numRuns: RUNS },
   )
+})
+
+test('a real recording gives the books of the reference at any nanosecond, by either clock', async (t) => {
+  const path = realDataPath('order-books', 'kalshi', 'INXD-23AUG31-B4512.part1.ndjson.gz')
+  if (path === undefined) return t.skip('real recordings not present')
+  const lake = await temporaryDirectory(t)
+  const { files } = await runImport(lake, 'kalshi', { paths: [path] })
+  const rows = await readRows(files[0]!.path)
+  const events = rows
+    .filter(({ seq }) => seq !== 0n)
+    .map(({ market_id: marketId, recv_ts: recvTs, ...row }) => ({ marketId, recvTs, ...row }))
+  const first = events[0]!.ts
+  const span = Number(events.at(-1)!.ts - first)
+  for (let number = 0; number < REAL_INSTANTS; number++) {
+    const ns = String(first + BigInt(Math.floor((span * (number + 0.37)) / REAL_INSTANTS)))
+    for (const by of ['exchange', 'received'] as const) {
+      const records = await booksAt(lake, { ns, by }, { series: 'INXD', levels: 50 })
+      assert.deepEqual(
+        withoutProvenance(records),
+        expectedAt(events, '2023-08-31', { ns, by }, 50),
+        `${by} ${ns}`,
+      )
+    }
+  }
 })
 
 const ID = `${SERIES}-26JUL01-B70.5`

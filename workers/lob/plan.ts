@@ -253,14 +253,19 @@ function isPausedTooLong(previous: FileIndex, next: FileIndex): boolean {
 
 /** Throws `too_many_rows` when the planned answer is over the limit of its format. */
 export function refuseTooManyRows(query: LobQuery, plan: LobPlan): void {
+  const problem = rowLimitProblem(query, plan)
+  if (problem !== null) throw new ApiError('too_many_rows', problem)
+}
+
+/** What is wrong with an answer of so many rows, and what to ask instead; null when it is within the limit. */
+export function rowLimitProblem(query: LobQuery, plan: Pick<LobPlan, 'rows'>): string | null {
   const limit = OUTPUT_FORMATS[query.format].rowsMax
-  if (plan.rows <= limit) return
+  if (plan.rows <= limit) return null
   const streamed =
     limit < STREAMED_ROWS_MAX ? ` format=ndjson, csv or parquet (up to ${STREAMED_ROWS_MAX} rows),` : ''
-  throw new ApiError(
-    'too_many_rows',
+  return (
     `The request would return ${plan.rows} rows; ${query.format} answers at most ${limit}. ` +
-      `Ask for${streamed} a larger interval, one hour, fewer dates, a single market or the first rows with limit.`,
+    `Ask for${streamed} a larger interval, one hour, fewer dates, a single market or the first rows with limit.`
   )
 }
 

@@ -5,7 +5,7 @@
 import { CHUNK_BYTES } from '../../shared/limits.ts'
 import type { LobQuery } from '../../shared/lob-task.ts'
 import { SECONDS_PER_DAY, SECONDS_PER_HOUR } from '../../shared/utc-date.ts'
-import { mayHoldMarket } from './file-index.ts'
+import { type IndexedRowGroup, mayHoldMarket } from './file-index.ts'
 import type { FileOfDate } from './lake-file.ts'
 import { countRows, type DatePlan, type LobPlan } from './plan.ts'
 import type { SinkPlan } from './snapshot-sink.ts'
@@ -21,18 +21,22 @@ export interface Section {
 const EVENTS_PER_ROW = 8
 
 /** What an answer costs: its rows, and as many for the events it may have to decode. */
-export function costInRows({ dates, rows }: LobPlan, { intervalS }: LobQuery, fileOf: FileOfDate): number {
-  let events = 0
-  for (const { date, markets } of dates) {
-    const hourOf = (tick: number): number => Math.floor((tick * intervalS) / SECONDS_PER_HOUR)
+export function costInRows(plan: LobPlan, query: LobQuery, fileOf: FileOfDate): number {
+  const events = groupsOf(plan, query, fileOf).reduce((sum, group) => sum + group.rows, 0)
+  return plan.rows + events / EVENTS_PER_ROW
+}
+
+/** Row groups that an answer may have to decode. */
+export function groupsOf({ dates }: LobPlan, { intervalS }: LobQuery, fileOf: FileOfDate): IndexedRowGroup[] {
+  const hourOf = (tick: number): number => Math.floor((tick * intervalS) / SECONDS_PER_HOUR)
+  return dates.flatMap(({ date, markets }) => {
     const firstHour = hourOf(markets.reduce((first, market) => Math.min(first, market.firstTick), Infinity))
     const lastHour = hourOf(markets.reduce((last, market) => Math.max(last, market.lastTick), -1))
-    for (const group of fileOf(date)?.index.rowGroups ?? []) {
+    return (fileOf(date)?.index.rowGroups ?? []).filter((group) => {
       const isNeeded = group.hour === -1 || (group.hour >= firstHour && group.hour <= lastHour)
-      if (isNeeded && markets.some(({ id }) => mayHoldMarket(group, id))) events += group.rows
-    }
-  }
-  return rows + events / EVENTS_PER_ROW
+      return isNeeded && markets.some(({ id }) => mayHoldMarket(group, id))
+    })
+  })
 }
 
 /** Rows that are sure to fit into so many chunks. */

@@ -9,6 +9,7 @@ import {
   takeSection,
   type LobHead,
   type LobInstant,
+  type LobOutline,
   type LobQuery,
   type LobTask,
   type LobWarmTask,
@@ -19,9 +20,9 @@ import { booksAt } from './books-at.ts'
 import { prepareDecompression } from './decompress.ts'
 import { type FileOfDate, LakeFile } from './lake-file.ts'
 import { selectMarkets } from './market-search.ts'
-import { planLob, refuseTooManyRows, spanOf, type LobPlan } from './plan.ts'
+import { countRows, planLob, refuseTooManyRows, spanOf, type LobPlan } from './plan.ts'
 import { makeReceipt, type ReceiptJob } from './receipt.ts'
-import { costInRows, planFrom, sectionRowsMax, sectionsOf, type Section } from './sections.ts'
+import { costInRows, groupsOf, planFrom, sectionRowsMax, sectionsOf, type Section } from './sections.ts'
 import {
   planSink,
   planTextSink,
@@ -112,7 +113,8 @@ async function answer(task: LobTask, progress: Progress, bounds: SharingBounds):
     isSharedOut && textPlan !== null
       ? sectionsOf(plan, query, fileOf, sectionRowsMax(textPlan, bounds.sectionChunksMax))
       : []
-  const head = headOf(task, series, made, sections, files)
+  const outline = task.isUnlimited === true ? outlineOf(plan, query, fileOf) : undefined
+  const head = { ...headOf(task, series, made, sections, files), outline }
   const open = <Sink extends SnapshotSink>(sinkPlan: SinkPlan<Sink>) => {
     const stream = new ChunkStream(port, head, sinkPlan.reserveBytes)
     progress.stream = stream
@@ -234,6 +236,13 @@ async function assist(
   const takeWhileWanted = async (): Promise<number> =>
     (await stream.isMoreWanted()) ? take() : sections.length
   stream.end(await writeSections(job, sections, takeWhileWanted))
+}
+
+function outlineOf(plan: LobPlan, query: LobQuery, fileOf: FileOfDate): LobOutline {
+  return {
+    rowGroups: groupsOf(plan, query, fileOf).length,
+    dateRowsMax: plan.dates.reduce((most, { markets }) => Math.max(most, countRows(markets)), 0),
+  }
 }
 
 /** Whether the client holds the answer is told by the opened files alone: no row was read so far. */
