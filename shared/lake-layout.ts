@@ -7,26 +7,49 @@ import type { LobSource } from './lob-sources.ts'
 import { isSeriesName } from './series-name.ts'
 import { utcDateStartMs } from './utc-date.ts'
 
-const LOB_FILE_NAME = 'lob.parquet'
+/** The datasets that are derived from raw segments: a file for each source, series and UTC date. */
+export const DERIVED_DATASETS = ['lob', 'trades'] as const
+
+export type DerivedDataset = (typeof DERIVED_DATASETS)[number]
+
+/** The directory that holds the series of a source. */
+export function derivedSourceDirectory(lake: string, dataset: DerivedDataset, source: LobSource): string {
+  return join(lake, dataset, `source=${source}`)
+}
+
+/** The key of a derived file: its path below the lake, with forward slashes. */
+export function derivedKey(dataset: DerivedDataset, source: LobSource, series: string, date: string): string {
+  return `${dataset}/source=${source}/series=${series}/date=${date}/${dataset}.parquet`
+}
 
 /** The directory of one series' order-book files. */
 export function lobSeriesDirectory(lake: string, source: LobSource, series: string): string {
-  return join(lake, 'lob', `source=${source}`, `series=${series}`)
+  return join(lobSourceDirectory(lake, source), `series=${series}`)
 }
 
 /** The directory that holds a source's series. */
 export function lobSourceDirectory(lake: string, source: LobSource): string {
-  return join(lake, 'lob', `source=${source}`)
+  return derivedSourceDirectory(lake, 'lob', source)
 }
 
 /** The order-book file of one series and UTC date. */
 export function lobFilePath(lake: string, source: LobSource, series: string, date: string): string {
-  return join(lobSeriesDirectory(lake, source, series), `date=${date}`, LOB_FILE_NAME)
+  return join(lake, lobKey(source, series, date))
 }
 
-/** The key of the order-book file of one series and UTC date: its path below the lake, with forward slashes. */
+/** The key of the order-book file of one series and UTC date. */
 export function lobKey(source: LobSource, series: string, date: string): string {
-  return `lob/source=${source}/series=${series}/date=${date}/${LOB_FILE_NAME}`
+  return derivedKey('lob', source, series, date)
+}
+
+/** The directory that holds a source's trades, one directory a series. */
+export function tradesSourceDirectory(lake: string, source: LobSource): string {
+  return derivedSourceDirectory(lake, 'trades', source)
+}
+
+/** The key of the trades file of one series and UTC date. */
+export function tradesKey(source: LobSource, series: string, date: string): string {
+  return derivedKey('trades', source, series, date)
 }
 
 /** The UTC date of a directory of a lake (`date=2026-07-01`), or `undefined` for any other name. */
@@ -35,45 +58,30 @@ export function dateOfDirectoryName(name: string): string | undefined {
   return date === undefined || utcDateStartMs(date) === undefined ? undefined : date
 }
 
-/** What an order-book file's key (its path below the lake, with forward slashes) names; `undefined` for any other key. */
-export function lobFileOfKey(
-  key: string,
-): { readonly source: LobSource; readonly series: string; readonly date: string } | undefined {
-  const [root, sourcePart, seriesPart, datePart = '', name, ...rest] = key.split('/')
+export interface DerivedFile {
+  readonly dataset: DerivedDataset
+  readonly source: LobSource
+  readonly series: string
+  readonly date: string
+}
+
+/** What the key of a file that is derived from raw segments names; `undefined` for any other key. */
+export function derivedFileOfKey(key: string): DerivedFile | undefined {
+  const [root, sourcePart, seriesPart, datePart = ''] = key.split('/')
+  const dataset = DERIVED_DATASETS.find((known) => root === known)
   const source = lobSources().find((known) => sourcePart === `source=${known}`)
   const series = /^series=(.+)$/.exec(seriesPart ?? '')?.[1]
   const date = dateOfDirectoryName(datePart)
-  if (root !== 'lob' || name !== LOB_FILE_NAME || rest.length > 0) return undefined
-  if (source === undefined || date === undefined) return undefined
-  return series === undefined || !isSeriesName(series) ? undefined : { source, series, date }
+  if (dataset === undefined || source === undefined || series === undefined || date === undefined)
+    return undefined
+  if (!isSeriesName(series) || key !== derivedKey(dataset, source, series, date)) return undefined
+  return { dataset, source, series, date }
 }
 
-const TRADES_FILE_NAME = 'trades.parquet'
-
-/** The directory that holds a source's trades, one directory a series. */
-export function tradesSourceDirectory(lake: string, source: LobSource): string {
-  return join(lake, 'trades', `source=${source}`)
-}
-
-/** The key of the trades file of one series and UTC date: its path below the lake, with forward slashes. */
-export function tradesKey(source: LobSource, series: string, date: string): string {
-  return `trades/source=${source}/series=${series}/date=${date}/${TRADES_FILE_NAME}`
-}
-
-/** What a trades file's key names; `undefined` for any other key. */
-export function tradesFileOfKey(key: string): ReturnType<typeof lobFileOfKey> {
-  const [root, sourcePart, seriesPart, datePart, name, ...rest] = key.split('/')
-  if (root !== 'trades' || name !== TRADES_FILE_NAME || rest.length > 0) return undefined
-  const source = lobSources().find((known) => sourcePart === `source=${known}`)
-  const series = /^series=(.+)$/.exec(seriesPart ?? '')?.[1]
-  const date = dateOfDirectoryName(datePart ?? '')
-  if (source === undefined || series === undefined || date === undefined) return undefined
-  return isSeriesName(series) ? { source, series, date } : undefined
-}
-
-/** What the key of a file that is derived from raw segments names: an order-book file, or a trades file. */
-export function derivedFileOfKey(key: string): ReturnType<typeof lobFileOfKey> {
-  return lobFileOfKey(key) ?? tradesFileOfKey(key)
+/** What an order-book file's key names; `undefined` for any other key. */
+export function lobFileOfKey(key: string): DerivedFile | undefined {
+  const file = derivedFileOfKey(key)
+  return file?.dataset === 'lob' ? file : undefined
 }
 
 /** The directory that holds a source's raw segments, one directory a date. */
@@ -157,17 +165,30 @@ export function recordFileName(dataset: RecordDataset, scope: string, period: st
   return `${dataset}/${scopeName}=${scope}/${periodName}=${period}/${dataset}.parquet`
 }
 
+/** The datasets of the lake, each with a directory of its own. */
+export const LAKE_DATASETS = ['lob', 'trades', 'candles', 'observations'] as const satisfies readonly (
+  | DerivedDataset
+  | RecordDataset
+)[]
+
+export type LakeDataset = (typeof LAKE_DATASETS)[number]
+
 /** A file of a dataset: its series or station, and its date, month or year. */
 export interface LakePartition {
-  readonly dataset: 'lob' | RecordDataset
+  readonly dataset: LakeDataset
   readonly scope: string
   readonly period: string
 }
 
+/** Whether the dataset is derived from raw segments. */
+export function isDerivedDataset(dataset: LakeDataset): dataset is DerivedDataset {
+  return DERIVED_DATASETS.some((derived) => derived === dataset)
+}
+
 /** What the key of a dataset's file names; `undefined` for any other key. */
 export function lakePartitionOfKey(key: string): LakePartition | undefined {
-  const book = lobFileOfKey(key)
-  if (book !== undefined) return { dataset: 'lob', scope: book.series, period: book.date }
+  const derived = derivedFileOfKey(key)
+  if (derived !== undefined) return { dataset: derived.dataset, scope: derived.series, period: derived.date }
   const [dataset, scopePart = '', periodPart = ''] = key.split('/')
   if (dataset !== 'candles' && dataset !== 'observations') return undefined
   const scope = scopePart.slice(scopePart.indexOf('=') + 1)

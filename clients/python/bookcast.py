@@ -1968,7 +1968,7 @@ class _Endpoints(_Requests):
     def files(
         self,
         *,
-        dataset: Literal["lob", "candles", "observations"],
+        dataset: Literal["lob", "trades", "candles", "observations"],
         source: Optional[Literal["kalshi", "polymarket"]] = None,
         series: Optional[str] = None,
         station: Optional[str] = None,
@@ -1981,9 +1981,9 @@ class _Endpoints(_Requests):
     ) -> "Answer[LakeFile]":
         """The files of the lake with size, rows, checksum and times, by path.
 
-        dataset: Order books (lob), candles or observations.
-        source: Only order books of this exchange.
-        series: Only this series, as its directory names it; for lob and candles.
+        dataset: Order books (lob), trades, candles or observations.
+        source: Only this exchange; for lob and trades.
+        series: Only this series, as its directory names it; for lob, trades and candles.
         station: Only this station, three letters or ICAO; for observations.
         start: First UTC date: files whose date, month or year ends before it are left out.
         end: Last UTC date: files whose date, month or year begins after it are left out.

@@ -544,11 +544,11 @@ export interface LakeFile {
 
 /** The files of the lake with size, rows, checksum and times, by path. */
 export interface FilesParameters {
-  /** Order books (lob), candles or observations. */
-  readonly dataset: 'lob' | 'candles' | 'observations'
-  /** Only order books of this exchange. */
+  /** Order books (lob), trades, candles or observations. */
+  readonly dataset: 'lob' | 'trades' | 'candles' | 'observations'
+  /** Only this exchange; for lob and trades. */
   readonly source?: 'kalshi' | 'polymarket' | undefined
-  /** Only this series, as its directory names it; for lob and candles. */
+  /** Only this series, as its directory names it; for lob, trades and candles. */
   readonly series?: string | undefined
   /** Only this station, three letters or ICAO; for observations. */
   readonly station?: string | undefined

@@ -3,15 +3,10 @@
 import { realpathSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
+import { LAKE_DATASETS, type LakeDataset } from '../../shared/lake-layout.ts'
 import { stationCode } from '../endpoints/record-parameters.ts'
 import { formatsOffered } from '../export/export-plan.ts'
-import {
-  DATASETS,
-  type DateRange,
-  type ExportDataset,
-  datasetNames,
-  type ParameterTexts,
-} from '../export/export-query.ts'
+import { DATASETS, type DateRange, type ParameterTexts } from '../export/export-query.ts'
 import type { ExportTarget } from '../export/export-target.ts'
 import { openExportTarget } from '../export/open-target.ts'
 import { PartThreads } from '../export/part-threads.ts'
@@ -49,13 +44,13 @@ export const TARGET_OPTIONS: readonly OptionDeclaration[] = [
 const CONCURRENCY: OptionDeclaration = {
   name: 'concurrency',
   placeholder: '<n>',
-  description: 'parts at once. Default: one for each processor (lob), 1 (candles, observations)',
+  description: 'parts at once. Default: one for each processor (lob), 1 (others)',
   env: 'BOOKCAST_EXPORT_CONCURRENCY',
 }
 
 /** The parameters of the endpoints. */
 const PARAMETERS: readonly OptionDeclaration[] = [
-  parameter('source', '<exchange>', 'lob: the exchange, as in a request'),
+  parameter('source', '<exchange>', 'lob, trades: the exchange, as in a request'),
   parameter('interval', '<n>', 'lob: seconds from snapshot to snapshot; candles: minutes of a candle'),
   parameter('levels', '<n>', 'lob: book levels per side'),
   parameter('nulls', '<true|false>', 'lob: null for what a quote does not have'),
@@ -68,8 +63,8 @@ const PARAMETERS: readonly OptionDeclaration[] = [
 
 export const PLAN_OPTIONS: readonly OptionDeclaration[] = [
   LAKE,
-  { ...parameter('dataset', '<name>', datasetNames().join(', ')), default: datasetNames()[0]! },
-  parameter('series', '<a,b>', 'lob, candles: series. Default: all that the lake has'),
+  { ...parameter('dataset', '<name>', LAKE_DATASETS.join(', ')), default: LAKE_DATASETS[0] },
+  parameter('series', '<a,b>', 'lob, trades, candles: series. Default: all that the lake has'),
   parameter('station', '<a,b>', 'observations: stations. Default: all that the lake has'),
   parameter('from', '<date>', 'first UTC date; required'),
   parameter('to', '<date>', 'last UTC date; required'),
@@ -97,7 +92,7 @@ export const QUEUE_OPTIONS: readonly OptionDeclaration[] = [STORE_OPTIONS[0]]
 
 /** What is planned. */
 export interface PlanSettings {
-  readonly dataset: ExportDataset
+  readonly dataset: LakeDataset
   readonly scopes: readonly string[] | null
   readonly range: DateRange
   readonly parameters: ParameterTexts
@@ -106,7 +101,7 @@ export interface PlanSettings {
 
 /** @throws {UsageError} */
 export function readPlanSettings(options: ParsedOptions): PlanSettings {
-  const dataset = choiceOption(options.demand('dataset'), datasetNames())
+  const dataset = choiceOption(options.demand('dataset'), LAKE_DATASETS)
   const { scopeName, parameters: names } = DATASETS[dataset]
   const own = new Set<string>([scopeName, ...names])
   const optional = ['series', 'station', ...PARAMETERS.map(({ name }) => name)]
@@ -132,7 +127,7 @@ export function readPlanSettings(options: ParsedOptions): PlanSettings {
 }
 
 /** Each name once; null for all. */
-function readScopes(option: OptionText | undefined, dataset: ExportDataset): readonly string[] | null {
+function readScopes(option: OptionText | undefined, dataset: LakeDataset): readonly string[] | null {
   if (option === undefined) return null
   const names = option.text.split(',').map((name) => name.trim())
   return [...new Set(dataset === 'observations' ? names.map(stationCode) : names)]
@@ -179,7 +174,7 @@ export async function openThreads(options: ParsedOptions, threads: number): Prom
 }
 
 /** @throws {UsageError} */
-export function readConcurrency(options: ParsedOptions, dataset: ExportDataset = 'lob'): number {
+export function readConcurrency(options: ParsedOptions, dataset: LakeDataset = 'lob'): number {
   const given = options.get('concurrency')
   if (given !== undefined) return integerOption(given, 1, CONCURRENCY_MAX)
   // A part of records has a DuckDB, which uses two processors and some 100 MB by itself.

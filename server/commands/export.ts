@@ -49,9 +49,9 @@ const HELP = `Usage: bookcast export plan --lake <dir> --from <date> --to <date>
        bookcast export submit plan.json [options]
        bookcast export status|cancel <id> [options]
 
-Exports order books, candles or observations of a lake, without limits of rows, to a directory or a bucket.
+Exports order books, trades, candles or observations of a lake, without limits of rows, to a directory or a bucket.
 
-plan writes a plan to stdout: the parts (a date of a series' order books, a month of its candles, a year of a station's
+plan writes a plan to stdout: the parts (a date of a series' order books or trades, a month of its candles, a year of a station's
 observations), the lake files of each part, and what is left out. It reads the lake, and asks the store, if there is one, for close
 times and for rows that are not in the lake yet. part makes one part, with the same bytes on any machine. finish writes
 manifest.json and SHA256SUMS once all parts are there. run makes all parts in one process and finishes. You can repeat run, part

@@ -1,20 +1,14 @@
 // `bookcast prune`: lists order-book files, trades files and raw segments of old dates, and removes them with --apply. It leaves records alone:
 // the relational store depends on their files.
 
-import { readdir, stat } from 'node:fs/promises'
-import { join, sep } from 'node:path'
+import { stat } from 'node:fs/promises'
+import { join } from 'node:path'
 import { noneThere } from '../../shared/errno.ts'
-import {
-  dateOfDirectoryName,
-  lobKey,
-  lobSourceDirectory,
-  tradesFileOfKey,
-  tradesSourceDirectory,
-} from '../../shared/lake-layout.ts'
-import { lobSources } from '../../shared/lob-sources.ts'
+import { DERIVED_DATASETS, derivedKey } from '../../shared/lake-layout.ts'
 import { addDays, utcDateOf, utcDateStartMs } from '../../shared/utc-date.ts'
 import { BUSY_WAIT_MS_MAX, MergeBusy, type SeriesPlace, withSeries } from '../fold/series-lock.ts'
 import { removePartition } from '../lake/empty-directories.ts'
+import { directoryNames, seriesDates } from '../lake/series-dates.ts'
 import { DirectoryStore } from '../sync/directory-store.ts'
 import type { ObjectStore } from '../sync/object-store.ts'
 import { readPlace, S3_OPTIONS } from '../sync/sync-options.ts'
@@ -103,9 +97,7 @@ export const pruneCommand: Command = async (args, { env, stdout, stderr, signal 
   try {
     await mustBeDirectory(options.demand('lake'))
     await refuseOldLayout(lake)
-    for await (const { key, series, source } of before === undefined
-      ? []
-      : derivedFilesBefore(lake, before)) {
+    for await (const { key, series, source } of before === undefined ? [] : filesBefore(lake, before)) {
       signal?.throwIfAborted()
       const path = join(lake, key)
       const take = async (): Promise<string | undefined> => {
@@ -186,42 +178,15 @@ interface OldFile extends Omit<SeriesPlace, 'lake'> {
 }
 
 async function* filesBefore(lake: string, before: string): AsyncGenerator<OldFile, void, void> {
-  for (const source of lobSources()) {
-    const root = lobSourceDirectory(lake, source)
-    for (const directory of await namesIn(root)) {
-      const series = /^series=(.+)$/.exec(directory)?.[1]
-      if (series === undefined) continue
-      for (const name of await namesIn(join(root, directory))) {
-        const date = dateOfDirectoryName(name)
-        if (date === undefined || date >= before) continue
-        const key = lobKey(source, series, date)
-        if ((await stat(join(lake, key)).catch(noneThere)) !== undefined) yield { key, source, series }
+  for (const dataset of DERIVED_DATASETS) {
+    for await (const { source, series, dates } of seriesDates(lake, directoryNames, dataset)) {
+      for (const date of dates) {
+        const key = derivedKey(dataset, source, series, date)
+        if (date < before && (await stat(join(lake, key)).catch(noneThere)) !== undefined)
+          yield { key, source, series }
       }
     }
   }
-}
-
-async function* derivedFilesBefore(lake: string, before: string): AsyncGenerator<OldFile, void, void> {
-  yield* filesBefore(lake, before)
-  yield* tradesBefore(lake, before)
-}
-
-/** The trades files of earlier dates. */
-async function* tradesBefore(lake: string, before: string): AsyncGenerator<OldFile, void, void> {
-  for (const source of lobSources()) {
-    for (const name of await readdir(tradesSourceDirectory(lake, source), { recursive: true }).catch(
-      () => [],
-    )) {
-      const key = `trades/source=${source}/${name.split(sep).join('/')}`
-      const file = tradesFileOfKey(key)
-      if (file !== undefined && file.date < before) yield { key, source, series: file.series }
-    }
-  }
-}
-
-async function namesIn(directory: string): Promise<string[]> {
-  const names = await readdir(directory).catch(() => [])
-  return names.toSorted((a, b) => (a < b ? -1 : 1))
 }
 
 /** Whether both sides hold the same bytes: by SHA-256, or by MD5 where the place knows no other. */

@@ -2,6 +2,7 @@
 
 import { readdir } from 'node:fs/promises'
 import { ApiError } from '../../shared/errors.ts'
+import { DERIVED_DATASETS, LAKE_DATASETS } from '../../shared/lake-layout.ts'
 import { lobSources } from '../../shared/lob-sources.ts'
 import { instantText } from '../../shared/utc-date.ts'
 import { objectSchema } from '../http/documentation.ts'
@@ -24,20 +25,20 @@ const FILES_PARAMETERS = [
   {
     name: 'dataset',
     in: 'query',
-    description: 'Order books (lob), candles or observations.',
-    schema: { type: 'string', enum: ['lob', 'candles', 'observations'] },
+    description: 'Order books (lob), trades, candles or observations.',
+    schema: { type: 'string', enum: LAKE_DATASETS },
     required: true,
   },
   {
     name: 'source',
     in: 'query',
-    description: 'Only order books of this exchange.',
+    description: 'Only this exchange; for lob and trades.',
     schema: { type: 'string', enum: lobSources() },
   },
   {
     name: 'series',
     in: 'query',
-    description: 'Only this series, as its directory names it; for lob and candles.',
+    description: 'Only this series, as its directory names it; for lob, trades and candles.',
     schema: { type: 'string' },
   },
   {
@@ -63,7 +64,11 @@ const FILES_PARAMETERS = [
 
 type FilesParameters = typeof FILES_PARAMETERS
 
-const DATASETS_OF = { source: ['lob'], series: ['lob', 'candles'], station: ['observations'] } as const
+const DATASETS_OF = {
+  source: DERIVED_DATASETS,
+  series: [...DERIVED_DATASETS, 'candles'],
+  station: ['observations'],
+} as const
 
 const filesRule: ParameterRule<FilesParameters> = ({ values }, report) => {
   const { dataset } = values

@@ -25,7 +25,7 @@ import {
 
 const PATH = '/api/v1/trades'
 
-const TRADE_PARAMETERS = [
+export const TRADE_PARAMETERS = [
   {
     name: 'market',
     in: 'query',
@@ -60,7 +60,7 @@ const TRADE_PARAMETERS = [
   OFFSET_PARAMETER,
 ] as const satisfies readonly Parameter[]
 
-const tradeRule: ParameterRule<typeof TRADE_PARAMETERS> = ({ has, values }, report) => {
+export const tradeRule: ParameterRule<typeof TRADE_PARAMETERS> = ({ has, values }, report) => {
   const { market, event, series, source } = values
   if (!has('market') && !has('event') && !has('series'))
     report('market', 'At least one of market, event and series is needed; none is given.')
@@ -80,7 +80,7 @@ const tradeRule: ParameterRule<typeof TRADE_PARAMETERS> = ({ has, values }, repo
   if (!has('date')) checkInstantRange(values, RECORD_RANGE_MS_DEFAULT, report)
 }
 
-function tradeQueryOf(values: ParameterValues<typeof TRADE_PARAMETERS>): TradeQuery {
+export function tradeQueryOf(values: ParameterValues<typeof TRADE_PARAMETERS>): TradeQuery {
   const { market = null, event = null, series = null, date, source, format, limit, offset } = values
   const dayMs = date === undefined ? undefined : utcDateStartMs(date)
   const range =

@@ -3,10 +3,11 @@
 
 import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
+import type { LakeDataset } from '../../shared/lake-layout.ts'
 import { utcDateStartMs, MS_PER_DAY } from '../../shared/utc-date.ts'
 import { readVersion } from '../http/version.ts'
 import { UsageError } from '../options/usage-error.ts'
-import { DATASETS, type DateRange, type ExportDataset, type ParameterTexts } from './export-query.ts'
+import { DATASETS, type DateRange, type ParameterTexts } from './export-query.ts'
 
 /** The version of the format of plans and manifests: their member `bookcast_export`. */
 export const EXPORT_FORM = 1
@@ -52,7 +53,7 @@ export interface PlanContent {
   readonly bookcast_export: typeof EXPORT_FORM
   /** Of the program: another version may write other bytes. */
   readonly version: string
-  readonly dataset: ExportDataset
+  readonly dataset: LakeDataset
   readonly range: DateRange
   /** The parameters of the HTTP request, with the defaults. */
   readonly parameters: ParameterTexts
@@ -151,7 +152,7 @@ export function formatsOffered(): readonly string[] {
 
 /** `lob/source=…/series=…/date=…/lob-<digest>.parquet`. The digest covers everything that determines the part's bytes. */
 export function partKey(
-  dataset: ExportDataset,
+  dataset: LakeDataset,
   { source, format = '' }: ParameterTexts,
   { scope, period }: { readonly scope: string; readonly period: string },
   digest: string,

@@ -1,15 +1,16 @@
 // Makes the query of a part. The endpoint's own code makes the query of the HTTP request with the same parameters for the
 // part's date, month or year; only the limit of rows is removed.
 
-import { periodInstants } from '../../shared/lake-layout.ts'
+import { type LakeDataset, periodInstants } from '../../shared/lake-layout.ts'
 import { RECORD_RANGE_MS_DEFAULT } from '../../shared/limits.ts'
 import type { LobQuery } from '../../shared/lob-task.ts'
-import type { CandleQuery, ObservationQuery } from '../../shared/record-task.ts'
+import type { CandleQuery, ObservationQuery, TradeQuery } from '../../shared/record-task.ts'
 import { utcDateOf, utcDatesBetween } from '../../shared/utc-date.ts'
 import { CANDLE_PARAMETERS, candleQueryOf, candleRule } from '../endpoints/candles.ts'
 import { LOB_PARAMETERS, lobQueryOf, lobRule } from '../endpoints/lob-parameters.ts'
 import { OBSERVATION_PARAMETERS, observationQueryOf, observationRule } from '../endpoints/observations.ts'
 import { instantRange } from '../endpoints/record-parameters.ts'
+import { TRADE_PARAMETERS, tradeQueryOf, tradeRule } from '../endpoints/trades.ts'
 import { ParameterParser } from '../query/parameter-parser.ts'
 
 /** More than any part has. */
@@ -24,7 +25,7 @@ export interface DateRange {
   readonly to: string
 }
 
-export type PartQuery = LobQuery | CandleQuery | ObservationQuery
+export type PartQuery = LobQuery | TradeQuery | CandleQuery | ObservationQuery
 
 /** How a dataset is divided into parts, and which parameters of its endpoint an export accepts. */
 interface DatasetParts {
@@ -41,9 +42,11 @@ interface DatasetParts {
 
 const FORM = ['format', 'columns'] as const
 const LOB = new ParameterParser(LOB_PARAMETERS, lobRule)
+const TRADES = new ParameterParser(TRADE_PARAMETERS, tradeRule)
 const CANDLES = new ParameterParser(CANDLE_PARAMETERS, candleRule)
 const OBSERVATIONS = new ParameterParser(OBSERVATION_PARAMETERS, observationRule)
 const LOB_NAMES = ['source', 'interval', 'levels', 'nulls', ...FORM]
+const TRADE_NAMES = ['source', ...FORM]
 const CANDLE_NAMES = ['interval', 'aggregate', 'tz', ...FORM]
 const OBSERVATION_NAMES = ['type', 'units', 'tz', ...FORM]
 
@@ -89,6 +92,18 @@ export const DATASETS = {
       textsOf(LOB.parse(rawQuery({ ...texts, date: from, series: 'any' }), {}), LOB_NAMES),
     queryOf: (texts, _, series, date) => lobQueryOf(LOB.parse(rawQuery({ ...texts, date, series }), {})),
   },
+  trades: {
+    scopeName: 'series',
+    periodName: 'date',
+    parameters: TRADE_NAMES,
+    periodsOf: ({ from, to }) => utcDatesBetween(from, to),
+    complete: (texts, { from }) =>
+      textsOf(TRADES.parse(rawQuery({ ...texts, date: from, series: 'any' }), {}), TRADE_NAMES),
+    queryOf: (texts, _, series, date) => ({
+      ...tradeQueryOf(TRADES.parse(rawQuery({ ...texts, date, series }), {})),
+      limit: PART_ROWS_MAX,
+    }),
+  },
   candles: {
     scopeName: 'series',
     periodName: 'month',
@@ -109,13 +124,7 @@ export const DATASETS = {
     queryOf: (texts, range, station, year) =>
       within(observationQueryOf(OBSERVATIONS.parse(rawQuery({ ...texts, ...range, station }), {}), 0), year),
   },
-} as const satisfies Readonly<Record<string, DatasetParts>>
-
-export type ExportDataset = keyof typeof DATASETS
-
-export function datasetNames(): readonly ExportDataset[] {
-  return Object.keys(DATASETS) as ExportDataset[]
-}
+} as const satisfies Readonly<Record<LakeDataset, DatasetParts>>
 
 /** Whether the query is one of order books. */
 export function isLobQuery(query: PartQuery): query is LobQuery {

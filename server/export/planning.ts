@@ -9,6 +9,7 @@ import { spansOf } from '../site/recordings.ts'
 import { estimatedBytes, sampleQueries, type SampleSize, sampleSize } from '../lob/size-sample.ts'
 import { inParallel } from '../sync/in-parallel.ts'
 import { SECONDS_PER_DAY, utcDateOf } from '../../shared/utc-date.ts'
+import { isDerivedDataset, type LakeDataset } from '../../shared/lake-layout.ts'
 import { lakeScopes } from '../../workers/records/lake-partitions.ts'
 import {
   type CloseTimes,
@@ -22,14 +23,7 @@ import {
   sealPlan,
   sha256Of,
 } from './export-plan.ts'
-import {
-  DATASETS,
-  type DateRange,
-  type ExportDataset,
-  isLobQuery,
-  type ParameterTexts,
-  type PartQuery,
-} from './export-query.ts'
+import { DATASETS, type DateRange, isLobQuery, type ParameterTexts, type PartQuery } from './export-query.ts'
 import type { PartThreads } from './part-threads.ts'
 import { partBytes } from './run-part.ts'
 import { SourceFiles } from './source-files.ts'
@@ -42,7 +36,7 @@ const SAMPLES_MAX = 5
 const SERIES_NAMED_MAX = 20
 
 export interface PlanOptions {
-  readonly dataset: ExportDataset
+  readonly dataset: LakeDataset
   /** Series or stations; null for all of the lake. */
   readonly scopes: readonly string[] | null
   readonly range: DateRange
@@ -73,9 +67,9 @@ export async function planExport(options: PlanOptions): Promise<ExportPlan> {
   const planning = new Planning(options, parameters, closes_at)
   const found = await planning.all(candidates)
   for (const scope of scopes)
-    for (const period of dataset === 'lob' ? [] : DATASETS[dataset].periodsOf(range)) {
+    for (const period of isDerivedDataset(dataset) ? [] : DATASETS[dataset].periodsOf(range)) {
       const query = DATASETS[dataset].queryOf(parameters, range, scope, period)
-      const rows = store === null || isLobQuery(query) ? 0 : await store.rowsOutsideLake(query)
+      const rows = store === null ? 0 : await store.rowsOutsideLake(query)
       if (rows > 0) left.push({ scope, from: period, to: period, reason: 'rows_in_store', rows })
     }
   const parts = await planning.estimated(found.filter((part) => 'key' in part))
@@ -102,14 +96,14 @@ function nothingText({ range: { from, to }, dataset }: PlanOptions, left: readon
   return `the lake has nothing of ${dataset} from ${from} to ${to} to export${reasons === '' ? '' : `: ${reasons}`}`
 }
 
-/** The series or stations of the lake; for order books with their dates. */
+/** The series or stations of the lake; for order books and trades with their dates. */
 async function knownPeriods(
   { dataset, threads: { lake } }: PlanOptions,
   { source }: ParameterTexts,
 ): Promise<ReadonlyMap<string, ReadonlySet<string> | null>> {
-  if (dataset !== 'lob') return new Map(lakeScopes(lake, dataset).map((scope) => [scope, null]))
+  if (!isDerivedDataset(dataset)) return new Map(lakeScopes(lake, dataset).map((scope) => [scope, null]))
   const known = new Map<string, ReadonlySet<string>>()
-  for await (const { source: its, series, dates } of seriesDates(lake, directoryNames))
+  for await (const { source: its, series, dates } of seriesDates(lake, directoryNames, dataset))
     if (its === source) known.set(series, new Set(dates))
   return known
 }

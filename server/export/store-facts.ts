@@ -1,7 +1,7 @@
 // What a plan asks the relational store for: close times of markets, and counts of rows that are not in the lake yet.
 
 import { storedIntervalOf } from '../../shared/candle.ts'
-import type { CandleQuery, ObservationQuery } from '../../shared/record-task.ts'
+import type { CandleQuery } from '../../shared/record-task.ts'
 import { candleCount, type CandleSelection } from '../../shared/sql/candle-queries.ts'
 import { observationCount } from '../../shared/sql/observation-queries.ts'
 import { Catalogue } from '../catalogue/catalogue.ts'
@@ -9,7 +9,7 @@ import { storeServices } from '../catalogue/store-services.ts'
 import { CachePolicy } from '../http/cache-policy.ts'
 import type { Postgres } from '../storage/postgres.ts'
 import type { CloseTimes } from './export-plan.ts'
-import type { DateRange } from './export-query.ts'
+import { type DateRange, isLobQuery, type PartQuery } from './export-query.ts'
 
 /** Counting stops at so many rows of one part. */
 const COUNTED_MAX = 1_000_000
@@ -36,7 +36,8 @@ export class StoreFacts {
   }
 
   /** Rows of a part that the lake's manifest does not cover; COUNTED_MAX stands for that many or more. */
-  async rowsOutsideLake(query: CandleQuery | ObservationQuery): Promise<number> {
+  async rowsOutsideLake(query: PartQuery): Promise<number> {
+    if (isLobQuery(query) || query.kind === 'trades') return 0
     const statement =
       query.kind === 'candles'
         ? candleCount(candlesOf(query), query, [], COUNTED_MAX)

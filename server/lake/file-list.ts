@@ -8,14 +8,14 @@ import { join } from 'node:path'
 import { noneThere } from '../../shared/errno.ts'
 import { ApiError } from '../../shared/errors.ts'
 import { identityOf } from '../../shared/file-identity.ts'
-import { lakePartitionOfKey, type RecordDataset } from '../../shared/lake-layout.ts'
+import { isDerivedDataset, type LakeDataset, lakePartitionOfKey } from '../../shared/lake-layout.ts'
 import { lobSources } from '../../shared/lob-sources.ts'
 import { type LakeFileFacts, readLakeFileFacts } from './lake-file-facts.ts'
 import { directoryNames } from './series-dates.ts'
 
 /** Which files; null is no condition. Dates are inclusive. */
 export interface FileSelection {
-  readonly dataset: 'lob' | RecordDataset
+  readonly dataset: LakeDataset
   readonly source: string | null
   /** The series or station. */
   readonly scope: string | null
@@ -43,8 +43,9 @@ const READ_FLAGS = constants.O_RDONLY | constants.O_NONBLOCK
 export async function lakeKeys(lake: string, selection: FileSelection): Promise<string[]> {
   const { dataset, source, scope, from, to } = selection
   const sources = lobSources().filter((one) => (source ?? one) === one)
+  const roots = isDerivedDataset(dataset) ? sources.map((one) => `${dataset}/source=${one}`) : [dataset]
   const keys: string[] = []
-  for (const root of dataset === 'lob' ? sources.map((one) => `lob/source=${one}`) : [dataset]) {
+  for (const root of roots) {
     for (const directory of await directoryNames(join(lake, root))) {
       const name = /^[a-z]+=(.+)$/.exec(directory)?.[1]
       if (name === undefined || (scope ?? name) !== name) continue

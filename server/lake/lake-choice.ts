@@ -2,12 +2,12 @@
 // proxy asks the next replica.
 
 import { ApiError } from '../../shared/errors.ts'
-import { lakePartitionOfKey, periodInstants } from '../../shared/lake-layout.ts'
+import { isDerivedDataset, lakePartitionOfKey, periodInstants } from '../../shared/lake-layout.ts'
 import { CANDLE_FILL_GAP_DAYS_MAX } from '../../shared/limits.ts'
 import { MS_PER_DAY } from '../../shared/utc-date.ts'
 
 export interface LakeChoice {
-  /** Of order books and candles; null for all. Stations are held in any case. */
+  /** Of order books, trades and candles; null for all. Stations are held in any case. */
   readonly series: readonly string[] | null
   /** The first UTC date; null for all. */
   readonly fromDate: string | null
@@ -22,7 +22,7 @@ export function isChosen({ series, fromDate }: LakeChoice, key: string): boolean
   if (place === undefined) return true
   const { dataset, scope, period } = place
   if (series !== null && dataset !== 'observations' && !series.includes(scope)) return false
-  if (fromDate === null || dataset === 'lob') return fromDate === null || period >= fromDate
+  if (fromDate === null || isDerivedDataset(dataset)) return fromDate === null || period >= fromDate
   return periodInstants(period).toMs > Date.parse(fromDate) - BEFORE_MS
 }
 

@@ -1,9 +1,10 @@
-// Which series and dates a lake has order books of, by the names of its directories: no file is looked at. Only a process that
+// Which series and dates a lake has order books or trades of, by the names of its directories: no file is looked at. Only a process that
 // died between the making of a date's directory and the naming of its file leaves a date without one.
 
 import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
 import { isErrno } from '../../shared/errno.ts'
-import { dateOfDirectoryName, lobSeriesDirectory, lobSourceDirectory } from '../../shared/lake-layout.ts'
+import { dateOfDirectoryName, type DerivedDataset, derivedSourceDirectory } from '../../shared/lake-layout.ts'
 import { isSeriesName } from '../../shared/series-name.ts'
 import { lobSources, type LobSource } from '../../shared/lob-sources.ts'
 
@@ -18,12 +19,14 @@ export interface SeriesDates {
 export async function* seriesDates(
   lake: string,
   namesIn: (directory: string) => Promise<readonly string[]>,
+  dataset: DerivedDataset = 'lob',
 ): AsyncGenerator<SeriesDates> {
   for (const source of lobSources()) {
-    for (const name of await namesIn(lobSourceDirectory(lake, source))) {
+    const root = derivedSourceDirectory(lake, dataset, source)
+    for (const name of await namesIn(root)) {
       const series = /^series=(.+)$/.exec(name)?.[1]
       if (series === undefined || !isSeriesName(series)) continue
-      const names = await namesIn(lobSeriesDirectory(lake, source, series))
+      const names = await namesIn(join(root, name))
       const dates = names.map(dateOfDirectoryName).filter((date) => date !== undefined)
       if (dates.length > 0) yield { source, series, dates }
     }

@@ -1,9 +1,11 @@
 // The answer of a record endpoint: the stream of a worker behind the headers of its format and page.
 
 import { type FormatName, OUTPUT_FORMATS } from '../../shared/formats.ts'
+import { ApiError } from '../../shared/errors.ts'
+import { lobSourceNames } from '../../shared/lob-sources.ts'
 import { seriesOfTicker } from '../../shared/series-name.ts'
-import { type LakeChoice, refuseNotHeld } from '../lake/lake-choice.ts'
-import type { RecordQuery } from '../../shared/record-task.ts'
+import { type LakeChoice, notHeld, refuseNotHeld } from '../lake/lake-choice.ts'
+import type { RecordQuery, TradeQuery } from '../../shared/record-task.ts'
 import {
   notModifiedReply,
   type Reply,
@@ -44,9 +46,16 @@ export async function recordReply(
     const names = [query.series, query.event, query.market].filter((name) => name !== null)
     refuseNotHeld(choice, { series: names.map(seriesOfTicker), fromMs: query.fromMs })
   }
+  if (query.kind === 'trades') refuseNotHeld(choice, { series: seriesOfTrades(query), fromMs: query.fromMs })
   const { headOnly, ifNoneMatch, signal, client } = context
   const { isFixed } = options
-  const { head, stream } = await answers.open(query, { headOnly, ifNoneMatch, signal, client, isFixed })
+  const request = { headOnly, ifNoneMatch, signal, client, isFixed }
+  const { head, stream } = await answers.open(query, request).catch((error: unknown) => {
+    const isElsewhere = choice !== null && choice.series !== null && isUnplaced(query)
+    throw isElsewhere && error instanceof ApiError && error.code === 'unknown_market'
+      ? notHeld(choice)
+      : error
+  })
   const { nextOffset, identity, isHeld } = head
   const validator = identity === null ? undefined : validators.validatorOf(identity)
   if (isHeld && validator !== undefined) {
@@ -61,6 +70,18 @@ export async function recordReply(
     ...(validator === undefined ? {} : validatorHeaders(validator)),
   }
   return { status: 200, headers, stream }
+}
+
+/** The series that a request of trades may mean; null where its market's id does not say. */
+function seriesOfTrades(query: TradeQuery): readonly string[] | null {
+  const { source, series, event, market } = query
+  if (!lobSourceNames(source).isSeriesInId) return series === null ? null : [series]
+  return [series, event, market].filter((name) => name !== null).map(seriesOfTicker)
+}
+
+/** Whether a request names a market whose series may be any. */
+function isUnplaced(query: RecordQuery): boolean {
+  return query.kind === 'trades' && query.series === null && !lobSourceNames(query.source).isSeriesInId
 }
 
 /** `candles_KXHIGHNY_2026-07-01.csv`; only characters that need no quoting. */

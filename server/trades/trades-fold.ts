@@ -3,7 +3,7 @@
 import { existsSync, renameSync, rmSync } from 'node:fs'
 import { readdir, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { tradesFileOfKey, tradesKey, tradesSourceDirectory } from '../../shared/lake-layout.ts'
+import { derivedFileOfKey, tradesKey, tradesSourceDirectory } from '../../shared/lake-layout.ts'
 import type { LobSource } from '../../shared/lob-sources.ts'
 import { haveEqualBytes, syncDirectory } from '../lake/durable-file.ts'
 import { removeWhileEmpty } from '../lake/empty-directories.ts'
@@ -81,7 +81,7 @@ export async function seriesWithTrades(lake: string, source: LobSource, date: st
   for (const name of await readdir(tradesSourceDirectory(lake, source)).catch(() => [])) {
     const series = name.startsWith('series=') ? name.slice('series='.length) : ''
     const key = tradesKey(source, series, date)
-    if (tradesFileOfKey(key) !== undefined && existsSync(join(lake, key))) found.push(series)
+    if (derivedFileOfKey(key) !== undefined && existsSync(join(lake, key))) found.push(series)
   }
   return found
 }

@@ -64,6 +64,18 @@ for (const [name, verify, skip] of [
     ].entries())
       assert.ok(problems[index]?.startsWith(wanted), problems[index])
     assert.deepEqual(await verify(out), [...problems, 'other is not part of this export'])
+    const trades = await temporaryDirectory(t)
+    const traded = await planned(exportThreads(t, SAMPLE_LAKE), {
+      dataset: 'trades',
+      scopes: null,
+      range: { from: '2026-07-01', to: '2026-07-03' },
+      parameters: { format: 'ndjson' },
+      target: trades,
+    })
+    await exported(exportThreads(t, SAMPLE_LAKE), traded)
+    assert.deepEqual(await verify(trades), [])
+    await appendFile(join(trades, traded.parts[2]!.key), 'x')
+    assert.ok((await verify(trades))[0]?.startsWith(`${traded.parts[2]!.key} has `))
     await rm(join(out, 'manifest.json'))
     await assert.rejects(verify(out), /is not a finished export: it has no manifest\.json/)
   })

@@ -133,6 +133,12 @@ test('it selects by source, series, station and dates, and says the times of the
     'lob/source=kalshi/series=KXHIGHNY/date=2026-07-02/lob.parquet',
   ])
   assert.deepEqual(await paths('dataset=candles'), [])
+  assert.deepEqual(
+    await paths('dataset=trades&source=kalshi&series=KXHIGHNY&from=2026-07-02'),
+    ['02', '03'].map((day) => `trades/source=kalshi/series=KXHIGHNY/date=2026-07-${day}/trades.parquet`),
+  )
+  const [traded] = await listed(url, 'dataset=trades')
+  assert.ok(traded!.rows > 0 && traded!.min_ts < traded!.max_ts)
   const [file] = await listed(url, 'dataset=lob&series=KXHIGHNY&to=2026-07-01')
   assert.equal(file?.url, null)
   assert.match(file.min_ts, /^2026-07-01T00:\d\d:\d\d\.\d{9}Z$/)

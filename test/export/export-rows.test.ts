@@ -122,6 +122,36 @@ test('the rows of an export are those of the answers for the same dates', async 
     assert.ok(blind.rows > plan.rows)
   })
 
+  await t.test('parts of trades are what /trades answers, a date of a series each', async () => {
+    const scopes = ['KXHIGHNY']
+    const range = { from: '2026-06-30', to: '2026-07-03' }
+    const made = await compare(t, world, { dataset: 'trades', scopes, range, parameters: {} })
+    const [first] = await compare(t, world, {
+      dataset: 'trades',
+      scopes,
+      range,
+      parameters: { source: 'kalshi', columns: 'price,qty,trade_id' },
+    })
+    for (const { plan, manifest } of [...made, first!]) {
+      assert.deepEqual(
+        plan.parts.map(({ period, files }) => [period, files.map(({ path }) => path)]),
+        ['01', '02', '03'].map((day) => [
+          `2026-07-${day}`,
+          [`trades/source=kalshi/series=KXHIGHNY/date=2026-07-${day}/trades.parquet`],
+        ]),
+      )
+      assert.deepEqual(plan.left_out, [
+        { scope: 'KXHIGHNY', from: '2026-06-30', to: '2026-06-30', reason: 'no_file' },
+      ])
+      for (const { key, first_ts, last_ts } of manifest.parts) {
+        const [, date, digest] =
+          /^trades\/source=kalshi\/series=KXHIGHNY\/date=(.+)\/trades-(\w+)\./.exec(key) ?? []
+        assert.ok(digest !== undefined && first_ts !== null && last_ts !== null && first_ts < last_ts, key)
+        assert.deepEqual([first_ts.slice(0, 10), last_ts.slice(0, 10)], [date, date])
+      }
+    }
+  })
+
   await t.test('parts of candles are what /candles answers, over the change of a month', async () => {
     const scopes = ['KXHIGHNY', 'KXHIGHCHI']
     // The candle that ends with the range lies in the next month's file.

@@ -4,6 +4,7 @@ import type { TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { pino } from 'pino'
 import type { ServeConfig } from '../../server/service/config.ts'
+import type { StoreAddress } from '../../shared/sql/store-address.ts'
 import { startColdServer } from './cold-workers.ts'
 import { MemoryStore, marketRow, seriesRow } from './memory-store.ts'
 import { TEST_CONFIG } from './test-server.ts'
@@ -20,14 +21,16 @@ function sampleStore(): MemoryStore {
   )
 }
 
+/** Records are served with a `storeAddress` alone. */
 export async function startSampleServer(
   t: TestContext,
   config: Partial<ServeConfig> = {},
   store = sampleStore(),
+  storeAddress?: StoreAddress,
 ) {
   const server = await startColdServer(
     { ...TEST_CONFIG, lake: SAMPLE_LAKE, ...config },
-    { logger: pino({ level: 'silent' }), store },
+    { logger: pino({ level: 'silent' }), store, ...(storeAddress && { storeAddress }) },
   )
   t.after(() => server.close())
   return { server, store, url: `http://127.0.0.1:${server.port}` }

@@ -7,9 +7,11 @@ import { test } from 'node:test'
 import { isChosen } from '../../server/lake/lake-choice.ts'
 import { bookcast } from '../support/program.ts'
 import { readTree, writeTree } from '../support/lake-tree.ts'
+import { storeOfThisFile } from '../support/postgres.ts'
 import { SAMPLE_LAKE, startSampleServer } from '../support/sample-server.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
 
+const place = storeOfThisFile()
 const CHOICE = { series: ['KXHIGHNY', 'highest-temperature-in-nyc'], fromDate: '2026-07-02' }
 const ARGS = ['--sync-series', CHOICE.series.join(','), '--sync-from-date', CHOICE.fromDate]
 
@@ -22,6 +24,8 @@ test('a replica holds its choice, and every request for the rest is not_held', a
     'candles/series=KXHIGHNY/month=2025-07/candles.parquet': 'a',
     'candles/series=KXHIGHNY/month=2026-06/candles.parquet': 'b',
     'candles/series=KXHIGHCHI/month=2026-07/candles.parquet': 'c',
+    'trades/source=kalshi/series=KXHIGHNY/date=2026-06-30/trades.parquet': 'f',
+    'trades/source=kalshi/series=KXHIGHCHI/date=2026-07-02/trades.parquet': 'g',
     'observations/station=NYC/year=2026/observations.parquet': 'd',
     'observations/station=NYC/year=2024/observations.parquet': 'e',
   }
@@ -38,9 +42,10 @@ test('a replica holds its choice, and every request for the rest is not_held', a
     ],
   )
   assert.equal(held.filter((key) => key.startsWith('lob/')).length, 4)
+  assert.equal(held.filter((key) => key.startsWith('trades/')).length, 2)
 
   const sync = { from: join(source), choice: CHOICE }
-  const { url } = await startSampleServer(t, { lake, sync })
+  const { url } = await startSampleServer(t, { lake, sync }, undefined, place.store.postgres.address)
   const tail = 'hour=18&interval=3600'
   const token = `0x${'1'.repeat(64)}`
   for (const [target, code] of [
@@ -54,6 +59,12 @@ test('a replica holds its choice, and every request for the rest is not_held', a
     [`lob?series=KXHIGHCHI&date=2026-07-02&${tail}`, 'not_held'],
     [`lob?market=KXHIGHCHI-26JUL02-B80.5&date=2026-07-02&${tail}`, 'not_held'],
     [`lob?source=polymarket&market=${token}&date=2026-07-02&${tail}`, 'not_held'],
+    ['trades?series=KXHIGHNY&date=2026-07-02', undefined],
+    ['trades?market=KXHIGHNY-26JUL02-B1&date=2026-07-02', 'unknown_market'],
+    ['trades?series=KXHIGHNY&date=2026-07-01', 'not_held'],
+    ['trades?event=KXHIGHCHI-26JUL02&date=2026-07-02', 'not_held'],
+    [`trades?source=polymarket&market=${token}&date=2026-07-02`, 'not_held'],
+    ['files?dataset=trades&series=KXHIGHNY&from=2026-07-02', undefined],
     ['files?dataset=lob&series=KXHIGHNY&from=2026-07-02', undefined],
     ['files?dataset=lob&from=2026-07-02', 'not_held'],
     ['files?dataset=observations&from=2026-07-01', 'not_held'],

@@ -13,7 +13,7 @@ export type ColumnValues = Float64Array | BigInt64Array | readonly (string | nul
 export interface RecordBatch {
   readonly rows: number
   readonly columns: readonly ColumnValues[]
-  /** Of candles and observations. */
+  /** Of candles, observations and trades. */
   readonly span?: RowSpan
   /** The zone of each row's labels; UTC where it is left out. */
   readonly zoneOf?: (row: number) => TimeZone

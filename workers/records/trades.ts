@@ -13,7 +13,7 @@ import type { RecordField } from '../../shared/record-field.ts'
 import { fieldsOf } from '../../shared/record-schema.ts'
 import type { TradeQuery } from '../../shared/record-task.ts'
 import { isSeriesName, seriesOfTicker } from '../../shared/series-name.ts'
-import { addDays, utcDateOf, utcDateStartMs } from '../../shared/utc-date.ts'
+import { addDays, NS_PER_MS, utcDateOf, utcDateStartMs } from '../../shared/utc-date.ts'
 import { lakeFileError, lakeUnavailable } from '../lake/lake-file-error.ts'
 import { watched } from '../lake/watched-files.ts'
 import { readParquetSql, sqlText } from './duck-lake.ts'
@@ -24,7 +24,6 @@ import { isNumeric, type RecordBatch } from './record-batch.ts'
 import type { RecordRequest } from './record-context.ts'
 import { assertInPlace } from './request-cost.ts'
 
-const NS_DIGITS = '000000'
 /** Columns that are served in other units than they are stored in. */
 const SERVED: Readonly<Record<string, string>> = {
   price: 'price / 100',
@@ -173,7 +172,7 @@ class TradeReading {
     this.#request = request
     this.#fields = fieldsOf('trades', query.columns)
     const { fromMs, toMs } = query
-    const conditions = [`ts >= ${fromMs}${NS_DIGITS}`, `ts < ${toMs}${NS_DIGITS}`, ...where]
+    const conditions = [`ts >= ${nsOf(fromMs)}`, `ts < ${nsOf(toMs)}`, ...where]
     this.#source = `${readParquetSql(parts.map(({ path }) => path))} WHERE ${conditions.join(' AND ')}`
   }
 
@@ -227,7 +226,7 @@ class TradeReading {
 
   #sql(rows: number): string {
     const columns = this.#fields.map(({ name }) => SERVED[name] ?? name)
-    return `SELECT ${columns.join(', ')} FROM ${this.#source} ORDER BY ${ORDER} LIMIT ${rows} OFFSET ${this.#query.offset}`
+    return `SELECT ${[...columns, 'ts'].join(', ')} FROM ${this.#source} ORDER BY ${ORDER} LIMIT ${rows} OFFSET ${this.#query.offset}`
   }
 }
 
@@ -245,5 +244,15 @@ function rowsOf(chunk: DuckDBDataChunk, fields: readonly RecordField[], isPacked
     copyNumbers(vector, numbers, 0)
     return numbers
   })
-  return { rows, columns }
+  const times = chunk.getColumnVector(fields.length)
+  const [firstMs, lastMs] = [0, rows - 1].map((row) => msOf(times.getItem(row) as bigint)) as [number, number]
+  return { rows, columns, span: { firstMs, lastMs } }
+}
+
+function nsOf(ms: number): bigint {
+  return BigInt(ms) * NS_PER_MS
+}
+
+function msOf(ns: bigint): number {
+  return Number(ns / NS_PER_MS)
 }
