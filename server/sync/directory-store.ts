@@ -10,7 +10,7 @@ import { basename, dirname, join, resolve } from 'node:path'
 import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { isErrno, noneThere } from '../../shared/errno.ts'
-import { lobFileOfKey } from '../../shared/lake-layout.ts'
+import { derivedFileOfKey } from '../../shared/lake-layout.ts'
 import { BUSY_WAIT_MS_MAX, withSeries } from '../fold/series-lock.ts'
 import { syncDirectory, syncNames } from '../lake/durable-file.ts'
 import { removePartition } from '../lake/empty-directories.ts'
@@ -134,7 +134,7 @@ export class DirectoryStore implements ObjectStore {
 
   /** Locks the series: a file that a recorder or an import publishes between the check and the replacement would be lost. */
   async #locked(key: string, signal: AbortSignal | undefined, work: () => Promise<void>): Promise<void> {
-    const file = lobFileOfKey(key)
+    const file = derivedFileOfKey(key)
     if (file === undefined) return await work()
     const place = { lake: this.#root, source: file.source, series: file.series }
     await withSeries(place, { waitMs: BUSY_WAIT_MS_MAX, signal }, work)

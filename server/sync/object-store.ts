@@ -2,7 +2,7 @@
 // are relative, with forward slashes. A store shows an object only when it is whole.
 
 import type { Readable } from 'node:stream'
-import { migratedKey } from '../../shared/lake-layout.ts'
+import { lakePartitionOfKey, migratedKey } from '../../shared/lake-layout.ts'
 import { OldLayoutError } from '../lake/old-layout.ts'
 
 /** Objects below one prefix; a larger listing is refused. A lake of 100 series for 10 years has 400,000. */
@@ -94,28 +94,25 @@ const RAW_NAME = /\/(?:manifest\.json|fold\.json\.gz|[^/]+\.ndjson\.gz)$/
 const SEGMENT = /^[A-Za-z0-9_][A-Za-z0-9._=+@-]*$/
 
 /**
- * Whether a key names a lake file: a parquet file on a path without hidden or upward parts. Whatever else a bucket or
- * directory holds is left alone, temporary files among it.
+ * Whether a key names a file of a dataset, also in the layout of version 0.1. Whatever else a bucket or directory holds is left
+ * alone: exports and temporary files, for example.
  */
 export function isLakeKey(key: string): boolean {
-  return (
-    key.length <= 1024 && key.endsWith('.parquet') && key.split('/').every((segment) => SEGMENT.test(segment))
-  )
+  return lakePartitionOfKey(key) !== undefined || (migratedKey(key) !== undefined && isPlainKey(key))
+}
+
+function isPlainKey(key: string): boolean {
+  return key.length <= 1024 && key.split('/').every((segment) => SEGMENT.test(segment))
 }
 
 /** Whether a key is in the raw folder: segments, manifests and fold states, also misnamed segments. */
 export function isRawKey(key: string): boolean {
-  return (
-    key.length <= 1024 &&
-    key.startsWith(RAW_PREFIX) &&
-    RAW_NAME.test(key) &&
-    key.split('/').every((segment) => SEGMENT.test(segment))
-  )
+  return key.startsWith(RAW_PREFIX) && RAW_NAME.test(key) && isPlainKey(key)
 }
 
 /** Whether a listing with these options contains the key. */
 export function isListed(key: string, { raw = false, prefix = '' }: ListOptions = {}): boolean {
-  return key.startsWith(prefix) && (isLakeKey(key) ? !key.startsWith(RAW_PREFIX) : raw && isRawKey(key))
+  return key.startsWith(prefix) && (isLakeKey(key) || (raw && isRawKey(key)))
 }
 
 /** Whether both sides are known to hold the same bytes. */

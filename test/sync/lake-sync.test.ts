@@ -6,6 +6,7 @@ import { test, type TestContext } from 'node:test'
 import fc from 'fast-check'
 import { DirectoryStore } from '../../server/sync/directory-store.ts'
 import { type LakeSyncOptions, type LakeSyncResult, syncLake } from '../../server/sync/lake-sync.ts'
+import { derivedKey, recordFileName } from '../../shared/lake-layout.ts'
 import { SYNC_ATTEMPTS_MAX } from '../../shared/limits.ts'
 import { bytesOf, readTree, type Tree, writeTree } from '../support/lake-tree.ts'
 import { type S3Server, startS3Server } from '../support/s3-server.ts'
@@ -39,7 +40,7 @@ test('a prefix is a place of its own', async (t) => {
   await syncLake({ lake: copies[0], remote: server.store('a/b'), direction: 'pull', clock: CLOCK })
   assert.deepEqual(await readTree(copies[0]), await readTree(other))
   await syncLake({ lake: copies[1], remote: server.store('a'), direction: 'pull', clock: CLOCK })
-  assert.deepEqual(Object.keys(await readTree(copies[1])), [`b/${CANDLES}`])
+  assert.deepEqual(Object.keys(await readTree(copies[1])), [])
   assert.equal((await readTree(lake))[CANDLES]?.length, 50_000)
 })
 
@@ -285,16 +286,25 @@ test('temporary files and whatever is no lake file stay where they are', async (
     'candles/series=A/.month=2026-07.parquet.0123456789ab.tmp': 'part',
     'candles/.hidden/month=2026-07/candles.parquet': 'hidden',
     'notes.txt': 'text',
+    'totals.parquet': 'of somebody',
+    // A part of an export, beside the lake's directories and in them.
+    [`exports/july/${BOOK.replace('.parquet', '-0123456789abcdef.parquet')}`]: 'part',
+    [`exports/july/${BOOK}`]: 'part',
+    [BOOK.replace('.parquet', '-0123456789abcdef.parquet')]: 'part',
   })
   const result = await push(server, lake)
   assert.deepEqual([result.objectCount, result.transferredCount], [1, 1])
 })
 
-test('any tree comes over whole between directories, whatever its files are called and hold', async (t) => {
-  const segment = fc.stringMatching(/^[A-Za-z0-9_][A-Za-z0-9._=+@-]{0,12}$/)
+test('any tree comes over whole between directories, whatever its series are called and its files hold', async (t) => {
+  const scope = fc.stringMatching(/^[A-Za-z0-9_][A-Za-z0-9._-]{0,12}$/)
   const key = fc
-    .array(segment, { minLength: 1, maxLength: 4 })
-    .map((segments, index = 0) => [...segments.map((text) => `d${index}${text}`), 'f.parquet'].join('/'))
+    .tuple(fc.constantFrom('lob', 'trades', 'candles', 'observations'), scope)
+    .map(([dataset, name]) =>
+      dataset === 'lob' || dataset === 'trades'
+        ? derivedKey(dataset, 'kalshi', name, '2026-07-01')
+        : recordFileName(dataset, name, dataset === 'candles' ? '2026-07' : '2026'),
+    )
   const content = fc.uint8Array({ maxLength: 2_000 }).map((bytes) => Buffer.from(bytes))
   await fc.assert(
     fc.asyncProperty(fc.dictionary(key, content, { maxKeys: 8 }), async (tree) => {
