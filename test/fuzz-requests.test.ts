@@ -142,8 +142,12 @@ test(
       }
     }
     await Promise.all(Array.from({ length: CONNECTIONS }, sendMany))
+    const answered = [...operations.keys()].filter((path) => statuses.has(`${path} 200`))
+    assert.ok(answered.length > operations.size / 2, `${answered.length} paths are answered`)
     for (const [path, { parameters }] of operations) {
-      assert.ok((statuses.get(`${path} 200`) ?? 0) > REQUESTS / 1_000, `${path} is answered now and then`)
+      // Of a few examples every one may have been changed for the worse.
+      if (IS_WHOLE_EFFORT)
+        assert.ok((statuses.get(`${path} 200`) ?? 0) > REQUESTS / 1_000, `${path} is answered now and then`)
       assert.ok((statuses.get(`${path} 400`) ?? 0) > REQUESTS / 200, `${path} refuses often`)
       // Rare: all else has to be right. Only the whole effort is sure to meet it on every path.
       if (IS_WHOLE_EFFORT && parameters.some(({ name }) => name === 'format'))
@@ -160,6 +164,8 @@ test(
       'markets/{ticker}',
       'lob',
       'lob/dates',
+      'lob/at',
+      'lob/estimate',
     ])
       assert.ok(operations.has(`/api/v1/${path}`), path)
     assert.ok(operations.has('/health'))
