@@ -27,6 +27,7 @@ const LISTS: readonly (readonly [method: string, path: string, parameters: Recor
     { market: 'KXHIGHNY-26JUL01-B81.5', ...RANGE, interval: 3600, columns: ['ts', 'mid', 'bids'] },
   ],
   ['lob', 'lob', { series: 'KXHIGHNY', date: '2026-07-01', interval: 1, levels: 3, limit: 7 }],
+  ['lobAt', 'lob/at', { series: 'KXHIGHNY', ts: '2026-07-01T18:10:00.25Z', levels: 2 }],
   ['lobDates', 'lob/dates', { series: 'KXHIGHNY', from: '2026-07-01' }],
   ['candles', 'candles', { series: 'KXHIGHNY', ...RANGE, interval: 60 }],
   [
@@ -70,7 +71,9 @@ for (const client of clients) {
       const wanted = await rows(
         targetOf(
           path,
-          path.includes('gaps') || path === 'lob' ? parameters : { ...parameters, limit: 10_000 },
+          path.includes('gaps') || path === 'lob' || path === 'lob/at'
+            ? parameters
+            : { ...parameters, limit: 10_000 },
         ),
       )
       const given = await client.call({ url, method, parameters, action: 'rows' })
@@ -83,7 +86,7 @@ for (const client of clients) {
     const { url, bytes } = file.service
     const directory = await temporaryDirectory(t)
     for (const [method, path, parameters] of LISTS) {
-      const hasFormats = !['lobDates', 'climateGaps', 'series', 'markets', 'files'].includes(method)
+      const hasFormats = !['lobAt', 'lobDates', 'climateGaps', 'series', 'markets', 'files'].includes(method)
       for (const format of hasFormats ? FORMATS : (['json'] as const)) {
         const name = join(directory, `${method}.${format}`)
         const limit = hasFormats && method !== 'lob' ? { limit: 40_000 } : {}
@@ -115,6 +118,14 @@ for (const client of clients) {
     ] as const) {
       const { value } = await client.call({ url, method, positional, action: 'one' })
       assert.deepEqual(value, await one(target), method)
+    }
+    for (const [method, path] of [
+      ['lobEstimate', 'lob/estimate'],
+      ['lobReceipt', 'lob/receipt'],
+    ] as const) {
+      const parameters = { series: 'KXHIGHNY', date: '2026-07-01', interval: 600, format: 'csv' }
+      const { value } = await client.call({ url, method, parameters, action: 'one' })
+      assert.deepEqual(value, await one(targetOf(path, parameters)), method)
     }
     const health = (await client.call({ url, method: 'health', action: 'one' })).value as { status: string }
     assert.ok(['ok', 'degraded'].includes(health.status))

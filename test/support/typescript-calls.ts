@@ -91,7 +91,8 @@ export async function callClient(bookcast: typeof client, call: ClientCall): Pro
     const methods = connected as unknown as Readonly<Record<string, (...values: unknown[]) => unknown>>
     const answer = methods[call.method]?.call(
       connected,
-      ...(call.positional ?? (call.action === 'one' ? [] : [call.parameters ?? {}])),
+      ...(call.positional ??
+        (call.action === 'one' && call.parameters === undefined ? [] : [call.parameters ?? {}])),
     )
     if (call.action === 'one') return { value: await answer }
     return { ...(await read(call, { controller, answer: answer as Reading['answer'] })), progress }
