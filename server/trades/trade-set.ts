@@ -4,7 +4,7 @@
 // receive time; the best origin. Where messages do not name the trade, equal messages of one connection or
 // segment are different trades, and equal messages of several of them are the same ones: the n-th of one is the n-th of another.
 
-import type { Aggressor, Trade, TradeOrigin } from '../../shared/trades-v1.ts'
+import type { Trade, TradeOrigin } from '../../shared/trades-v1.ts'
 import { TRADE_ORIGINS } from '../../shared/trades-v1.ts'
 import { NS_PER_SECOND } from '../../shared/utc-date.ts'
 import type { TradeMessage } from '../feed/trade-message.ts'
@@ -29,18 +29,9 @@ interface Sighted extends TradeSighting {
 }
 
 /** A trade while it is put together. Origins are places in TRADE_ORIGINS. */
-interface Merged {
-  readonly marketId: string
-  readonly id: string | null
-  readonly ts: bigint
-  readonly tsDigits: number
+interface Merged extends Omit<TradeMessage, 'isUnique'> {
   readonly tsOrigin: number
   readonly recvTs: bigint | null
-  readonly price: number
-  readonly qty: number
-  readonly isRounded: boolean
-  readonly aggressor: Aggressor
-  readonly block: boolean | null
   readonly origin: number
 }
 
@@ -124,11 +115,10 @@ function joined(named: readonly Merged[], unnamed: readonly Merged[]): readonly 
 
 function mergedOf({ message, recvTs, origin: name }: Sighted, id: string | null): Merged {
   const origin = TRADE_ORIGINS.indexOf(name)
-  const { marketId, ts, tsDigits, price, qty, isRounded, aggressor, block } = message
+  const { isUnique: _, ...terms } = message
   // A row that REST gave was not received when the trade happened.
   const received = name === 'rest' || recvTs === undefined ? null : recvTs
-  const terms = { price, qty, isRounded, aggressor, block }
-  return { marketId, id, ts, tsDigits, tsOrigin: origin, recvTs: received, ...terms, origin }
+  return { ...terms, id, tsOrigin: origin, recvTs: received, origin }
 }
 
 /** Commutative and associative. */
@@ -179,18 +169,6 @@ function compare(a: Merged, b: Merged): number {
   return a.origin - b.origin
 }
 
-function tradeOf({ id, origin, ...trade }: Merged): SetTrade {
-  const { ts, recvTs, marketId, price, qty, aggressor, block, isRounded } = trade
-  return {
-    ts,
-    recvTs,
-    marketId,
-    tradeId: id,
-    price,
-    qty,
-    aggressor,
-    block,
-    origin: TRADE_ORIGINS[origin]!,
-    isRounded,
-  }
+function tradeOf({ id: tradeId, origin, tsDigits: _digits, tsOrigin: _origin, ...trade }: Merged): SetTrade {
+  return { ...trade, tradeId, origin: TRADE_ORIGINS[origin]! }
 }
