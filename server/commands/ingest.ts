@@ -23,7 +23,7 @@ import type { MetricsAddress } from '../http/metrics-text.ts'
 import { newestRowsOf } from '../storage/newest-rows.ts'
 import { createSources } from '../ingest/registry.ts'
 import { backfillSource, pollSource, type RunOptions, type RunOutcome } from '../ingest/run-source.ts'
-import { type IngestSource, SOURCE_NAMES } from '../ingest/source.ts'
+import { type IngestSource, isTradesSource, SOURCE_NAMES } from '../ingest/source.ts'
 import type { TimeWindow } from '../storage/cursor-store.ts'
 import type { Postgres } from '../storage/postgres.ts'
 import { type Command, type CommandIo } from './command.ts'
@@ -67,7 +67,8 @@ const OPTIONS: readonly OptionDeclaration[] = [
   {
     name: 'lake',
     placeholder: '<dir>',
-    description: 'the lake: recordings and closed days are written to it, and --sync-to pushes it',
+    description:
+      'the lake: recordings, closed days and past trades are written to it, and --sync-to pushes it',
     env: 'BOOKCAST_LAKE',
   },
   {
@@ -93,7 +94,8 @@ object storage (--sync-to). It retries each failed task; a failure stops no othe
 
 --once queries every source once. --from backfills past dates: after an interruption, the next run resumes and requests nothing
 that is complete. It fetches candles for the markets that the catalogue lists between the dates, so include exchange-catalogue
-for the same dates. It also fetches what "bookcast verify --store --repair" reopened. --once and --from do not touch a lake. The
+for the same dates. It also fetches what "bookcast verify --repair" reopened. With --lake, --from also fetches past trades: of the
+markets of the catalogue and of the lake's order books. --once does not touch a lake. The
 exit code is 1 if a source failed, or if the last push before the end failed: the log then names the files that were not pushed.
 
 Sources: ${SOURCE_NAMES.join(', ')}
@@ -144,12 +146,16 @@ function readSettings(args: readonly string[], { env }: CommandIo): Settings | '
   const span = readSpan(options)
   const metrics = options.get('metrics')
   const isCollecting = !isOnce && span === null
-  // A collector's environment names its lake's business: that is not a backfill's.
-  const lake = isCollecting ? (options.get('lake')?.text ?? null) : null
+  const lake = isOnce ? null : (options.get('lake')?.text ?? null)
   if (isOnce && span !== null) throw new UsageError('--once and --from exclude one another')
+  // A collector's environment names what becomes of its lake: that is not a backfill's.
+  const config = isCollecting ? readCollectConfig(options, env, lake) : readSourcesConfig(options)
+  const trades = config.names.find(isTradesSource)
+  if (trades !== undefined && config.names.length < SOURCE_NAMES.length && (span === null || lake === null))
+    throw new UsageError(`${options.demand('source').origin}: ${trades} needs --from and --lake`)
   return {
-    config: isCollecting ? readCollectConfig(options, env, lake) : readSourcesConfig(options),
-    lake,
+    config,
+    lake: isCollecting || trades !== undefined ? lake : null,
     metrics: metrics === undefined || metrics.text === 'none' ? null : addressOption(metrics, 'none or '),
     store: readStoreOptions(options),
     logLevel: readLogLevel(options),
@@ -215,12 +221,12 @@ async function runUntilStopped(
 
 /** Every source at once, but first the catalogue, which says what the others have to ask for. */
 async function runToEnd(
-  { config, span }: Settings,
+  { config, lake, span }: Settings,
   postgres: Postgres,
   io: CommandIo,
   signal: AbortSignal,
 ): Promise<number> {
-  const sources = createSources(config.ingest, { names: config.names })
+  const sources = createSources(config.ingest, { names: config.names, lake: lake ?? undefined })
   const view = new IngestProgressView(io.stderr)
   const run = async (source: IngestSource): Promise<boolean> => {
     view.onStart(source.name)

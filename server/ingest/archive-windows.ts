@@ -10,9 +10,15 @@ import type { FetchedRows, IngestStep, SourceContext, SourceHistory, SourceName 
 /** Days that the polls of the archives look back at, so that a few days without a collector heal by themselves. */
 const INGEST_ARCHIVE_POLL_DAYS = 3
 
-/** Splits a span at every month's beginning (UTC), so that a repeated backfill asks the same windows again. */
+/** Splits a span at every month's beginning (UTC). */
 export function monthsOf({ fromMs, toMs }: TimeWindow): TimeWindow[] {
   return splitAt(fromMs, toMs, (date) => Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1, 1))
+}
+
+/** Splits a span on a grid of days since the epoch (UTC), so that a repeated backfill asks the same windows again. */
+export function daysOf({ fromMs, toMs }: TimeWindow, days = 1): TimeWindow[] {
+  const widthMs = days * MS_PER_DAY
+  return splitAt(fromMs, toMs, (date) => (Math.floor(date.getTime() / widthMs) + 1) * widthMs)
 }
 
 /** Splits a span at every year's beginning (UTC). */

@@ -12,6 +12,7 @@ export interface IngestConfig {
   /** The exchange's category whose temperature series are collected. */
   readonly category: string
   readonly kalshiRequestsPerSecond: number
+  readonly polymarketDataUrl: string
   readonly aviationWeatherUrl: string
   readonly iemUrl: string
   readonly nceiUrl: string
@@ -34,6 +35,7 @@ export const INGEST_OPTIONS = [
   KALSHI_URL_OPTION,
   { name: 'exchange-category', placeholder: '<name>', description: 'category whose temperature series are collected', env: 'BOOKCAST_EXCHANGE_CATEGORY', default: 'Climate and Weather' },
   { name: 'kalshi-requests-per-second', placeholder: '<n>', description: 'rate limit of requests to the exchange', env: 'BOOKCAST_KALSHI_REQUESTS_PER_SECOND', default: '10' },
+  { name: 'polymarket-data-url', placeholder: '<url>', description: 'past trades of Polymarket', env: 'BOOKCAST_POLYMARKET_DATA_URL', default: 'https://data-api.polymarket.com' },
   { name: 'aviation-weather-url', placeholder: '<url>', description: 'live weather', env: 'BOOKCAST_AVIATION_WEATHER_URL', default: 'https://aviationweather.gov' },
   { name: 'iem-url', placeholder: '<url>', description: 'archive of weather and climate reports', env: 'BOOKCAST_IEM_URL', default: 'https://mesonet.agron.iastate.edu' },
   { name: 'ncei-url', placeholder: '<url>', description: 'second archive of weather', env: 'BOOKCAST_NCEI_URL', default: 'https://www.ncei.noaa.gov' },
@@ -60,6 +62,7 @@ export function readIngestConfig(options: ParsedOptions): IngestConfig {
     kalshiUrl: url('kalshi-url'),
     category: text('exchange-category'),
     kalshiRequestsPerSecond: integer('kalshi-requests-per-second', 1, 1_000),
+    polymarketDataUrl: url('polymarket-data-url'),
     aviationWeatherUrl: url('aviation-weather-url'),
     iemUrl: url('iem-url'),
     nceiUrl: url('ncei-url'),

@@ -12,20 +12,25 @@ import { ClimateStatisticsClient } from './climate-statistics/client.ts'
 import { climateStatisticsSource } from './climate-statistics/source.ts'
 import { candleSource } from './exchange/candle-source.ts'
 import { catalogueSource } from './exchange/catalogue-source.ts'
+import { tradeSource } from './exchange/trade-source.ts'
 import { KalshiClient } from '../exchanges/kalshi/rest-client.ts'
+import { KalshiTradeArchive } from '../exchanges/kalshi/trade-archive.ts'
+import { PolymarketTradeArchive } from '../exchanges/polymarket/trade-archive.ts'
 import { IEM_RATE, IemClient } from './iem/client.ts'
 import { iemSource } from './iem/source.ts'
 import type { IngestConfig } from './ingest-config.ts'
 import { NceiClient } from './ncei/client.ts'
 import { nceiSource } from './ncei/source.ts'
 import { RequestBudget } from '../upstream/request-budget.ts'
-import { type IngestSource, SOURCE_NAMES, type SourceName } from './source.ts'
+import { type IngestSource, isTradesSource, SOURCE_NAMES, type SourceName } from './source.ts'
 import type { UpstreamOptions } from '../upstream/upstream-http.ts'
 
 export interface RegistryOptions {
   /** By default every source. */
   readonly names?: readonly SourceName[]
   readonly stations?: readonly Station[]
+  /** Where past trades go. Without it their sources are left out. */
+  readonly lake?: string | undefined
   /** For tests: time-outs, clock and jitter of every client. */
   readonly http?: Partial<Pick<UpstreamOptions, 'clock' | 'random' | 'timeoutMs' | 'attemptsMax'>>
 }
@@ -39,8 +44,8 @@ export function createSources(config: IngestConfig, options: RegistryOptions = {
   const archives = { stations, intervalMs: config.archivesIntervalMs }
   const perSecond = config.kalshiRequestsPerSecond
   const kalshiBudget = new RequestBudget({ burst: perSecond, intervalMs: 1000 / perSecond })
-  const kalshi = (): KalshiClient =>
-    new KalshiClient({ ...http, baseUrl: config.kalshiUrl, budget: kalshiBudget })
+  const kalshiOptions = { ...http, baseUrl: config.kalshiUrl, budget: kalshiBudget }
+  const kalshi = (): KalshiClient => new KalshiClient(kalshiOptions)
   const make: Readonly<Record<SourceName, () => IngestSource>> = {
     'exchange-catalogue': () =>
       catalogueSource({
@@ -77,6 +82,15 @@ export function createSources(config: IngestConfig, options: RegistryOptions = {
         client: new ClimateStatisticsClient({ ...http, baseUrl: config.acisUrl }),
         ...archives,
       }),
+    'kalshi-trades': () =>
+      tradeSource({ source: 'kalshi', archive: new KalshiTradeArchive(kalshiOptions), lake: options.lake! }),
+    'polymarket-trades': () =>
+      tradeSource({
+        source: 'polymarket',
+        archive: new PolymarketTradeArchive({ ...http, baseUrl: config.polymarketDataUrl }),
+        lake: options.lake!,
+      }),
   }
-  return SOURCE_NAMES.filter((name) => names.includes(name)).map((name) => make[name]())
+  const isReady = (name: SourceName): boolean => options.lake !== undefined || !isTradesSource(name)
+  return SOURCE_NAMES.filter((name) => names.includes(name) && isReady(name)).map((name) => make[name]())
 }

@@ -69,6 +69,7 @@ export async function backfillSource(
     }
   }
   const rest = await runSteps(source, steps, options, steps.length)
+  await history.last?.(span, options)
   return {
     stepCount: before.stepCount + rest.stepCount,
     rowCount: before.rowCount + rest.rowCount,

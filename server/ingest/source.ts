@@ -2,14 +2,15 @@
 // and the rows they bring); running them, writing, remembering completed windows, counting and backing off are the
 // same for all of them (run-source.ts, schedule.ts).
 
+import { type LobSource, lobSources } from '../../shared/lob-sources.ts'
 import type { Station } from '../../shared/stations.ts'
 import type { TimeWindow } from '../storage/cursor-store.ts'
 import type { Postgres } from '../storage/postgres.ts'
 import type { StoreTransaction } from '../storage/store-transaction.ts'
 import type { Clock } from '../tasks/clock.ts'
 
-/** Every source, in the order in which a backfill needs them: candles are asked for markets that are known. */
-export const SOURCE_NAMES = [
+/** In the order in which a backfill needs them: candles are asked for markets that are known. */
+export const RECORD_SOURCES = [
   'exchange-catalogue',
   'exchange-candles',
   'aviation-weather',
@@ -19,7 +20,19 @@ export const SOURCE_NAMES = [
   'climate-afos',
   'climate-statistics',
 ] as const
-export type SourceName = (typeof SOURCE_NAMES)[number]
+/** Past trades of an exchange, which go to a lake. */
+type TradesSourceName = `${LobSource}-trades`
+export type RecordSourceName = (typeof RECORD_SOURCES)[number]
+export type SourceName = RecordSourceName | TradesSourceName
+export const SOURCE_NAMES: readonly SourceName[] = [...RECORD_SOURCES, ...lobSources().map(tradesSourceName)]
+
+export function tradesSourceName(source: LobSource): TradesSourceName {
+  return `${source}-trades`
+}
+
+export function isTradesSource(name: SourceName): boolean {
+  return name.endsWith('-trades')
+}
 
 export interface SourceContext {
   readonly postgres: Postgres
@@ -65,6 +78,8 @@ export interface SourceHistory {
   /** Cuts a span into the windows of one step each, always at the same instants. */
   windows(span: TimeWindow): readonly TimeWindow[]
   step(scope: string, window: TimeWindow, context: SourceContext): IngestStep
+  /** What follows the steps of a span, also when some failed. */
+  last?(span: TimeWindow, context: SourceContext): Promise<void>
 }
 
 export interface IngestSource {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { beforeEach, test, type TestContext } from 'node:test'
 import { backfillSource, type RunOptions } from '../../server/ingest/run-source.ts'
-import { SOURCE_NAMES, type SourceName } from '../../server/ingest/source.ts'
+import { RECORD_SOURCES, type SourceName } from '../../server/ingest/source.ts'
 import type { TimeWindow } from '../../server/storage/cursor-store.ts'
 import { MARKETS, tradedEnds } from '../support/exchange-world.ts'
 import { SeededRandom } from '../../server/sample-data/seeded-random.ts'
@@ -16,7 +16,7 @@ const SPAN: TimeWindow = {
   fromMs: Date.parse('2026-06-20T00:00:00Z'),
   toMs: Date.parse('2026-08-20T00:00:00Z'),
 }
-const WITH_A_PAST = SOURCE_NAMES.filter((name) => name !== 'aviation-weather' && name !== 'climate-nws')
+const WITH_A_PAST = RECORD_SOURCES.filter((name) => name !== 'aviation-weather' && name !== 'climate-nws')
 
 beforeEach(async () => {
   await file.store.postgres.run({ text: `TRUNCATE ${TABLES}`, parameters: [] })

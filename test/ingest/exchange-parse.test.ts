@@ -251,7 +251,8 @@ test('answers of another shape are upstream errors', () => {
   assertMalformed(() => parseCandles({}, MARKET, 1), /candlesticks is null/)
   assertMalformed(() => parseMarkets({ markets: [{}] }, NOW_MS, () => undefined), /1 of 1 markets/)
   assertMalformed(() => parseSeries({ series: {} }, NOW_MS), /not a list/)
-  assertMalformed(() => parseCutoff({ market_settled_ts: 1 }), /market_settled_ts/)
+  assertMalformed(() => parseCutoff({ market_settled_ts: 1 }, 'market_settled_ts'), /market_settled_ts/)
+  assertMalformed(() => parseCutoff({}, 'trades_created_ts'), /trades_created_ts/)
 })
 
 test('a batch gives each market its candles and refuses markets that were not asked for', () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { beforeEach, test } from 'node:test'
 import { type IngestEvent, pollSource, type RunOutcome } from '../../server/ingest/run-source.ts'
-import { SOURCE_NAMES, type SourceName } from '../../server/ingest/source.ts'
+import { RECORD_SOURCES, type RecordSourceName } from '../../server/ingest/source.ts'
 import { readSourceStatus } from '../../server/ingest/source-status.ts'
 import type { AskedRequest } from '../support/local-upstream.ts'
 import { type Answer, cutAfter, hangUp, send, stall, timeoutMsFor } from '../support/local-upstream.ts'
@@ -39,7 +39,7 @@ const NOTHING = { markets: 0, candles: 0, observations: 0, climate: 0 }
 async function poll(
   t: Parameters<typeof worldSource>[0],
   world: UpstreamWorld,
-  name: SourceName,
+  name: RecordSourceName,
   events: IngestEvent[] = [],
 ): Promise<RunOutcome> {
   return await pollSource(worldSource(t, world, name), {
@@ -220,7 +220,7 @@ test('estimates are made for closed dates without an official report only', asyn
   )
 })
 
-const UPSTREAMS: Readonly<Record<SourceName, string>> = {
+const UPSTREAMS: Readonly<Record<RecordSourceName, string>> = {
   'exchange-catalogue': 'kalshi',
   'exchange-candles': 'kalshi',
   'aviation-weather': 'awc',
@@ -242,7 +242,7 @@ const FAULTS: readonly (readonly [string, string, Answer])[] = [
   ['JSON of another shape', 'malformed', send(200, '{"data":{"version":2}}')],
 ]
 
-for (const name of SOURCE_NAMES) {
+for (const name of RECORD_SOURCES) {
   test(`${name} reports every fault of its upstream and stores nothing`, async (t) => {
     const world = await startWorld(t)
     if (name === 'exchange-candles') await poll(t, world, 'exchange-catalogue')

@@ -10,7 +10,7 @@ import { test, type TestContext } from 'node:test'
 import postgres from 'postgres'
 import { compactClosedDays } from '../../server/compaction/compaction.ts'
 import { pollSource } from '../../server/ingest/run-source.ts'
-import { SOURCE_NAMES } from '../../server/ingest/source.ts'
+import { RECORD_SOURCES } from '../../server/ingest/source.ts'
 import { migrate, readMigrations } from '../../server/storage/migrations.ts'
 import { openRelationalStore, type RelationalStore } from '../../server/storage/relational-store.ts'
 import { soon } from '../support/collecting-process.ts'
@@ -139,7 +139,8 @@ test('what was dumped is restored, beside its lake', async (t) => {
   const store = await openStore(t, oldUrl)
   await store.migrate()
   const world = await startWorld(t)
-  for (const name of SOURCE_NAMES) await pollSource(worldSource(t, world, name), worldContext(store.postgres))
+  for (const name of RECORD_SOURCES)
+    await pollSource(worldSource(t, world, name), worldContext(store.postgres))
   const lake = join(before.directory, 'lake')
   const { clock, signal } = worldContext(store.postgres)
   await compactClosedDays({ postgres: store.postgres, lake, delayMs: 0, signal, clock })

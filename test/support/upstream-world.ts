@@ -60,6 +60,7 @@ export function worldConfig(baseUrl: string): IngestConfig {
     kalshiUrl: `${baseUrl}/kalshi`,
     category: 'Climate and Weather',
     kalshiRequestsPerSecond: 100,
+    polymarketDataUrl: `${baseUrl}/polymarket`,
     aviationWeatherUrl: `${baseUrl}/awc`,
     iemUrl: `${baseUrl}/iem`,
     nceiUrl: `${baseUrl}/ncei`,

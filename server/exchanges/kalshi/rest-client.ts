@@ -39,7 +39,7 @@ export const EXCHANGE_BATCH_MARKETS_MAX = 100
 const EXCHANGE_CUTOFF_MS_MAX = 60 * 60 * 1000
 
 /** Half of what the lowest tier allows; what the exchange allows without an account is not published. */
-const KALSHI_RATE: RequestRate = { burst: 10, intervalMs: 100 }
+export const KALSHI_RATE: RequestRate = { burst: 10, intervalMs: 100 }
 
 /** Rows, and complaints about entries that could not be read. */
 export interface ExchangeRows<T> {
@@ -129,7 +129,7 @@ export class KalshiClient {
   async historicalCutoffMs(signal?: AbortSignal, isNew = false): Promise<number> {
     const nowMs = this.#clock.nowMs()
     if (isNew || this.#cutoff === undefined || nowMs - this.#cutoff.atMs > EXCHANGE_CUTOFF_MS_MAX) {
-      const cutoffMs = parseCutoff(await this.#get('/historical/cutoff', {}, signal))
+      const cutoffMs = parseCutoff(await this.#get('/historical/cutoff', {}, signal), 'market_settled_ts')
       this.#cutoff = { atMs: nowMs, cutoffMs }
     }
     return this.#cutoff.cutoffMs

@@ -122,10 +122,10 @@ function readMarketCandles(
   }
 }
 
-/** The instant before whose settlement markets are on the historical routes, milliseconds. @throws {UpstreamError} */
-export function parseCutoff(body: JsonObject): number {
+/** The instant before which markets are settled, or trades made, that are on the historical routes, ms. @throws {UpstreamError} */
+export function parseCutoff(body: JsonObject, name: 'market_settled_ts' | 'trades_created_ts'): number {
   try {
-    return requireInstant(body, 'market_settled_ts')
+    return requireInstant(body, name)
   } catch (error) {
     throw malformed(error instanceof Error ? error.message : '', error)
   }

@@ -15,7 +15,7 @@ import {
   missingOfLateLooks,
 } from '../../storage/candle-window-store.ts'
 import { missingWindows, type TimeWindow } from '../../storage/cursor-store.ts'
-import { settledPart, windowTitle } from '../archive-windows.ts'
+import { daysOf, settledPart, windowTitle } from '../archive-windows.ts'
 import type { FetchedRows, IngestStep, SourceContext, SourceHistory } from '../source.ts'
 import { UpstreamError } from '../../upstream/upstream-error.ts'
 import { REFUSED_EVENTS_MAX } from './candle-batches.ts'
@@ -248,14 +248,6 @@ async function fetchRoute(
   return { rows, rejected }
 }
 
-/** Splits a span on a grid of three days since the epoch, so that a repeated backfill asks the same windows. */
-function threeDays({ fromMs, toMs }: TimeWindow): readonly TimeWindow[] {
-  const widthMs = WINDOW_DAYS * MS_PER_DAY
-  const windows: TimeWindow[] = []
-  for (let start = fromMs; start < toMs;) {
-    const end = Math.min((Math.floor(start / widthMs) + 1) * widthMs, toMs)
-    windows.push({ fromMs: start, toMs: end })
-    start = end
-  }
-  return windows
+function threeDays(span: TimeWindow): readonly TimeWindow[] {
+  return daysOf(span, WINDOW_DAYS)
 }

@@ -12,14 +12,16 @@ interface Row {
   readonly series_ticker: string
 }
 
-/** By ticker. A day is added to the close time: the last daily candle ends after it. */
+/** By ticker; of one series, or of all. A day is added to the close time: the last daily candle ends after it. */
 export async function candleMarkets(
   { postgres, signal }: SourceContext,
   { fromMs, toMs }: TimeWindow,
+  seriesTicker?: string,
 ): Promise<readonly MarketName[]> {
   const statement = new StatementBuilder()
   statement.where(`close_time >= ${statement.addInstant(fromMs - MS_PER_DAY)}`)
   statement.where(`coalesce(open_time, close_time) <= ${statement.addInstant(toMs)}`)
+  if (seriesTicker !== undefined) statement.where(`series_ticker = ${statement.add(seriesTicker, 'text')}`)
   const rows = await postgres.run<Row>(
     statement.build(
       `SELECT ticker, event_ticker, series_ticker FROM markets ${statement.whereClause} ORDER BY ticker`,

@@ -1,0 +1,44 @@
+// Polymarket's trades of the past (data API v2). Requests name conditions and take no bounds of time: an answer reaches back three
+// years. Every fill comes once, on its taker's side.
+
+import type { UpstreamOptions } from '../../upstream/upstream-http.ts'
+import { isFrame } from '../../feed/frame.ts'
+import { type TradeArchive, TradeClient, type TradeRow, type TradeWalk } from '../trade-archive.ts'
+
+const CONDITIONS_MAX = 20
+/** What the route allows is not published. */
+const RATE = { burst: 5, intervalMs: 200 }
+const QUERY = { taker_only: 'true', filter_type: 'TOKENS', filter_amount: '0.01', limit: '1000' }
+
+export class PolymarketTradeArchive implements TradeArchive {
+  readonly isByTime = false
+  readonly #client: TradeClient
+  readonly close: () => Promise<void>
+
+  constructor(options: Omit<UpstreamOptions, 'name' | 'rate'>) {
+    this.#client = new TradeClient({ ...options, name: 'polymarket-data', rate: RATE })
+    this.close = () => this.#client.close()
+  }
+
+  batches(marketIds: readonly string[]): readonly (readonly string[])[] {
+    const conditions = [...new Set(marketIds.map((id) => id.split(':', 1)[0]!))]
+    const starts = [...conditions.keys()].filter((index) => index % CONDITIONS_MAX === 0)
+    return starts.map((start) => conditions.slice(start, start + CONDITIONS_MAX))
+  }
+
+  async rows(conditions: readonly string[], _: unknown, signal: AbortSignal): Promise<readonly TradeRow[]> {
+    const first = { condition: conditions.join(','), ...QUERY }
+    const walk: TradeWalk = {
+      pathOf: (cursor) =>
+        `/v2/trades?${new URLSearchParams(cursor === undefined ? first : { cursor }).toString()}`,
+      pageOf: ({ data, pagination }) => {
+        if (!isFrame(pagination)) throw this.#client.malformed('the answer has no pagination')
+        const { has_more: hasMore, next_cursor: cursor } = pagination
+        if (hasMore === true && (typeof cursor !== 'string' || cursor === ''))
+          throw this.#client.malformed('the answer has more pages and no cursor')
+        return { rows: data, cursor: hasMore === true ? cursor : undefined }
+      },
+    }
+    return await this.#client.walk(walk, signal)
+  }
+}

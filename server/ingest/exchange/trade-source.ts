@@ -1,0 +1,182 @@
+// The past trades of an exchange, as raw segments of a lake: series by series, and UTC date by date where requests take bounds of
+// time. What is complete stands in the state of the sources. A run ends with a fold of the dates that have new segments.
+
+import { groupedBy } from '../../../shared/grouped-by.ts'
+import { INGEST_ARCHIVE_SETTLE_MS } from '../../../shared/limits.ts'
+import { LOB_SOURCES, type LobSource } from '../../../shared/lob-sources.ts'
+import { MS_PER_DAY, NS_PER_MS, utcDateOf } from '../../../shared/utc-date.ts'
+import { exchangeOf } from '../../exchanges/registry.ts'
+import type { TradeArchive, TradeRow } from '../../exchanges/trade-archive.ts'
+import { BadLineError } from '../../feed/bad-line.ts'
+import { foldInThread } from '../../fold/fold-client.ts'
+import type { Folding } from '../../fold/fold-order.ts'
+import { rebuildDates, rebuildPlan } from '../../fold/lake-rebuild.ts'
+import { ClosedDateError, dateRules } from '../../import/date-rules.ts'
+import { marketsInLake } from '../../lake/lake-markets.ts'
+import { directoryNames, seriesDates } from '../../lake/series-dates.ts'
+import { restText } from '../../raw/segment-lines.ts'
+import { SegmentWriter } from '../../raw/segment-writer.ts'
+import { missingWindows, type TimeWindow } from '../../storage/cursor-store.ts'
+import { UpstreamError } from '../../upstream/upstream-error.ts'
+import { daysOf, settledPart, windowTitle } from '../archive-windows.ts'
+import { type FetchedRows, type IngestSource, type SourceContext, tradesSourceName } from '../source.ts'
+import { candleMarkets } from './candle-markets.ts'
+import { knownSeries, missingCatalogue } from './catalogue-source.ts'
+
+/** The hour of the segments: a fold of a date beside it does not read it. */
+const NOON = 12
+/** Rows that wait for their segments, beside those of one request. */
+const WAITING_ROWS_MAX = 200_000
+const OF_ONE_BATCH: ReadonlySet<string> = new Set(['rejected', 'malformed', 'too_large'])
+
+export interface TradeSourceOptions {
+  readonly source: LobSource
+  readonly archive: TradeArchive
+  readonly lake: string
+  readonly folding?: Folding | undefined
+}
+
+export function tradeSource(options: TradeSourceOptions): IngestSource {
+  const { source, archive, lake } = options
+  const name = tradesSourceName(source)
+  const catalogued = async (context: SourceContext): Promise<readonly string[]> =>
+    LOB_SOURCES[source].isCatalogued ? await knownSeries(context, null) : []
+  return {
+    name,
+    intervalMs: MS_PER_DAY,
+    async *poll() {},
+    history: {
+      async scopes(context) {
+        const names = new Set(await catalogued(context))
+        for await (const one of seriesDates(lake, directoryNames))
+          if (one.source === source) names.add(one.series)
+        return [...names].toSorted()
+      },
+      // One step a date: a request for a few minutes more costs less than another one.
+      async missing(scope, span, { postgres }) {
+        const parts = (await missingWindows(postgres, { source: name, scope }, span)).flatMap((part) =>
+          daysOf(part),
+        )
+        const groups = groupedBy(parts, ({ fromMs }) => (archive.isByTime ? utcDateOf(fromMs) : ''))
+        return [...groups.values()].map((group) => ({ fromMs: group[0].fromMs, toMs: group.at(-1)!.toMs }))
+      },
+      windows: (window) => [window],
+      step: (scope, window, context) => ({
+        scope,
+        title: `${scope} ${windowTitle(window)}`,
+        async fetch(signal) {
+          const isCatalogued = (await catalogued(context)).includes(scope)
+          return await fetchTrades(options, scope, window, isCatalogued, { ...context, signal })
+        },
+      }),
+      last: (span, { signal }) => foldNew(options, span, signal),
+    },
+    close: () => archive.close(),
+  }
+}
+
+/** Folds the dates of a span that have segments which no fold has read. */
+async function foldNew(
+  { lake, source, folding = foldInThread }: TradeSourceOptions,
+  { fromMs, toMs }: TimeWindow,
+  signal: AbortSignal,
+): Promise<void> {
+  const flags = { isDryRun: false, withoutDamaged: false, from: undefined, to: undefined }
+  const options = { ...flags, lake, source, folding, listeners: {}, signal }
+  const { dates } = await rebuildPlan(options)
+  const [first, last] = [utcDateOf(fromMs), utcDateOf(toMs - 1)]
+  const wanted = dates.filter((date) => date >= first && date <= last)
+  for await (const _ of rebuildDates(options, wanted));
+}
+
+async function fetchTrades(
+  options: TradeSourceOptions,
+  scope: string,
+  window: TimeWindow,
+  isCatalogued: boolean,
+  context: SourceContext,
+): Promise<FetchedRows> {
+  const { source, archive, lake } = options
+  const settled = settledPart(window, INGEST_ARCHIVE_SETTLE_MS, context.clock.nowMs())
+  const unknown = settled === null || !isCatalogued ? [] : await missingCatalogue(context, scope, settled)
+  const dates = [utcDateOf(window.fromMs), utcDateOf(window.toMs - 1)] as const
+  const markets = isCatalogued
+    ? (await candleMarkets(context, window, scope)).map(({ ticker }) => ticker)
+    : await marketsInLake(lake, source, scope, dates)
+  const problems = unknown.map(
+    (part) =>
+      `not every market is known of ${windowTitle(part)}: run exchange-catalogue over these dates too`,
+  )
+  const rows: DatedRow[] = []
+  let rowCount = 0
+  const write = async (): Promise<void> => {
+    rowCount += rows.length
+    for (const [date, group] of groupedBy(rows.splice(0), (row) => row.date)) {
+      try {
+        await dateRules({ lake, source, replace: false }, [{ date, name: '' }])
+        await writeSegment(options, scope, date, group)
+      } catch (error) {
+        if (!(error instanceof ClosedDateError)) throw error
+        problems.push(error.message)
+      }
+    }
+  }
+  for (const batch of archive.batches(markets)) {
+    try {
+      for (const row of await archive.rows(batch, window, context.signal)) {
+        const date = dateIn(row, options, window, problems)
+        if (date !== undefined) rows.push({ ...row, date })
+      }
+    } catch (error) {
+      // What is wrong with one batch alone keeps none of the others waiting.
+      if (!(error instanceof UpstreamError) || !OF_ONE_BATCH.has(error.failure)) throw error
+      problems.push(`${batch[0]}: ${error.message}`)
+    }
+    if (rows.length > WAITING_ROWS_MAX) await write()
+  }
+  await write()
+  // Without markets of a catalogue, nothing says that all of them were asked for.
+  const isWhole = problems.length === 0 && (isCatalogued || markets.length > 0)
+  return { write: async () => rowCount, problems, completed: isWhole ? settled : null }
+}
+
+interface DatedRow extends TradeRow {
+  readonly date: string
+}
+
+/** The date of a row of the window; undefined for another one. */
+function dateIn(
+  { row }: TradeRow,
+  { source }: TradeSourceOptions,
+  { fromMs, toMs }: TimeWindow,
+  problems: string[],
+): string | undefined {
+  try {
+    const ms = Number(exchangeOf(source).trades!.ofRow(row).ts / NS_PER_MS)
+    return ms >= fromMs && ms < toMs ? utcDateOf(ms) : undefined
+  } catch (error) {
+    if (!(error instanceof BadLineError)) throw error
+    problems.push(error.message)
+    return undefined
+  }
+}
+
+async function writeSegment(
+  { lake, source }: TradeSourceOptions,
+  scope: string,
+  date: string,
+  rows: readonly TradeRow[],
+): Promise<void> {
+  const series = LOB_SOURCES[source].isSeriesInId ? undefined : scope
+  const reading = { series, sequence: 'strict', useYesPrice: false } as const
+  const writer = await SegmentWriter.open(lake, { source, reading })
+  try {
+    for (const { recvTs, request, row } of rows) {
+      writer.add(restText(recvTs, request, row), recvTs)
+      if (writer.isFull) await writer.drained()
+    }
+    await writer.finish({ date, hour: NOON, recorder: 'import' })
+  } finally {
+    await writer.discard()
+  }
+}

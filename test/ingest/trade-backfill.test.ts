@@ -1,0 +1,204 @@
+// The back-fill of trades, by what its exchange answers: what is asked, what is stored, and what is said to be complete.
+
+import assert from 'node:assert/strict'
+import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test, type TestContext } from 'node:test'
+import type { IngestEvent, RunOutcome } from '../../server/ingest/run-source.ts'
+import { sealDate } from '../../server/raw/date-removal.ts'
+import { missingWindows } from '../../server/storage/cursor-store.ts'
+import { rawDateDirectory } from '../../shared/lake-layout.ts'
+import type { LobSource } from '../../shared/lob-sources.ts'
+import { type Answer, type AskedRequest, send } from '../support/local-upstream.ts'
+import { storeOfThisFile } from '../support/postgres.ts'
+import { temporaryDirectory } from '../support/temporary-lake.ts'
+import { DATE, fetchTrades, foldAll, randomTrades, rowOf } from '../trades/random-trades.ts'
+import {
+  DAY,
+  type TradeExchange,
+  backfillOnce,
+  heal,
+  seedMarkets,
+  startTradeExchange,
+} from '../trades/trade-exchange.ts'
+import { readTrades } from '../trades/trade-rows.ts'
+
+const file = storeOfThisFile()
+const SCOPES = { kalshi: 'KXHIGHNY', polymarket: '0xaa' } as const
+
+interface Bench {
+  readonly exchange: TradeExchange
+  readonly lake: string
+  readonly run: () => Promise<RunOutcome & { readonly problems: readonly string[] }>
+  readonly tradeCount: () => Promise<number>
+  readonly isComplete: () => Promise<boolean>
+}
+
+async function startBench(t: TestContext, source: LobSource, count = 40): Promise<Bench> {
+  const { postgres } = file.store
+  const lake = join(await temporaryDirectory(t), 'lake')
+  const exchange = await startTradeExchange(t)
+  await postgres.run({ text: "DELETE FROM ingest_cursors WHERE source LIKE '%-trades'", parameters: [] })
+  await seedMarkets(lake, source, postgres)
+  exchange.trades = randomTrades(source, 7, count)
+  return {
+    exchange,
+    lake,
+    async run() {
+      const problems: string[] = []
+      const onEvent = (event: IngestEvent): void => {
+        if (event.kind === 'rejected') problems.push(...event.problems)
+        if (event.kind === 'failed') problems.push(event.error.message)
+      }
+      return { ...(await backfillOnce(exchange, lake, source, postgres, { onEvent })), problems }
+    },
+    tradeCount: async () => (await readTrades(lake, source)).length,
+    async isComplete() {
+      const cursor = { source: `${source}-trades`, scope: SCOPES[source] }
+      return (await missingWindows(postgres, cursor, DAY)).length === 0
+    },
+  }
+}
+
+const json = (value: unknown): Answer => send(200, JSON.stringify(value))
+const isTrades = ({ url }: AskedRequest): boolean => url.includes('/trades')
+const hasCursor = ({ url }: AskedRequest): boolean => url.includes('cursor=')
+const bad = rowOf('kalshi', randomTrades('kalshi', 1, 1)[0]!)
+
+/** Each is one answer to some requests, and what is said of it. */
+const FAULTS: readonly (readonly [string, LobSource, (request: AskedRequest) => boolean, Answer, RegExp])[] =
+  [
+    [
+      'a cursor that repeats',
+      'kalshi',
+      isTrades,
+      json({ trades: [], cursor: 'a' }),
+      /trades repeat their cursor/,
+    ],
+    [
+      'a cursor that repeats',
+      'polymarket',
+      isTrades,
+      json({ data: [], pagination: { has_more: true, next_cursor: 'a' } }),
+      /trades repeat their cursor/,
+    ],
+    ['cursors that always expire', 'kalshi', hasCursor, send(400), /status 400/],
+    ['cursors that always expire', 'polymarket', hasCursor, send(404), /status 404/],
+    ['trades that are no list', 'kalshi', isTrades, json({ trades: {} }), /no list of trades/],
+    ['a trade that is no object', 'kalshi', isTrades, json({ trades: [1] }), /no list of trades/],
+    [
+      'a trade without a price',
+      'kalshi',
+      isTrades,
+      json({ trades: [{ ...bad, yes_price_dollars: null }] }),
+      /price/,
+    ],
+    [
+      'a trade without a time',
+      'kalshi',
+      isTrades,
+      json({ trades: [{ ...bad, created_time: 'noon' }] }),
+      /time/,
+    ],
+    [
+      'no cutoff of trades',
+      'kalshi',
+      ({ url }) => url.includes('cutoff'),
+      json({ market_settled_ts: '2026-07-01T00:00:00Z' }),
+      /trades_created_ts/,
+    ],
+    ['no pagination', 'polymarket', isTrades, json({ data: [] }), /no pagination/],
+    [
+      'more pages without a cursor',
+      'polymarket',
+      isTrades,
+      json({ data: [], pagination: { has_more: true } }),
+      /no cursor/,
+    ],
+    ['HTML', 'polymarket', isTrades, send(200, '<html>'), /no JSON/],
+    ['a list', 'polymarket', isTrades, send(200, '[]'), /no JSON object/],
+    [
+      'a trade without a token',
+      'polymarket',
+      isTrades,
+      json({ data: [{ condition_id: '0xaa' }], pagination: { has_more: false } }),
+      /no market and token/,
+    ],
+  ]
+
+test('what is wrong with an answer is said, completes nothing, and is healed by the next run', async (t) => {
+  for (const [what, source, isMeant, answer, message] of FAULTS) {
+    const { exchange, run, tradeCount, isComplete } = await startBench(t, source, 6)
+    exchange.pageRows = 1
+    exchange.fault = (request) => (isMeant(request) ? answer : undefined)
+    const { errorCount, problems } = await run()
+    assert.ok(errorCount > 0, what)
+    assert.match(problems.join('\n'), message, what)
+    assert.equal(await isComplete(), false, what)
+    heal(exchange)
+    assert.equal((await run()).errorCount, 0, what)
+    assert.equal(await tradeCount(), 6, what)
+    assert.ok(await isComplete(), what)
+    const asked = exchange.asked.length
+    assert.equal((await run()).stepCount, 0, what)
+    assert.equal(exchange.asked.length, asked, what)
+  }
+})
+
+test('a cursor that expires begins its walk again, and no row of it counts twice', async (t) => {
+  for (const source of ['kalshi', 'polymarket'] as const) {
+    const { exchange, run, tradeCount } = await startBench(t, source)
+    let expired = 0
+    exchange.fault = (request) =>
+      hasCursor(request) && expired++ % 4 === 1 && expired < 8 ? send(400) : undefined
+    assert.equal((await run()).errorCount, 0)
+    assert.equal(await tradeCount(), 40, source)
+    assert.ok(expired >= 6)
+  }
+})
+
+test('trades are found on whichever side of the cutoff they are, and while it moves', async (t) => {
+  const { exchange, run, tradeCount } = await startBench(t, 'kalshi')
+  exchange.cutoffMs = DAY.fromMs + 12 * 3_600_000
+  let count = 0
+  exchange.fault = () => {
+    // The live route is being read.
+    if (++count === 6) exchange.cutoffMs = DAY.toMs
+    return undefined
+  }
+  assert.equal((await run()).errorCount, 0)
+  assert.equal(await tradeCount(), 40)
+})
+
+test('an empty historical route is no end: the live one is asked', async (t) => {
+  const { exchange, run, tradeCount } = await startBench(t, 'kalshi')
+  exchange.isHistoryEmpty = true
+  assert.equal((await run()).errorCount, 0)
+  assert.equal(await tradeCount(), 40)
+})
+
+test('what was fetched before a kill and not folded is folded by the next run', async (t) => {
+  const { lake, run, tradeCount } = await startBench(t, 'kalshi')
+  await run()
+  await fetchTrades(lake, 'kalshi', randomTrades('kalshi', 8, 5))
+  assert.equal(await tradeCount(), 40)
+  const { stepCount } = await run()
+  assert.equal(stepCount, 0)
+  assert.equal(await tradeCount(), 45)
+})
+
+test('a date whose raw segments were removed takes no trades, and is said not to', async (t) => {
+  const { lake, run, isComplete } = await startBench(t, 'kalshi')
+  await fetchTrades(lake, 'kalshi', randomTrades('kalshi', 8, 5))
+  await foldAll(lake, 'kalshi')
+  await sealDate(lake, 'kalshi', DATE)
+  const { problems } = await run()
+  assert.match(problems.join('\n'), /kalshi 2026-07-01 is sealed/)
+  assert.equal(await isComplete(), false)
+  const names = await readdir(rawDateDirectory(lake, 'kalshi', DATE))
+  assert.deepEqual(
+    names.filter((name) => name.endsWith('.gz') && name.startsWith('import')),
+    [],
+  )
+  assert.equal((await readTrades(lake, 'kalshi')).length, 5)
+})
