@@ -1253,6 +1253,7 @@ class Health(TypedDict, total=False):
     embedded_db: Literal["ok", "error"]  # The embedded analytical database.
     hosted_db: Literal["ok", "error", "off"]  # The relational database; off where the server runs without one.
     sync: Dict[str, Any]  # The last synchronization of the lake; without object storage, the last look at its directory.
+    trades: Dict[str, Any]  # How much of the trades is proven complete; only after `bookcast verify --trades`.
     samples: Dict[str, Any]  # Only where invented data is served, to try the service with.
 
 

@@ -577,6 +577,14 @@ export interface Health {
     /** Whether it was more than two hours ago. */
     readonly is_stale: boolean
   }
+  /** How much of the trades is proven complete; only after `bookcast verify --trades`. */
+  readonly trades: {
+    /** Minutes of markets with a candle that were compared. */
+    readonly minutes: number
+    /** Those whose trades have its volume and last price. */
+    readonly proven: number
+    readonly share: number
+  }
   /** Only where invented data is served, to try the service with. */
   readonly samples: {
     /** Order-book files of the lake that are samples. */

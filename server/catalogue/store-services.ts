@@ -3,6 +3,7 @@
 
 import type { SqlStatement } from '../../shared/sql/statement.ts'
 import { newestRowsOf } from '../storage/newest-rows.ts'
+import { type ReadTradeProof, tradeProofOf } from '../storage/trade-proof-store.ts'
 import type { DatabaseCheck } from '../health/health-monitor.ts'
 import type { NewestRow } from '../storage/newest-rows.ts'
 import type { ReadMarketNames } from '../site/market-names.ts'
@@ -48,6 +49,8 @@ export interface StoreServices {
   readonly ingestAges: () => Promise<readonly IngestAge[]>
   /** How new the newest rows are. */
   readonly newestRows?: () => Promise<readonly NewestRow[]>
+  /** How much of the trades is proven. */
+  readonly tradeProof?: ReadTradeProof
   /** What an exchange calls the markets of a series. */
   readonly marketNames?: ReadMarketNames
   /** Whether it holds the sample records, as far as is known. */
@@ -91,6 +94,7 @@ export function storeServices(postgres: Postgres): StoreServices {
   return {
     ping: (timeoutMs) => postgres.ping(timeoutMs),
     newestRows: newestRowsOf(postgres),
+    tradeProof: tradeProofOf(postgres),
     marketNames: (place, ids) => readMarketNames(postgres, place, ids),
     async ingestAges() {
       try {

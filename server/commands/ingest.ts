@@ -21,6 +21,7 @@ import { CollectorMetrics } from '../metrics/collection-metrics.ts'
 import { startMetricsServer } from '../metrics/metrics-server.ts'
 import type { MetricsAddress } from '../http/metrics-text.ts'
 import { newestRowsOf } from '../storage/newest-rows.ts'
+import { tradeProofOf } from '../storage/trade-proof-store.ts'
 import { createSources } from '../ingest/registry.ts'
 import { backfillSource, pollSource, type RunOptions, type RunOutcome } from '../ingest/run-source.ts'
 import { type IngestSource, isTradesSource, SOURCE_NAMES } from '../ingest/source.ts'
@@ -198,7 +199,7 @@ async function runUntilStopped(
     const collected = collection?.metrics() ?? { tasks: [], recorders: [] }
     return { ...collected, storage: storage.figures }
   }
-  const text = new CollectorMetrics(figures, newestRowsOf(postgres))
+  const text = new CollectorMetrics(figures, newestRowsOf(postgres), tradeProofOf(postgres))
   const server = metrics === null ? undefined : await startMetricsServer(metrics, text, logger)
   try {
     storage.start()

@@ -12,6 +12,7 @@ import { checkClimateReports } from '../verify/climate-check.ts'
 import type { ScopeReport, VerifyContext } from '../verify/finding.ts'
 import { checkObservations } from '../verify/observation-check.ts'
 import { repairCandles, repairStation } from '../verify/repair.ts'
+import { checkTrades, repairTrades } from '../verify/trade-check.ts'
 import { type Command, type CommandIo } from './command.ts'
 import { UsageError } from '../options/usage-error.ts'
 import {
@@ -64,18 +65,32 @@ const CHECKS: readonly Check[] = [
 ]
 const KINDS = CHECKS.map(({ kind }) => kind)
 
+const TRADES: Check = {
+  ...CHECKS[0]!,
+  unit: 'market-days of trades',
+  check: checkTrades,
+  repair: repairTrades,
+}
+
 const OPTIONS: readonly OptionDeclaration[] = [
   {
     name: 'store',
     placeholder: '',
-    description: 'verify the relational store and the rows that have moved to the lake; required',
+    description: 'verify the relational store and the rows that have moved to the lake',
     env: 'BOOKCAST_VERIFY_STORE',
+    isFlag: true,
+  },
+  {
+    name: 'trades',
+    placeholder: '',
+    description: 'verify the trades of the lake; needs --lake',
+    env: 'BOOKCAST_VERIFY_TRADES',
     isFlag: true,
   },
   {
     name: 'only',
     placeholder: '<kind>',
-    description: `verify only ${KINDS.join(', ')}; all of them when it is not given`,
+    description: `with --store, verify only ${KINDS.join(', ')}; all of them when it is not given`,
     env: 'BOOKCAST_VERIFY_ONLY',
   },
   {
@@ -100,13 +115,14 @@ const OPTIONS: readonly OptionDeclaration[] = [
   {
     name: 'lake',
     placeholder: '<dir>',
-    description: 'the lake that rows have moved to; needed if any have',
+    description: 'the lake that has the trades, and the rows that have moved; needed if any have',
     env: 'BOOKCAST_LAKE',
   },
   ...STORE_OPTIONS,
 ]
 
 const HELP = `Usage: bookcast verify --store [--only <kind>] [--from <date>] [--to <date>] [--lake <dir>] [--repair] [options]
+       bookcast verify --trades --lake <dir> [--from <date>] [--to <date>] [--repair] [options]
 
 Compares what is stored of each day with what there should be, and prints what is missing. Only what lies between the dates
 counts. Nothing is asked of any upstream.
@@ -116,8 +132,11 @@ counts. Nothing is asked of any upstream.
   observations   the routine reports (METAR) of every station, one an hour
   climate        the final climate report of every station and date, due at 18:00 UTC on the next day
 
+  trades         (--trades) in every minute that has a candle, the volume and the last price of the market's trades; dates count
+                 two days after their end. /health tells how many minutes are proven
+
 With --repair exactly the windows that are missing are opened, and "bookcast ingest --from <date> --to <date>" over the same
-dates fetches them and nothing else that is complete. Exit code 1 when something is missing.
+dates fetches them and nothing else that is complete; trades need its --lake. Exit code 1 when something is missing.
 
 ${describeOptions(OPTIONS)}
 `
@@ -125,12 +144,18 @@ ${describeOptions(OPTIONS)}
 export const verifyCommand: Command = async (args, io) => {
   const options = parseOptions(args, io.env, OPTIONS)
   if (options.help) return showHelp(HELP, io.stdout)
-  if (!options.has('store')) throw new UsageError('--store is missing: it says what is to be verified')
+  const [isStore, isTrades] = [options.has('store'), options.has('trades')]
+  if (!isStore && !isTrades)
+    throw new UsageError('--store or --trades is missing: it says what is to be verified')
   const dates = readDates(options)
   const only = options.get('only')
   const kinds = only === undefined ? KINDS : [choiceOption(only, KINDS)]
-  const checks = CHECKS.filter(({ kind }) => kinds.includes(kind))
+  const ofStore = isStore ? CHECKS.filter(({ kind }) => kinds.includes(kind)) : []
+  const checks = [...ofStore, ...(isTrades ? [TRADES] : [])]
   const lake = options.get('lake')?.text ?? null
+  if (isTrades && lake === null)
+    throw new UsageError('--trades needs --lake, which names the lake that has them')
+  if (isTrades && !isStore && only !== undefined) throw new UsageError('--only needs --store')
   if (lake !== null) await refuseOldLayout(lake)
   const store = await openExistingStore(readStoreOptions(options))
   try {

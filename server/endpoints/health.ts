@@ -24,6 +24,14 @@ const HEALTH_SCHEMA: JsonSchema = {
       },
       'The last synchronization of the lake; without object storage, the last look at its directory.',
     ),
+    trades: objectSchema(
+      {
+        minutes: { type: 'integer', description: 'Minutes of markets with a candle that were compared.' },
+        proven: { type: 'integer', description: 'Those whose trades have its volume and last price.' },
+        share: { type: 'number', minimum: 0, maximum: 1 },
+      },
+      'How much of the trades is proven complete; only after `bookcast verify --trades`.',
+    ),
     samples: objectSchema(
       {
         files: { type: 'integer', description: 'Order-book files of the lake that are samples.' },

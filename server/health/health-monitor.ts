@@ -2,6 +2,7 @@
 // time-out. One round of queries answers everybody who asks within a second, so that asking costs nothing to speak of.
 
 import { HEALTH_CHECK_TIMEOUT_MS, HEALTH_STALE_MS } from '../../shared/limits.ts'
+import type { ReadTradeProof, TradeProof } from '../storage/trade-proof-store.ts'
 import type { SyncStatus } from './lake-scan.ts'
 
 const HEALTH_REUSE_MS = 1_000
@@ -20,6 +21,8 @@ export interface HealthReport {
     readonly file_count: number
     readonly is_stale: boolean
   }
+  /** Only where trades were compared with candles. `share`: proven ones of the minutes. */
+  readonly trades?: TradeProof & { readonly share: number }
   /** Only where invented data is served. */
   readonly samples?: ServedSamples
 }
@@ -38,6 +41,7 @@ export interface HealthSources {
   readonly sync: () => SyncStatus
   /** What is served that was invented; by default nothing. */
   readonly samples?: () => Promise<ServedSamples>
+  readonly tradeProof?: ReadTradeProof | undefined
   readonly nowMs?: () => number
 }
 
@@ -59,6 +63,7 @@ export class HealthMonitor {
     const { lastSyncMs, fileCount } = this.#sources.sync()
     // Before the first sync its age is that of the process: one that never comes is noticed as well.
     const isStale = this.#nowMs() - (lastSyncMs ?? this.#startedMs) > HEALTH_STALE_MS
+    const proof = await this.#sources.tradeProof?.()
     const samples = (await this.#sources.samples?.()) ?? { files: 0, records: false }
     return {
       status: isEmbeddedOk && isHostedOk !== false && !isStale ? 'ok' : 'degraded',
@@ -69,6 +74,7 @@ export class HealthMonitor {
         file_count: fileCount,
         is_stale: isStale,
       },
+      ...(proof === undefined ? {} : { trades: { ...proof, share: proof.proven / proof.minutes } }),
       ...(samples.files > 0 || samples.records ? { samples } : {}),
     }
   }

@@ -9,6 +9,7 @@ import type { RecorderMetrics } from '../recorder/recorder-metrics.ts'
 import type { TaskMetrics } from '../ingest/task-loop.ts'
 import type { MetricsText } from '../http/metrics-text.ts'
 import type { NewestRow } from '../storage/newest-rows.ts'
+import type { ReadTradeProof } from '../storage/trade-proof-store.ts'
 
 const MS_PER_S = 1000
 
@@ -72,6 +73,23 @@ export function newestRowMetrics(read: () => Promise<readonly NewestRow[]>): Gau
   return [station, source]
 }
 
+/** How much of the trades `bookcast verify --trades` has proven. */
+export function tradeProofMetric(read: ReadTradeProof): Gauge {
+  return new Gauge({
+    name: 'bookcast_trades_minutes',
+    help: 'Minutes of markets with a candle that were compared with their trades, and those of them that are proven.',
+    labelNames: ['state'],
+    registers: [],
+    async collect() {
+      this.reset()
+      const proof = await read()
+      if (proof === undefined) return
+      this.set({ state: 'compared' }, proof.minutes)
+      this.set({ state: 'proven' }, proof.proven)
+    },
+  })
+}
+
 /** The metrics of a process that only collects. */
 export class CollectorMetrics implements MetricsText {
   readonly #registry = new Registry()
@@ -79,11 +97,13 @@ export class CollectorMetrics implements MetricsText {
   constructor(
     read: () => CollectionMetrics,
     newestRows: () => Promise<readonly NewestRow[]> = async () => [],
+    tradeProof: ReadTradeProof = async () => undefined,
   ) {
     collectDefaultMetrics({ register: this.#registry })
     this.#registry.registerMetric(buildInfo())
     for (const metric of collectionMetrics(read)) this.#registry.registerMetric(metric)
     for (const metric of newestRowMetrics(newestRows)) this.#registry.registerMetric(metric)
+    this.#registry.registerMetric(tradeProofMetric(tradeProof))
   }
 
   get contentType(): string {

@@ -9,12 +9,13 @@ import type { CollectionMetrics } from './collection-metrics.ts'
 import type { LakeBooksFigures } from '../health/lake-books.ts'
 import type { AnswerCache } from '../answers/answer-cache.ts'
 import { answerCacheMetrics } from './answer-cache-metrics.ts'
-import { collectionMetrics, newestRowMetrics } from './collection-metrics.ts'
+import { collectionMetrics, newestRowMetrics, tradeProofMetric } from './collection-metrics.ts'
 import { lakeFileGauge } from './lake-file-metrics.ts'
 import type { IngestAge } from '../catalogue/store-services.ts'
 import { laneMetrics } from './lane-metrics.ts'
 import type { MetricsText } from '../http/metrics-text.ts'
 import type { NewestRow } from '../storage/newest-rows.ts'
+import type { ReadTradeProof } from '../storage/trade-proof-store.ts'
 import { RequestMetrics } from './request-metrics.ts'
 import type { Slots } from '../workers/slots.ts'
 
@@ -31,6 +32,7 @@ export interface MetricSources {
   readonly collection: () => CollectionMetrics
   /** Resolves to nothing without a store, or while it is away. */
   readonly newestRows: () => Promise<readonly NewestRow[]>
+  readonly tradeProof: ReadTradeProof
   readonly lakeBooks: () => LakeBooksFigures
   readonly answerCache: AnswerCache
 }
@@ -50,6 +52,7 @@ export class ServiceMetrics implements MetricsText {
     this.#registry.registerMetric(lakeFileGauge(this.#lakeFiles))
     for (const metric of collectionMetrics(sources.collection)) this.#registry.registerMetric(metric)
     for (const metric of newestRowMetrics(sources.newestRows)) this.#registry.registerMetric(metric)
+    this.#registry.registerMetric(tradeProofMetric(sources.tradeProof))
   }
 
   get contentType(): string {

@@ -100,6 +100,7 @@ function createMetrics(
   return new ServiceMetrics({
     collection: () => collected(dependencies, lakeWatch),
     newestRows: store?.newestRows ?? (async () => []),
+    tradeProof: store?.tradeProof ?? (async () => undefined),
     lakeBooks: () => lakeBooks.figures,
     answerCache,
     takenSlots: () => lobPool.takenSlots,

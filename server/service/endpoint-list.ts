@@ -79,6 +79,7 @@ export function createEndpoints(
     embeddedDb: checkEmbeddedDb ?? recordPool?.checkDatabase ?? embeddedDbCheck(),
     hostedDb: isStoreOff ? null : (store?.ping ?? (async () => false)),
     sync: () => lakeWatch.status,
+    tradeProof: store?.tradeProof,
     async samples() {
       const { sampleCount } = await lakeBooks.firstFigures(HEALTH_CHECK_TIMEOUT_MS)
       return { files: sampleCount, records: store?.hasSampleRecords?.() ?? false }

@@ -7,6 +7,8 @@ import { test, type TestContext } from 'node:test'
 import type { CommandIo } from '../../server/commands/command.ts'
 import { UsageError } from '../../server/options/usage-error.ts'
 import { ingestCommand } from '../../server/commands/ingest.ts'
+import { verifyCommand } from '../../server/commands/verify.ts'
+import { tradesKey } from '../../shared/lake-layout.ts'
 import { statusCommand } from '../../server/commands/status.ts'
 import { send } from '../support/local-upstream.ts'
 import { makeEmptyStore } from '../support/postgres.ts'
@@ -76,6 +78,42 @@ test('a backfill in the environment of a collector leaves its lake alone', async
   assert.ok(!existsSync(lake))
 })
 
+test('a backfill of trades fills the lake that is named, and verify reads it', async (t) => {
+  const world = await startWorld(t)
+  const open = await terminal(t, world)
+  const lake = join(await temporaryDirectory(t), 'lake')
+  const range = ['--from', '2026-08-29', '--to', '2026-08-29']
+  const trade = {
+    trade_id: 'a',
+    ticker: 'KXHIGHNY-26AUG28-T75',
+    yes_price_dollars: '0.4000',
+    count_fp: '12.50',
+    created_time: '2026-08-29T01:00:00.000001Z',
+  }
+  world.fault = ({ url }) => {
+    if (url.includes('/cutoff'))
+      return send(
+        200,
+        '{"trades_created_ts":"2026-08-01T00:00:00Z","market_settled_ts":"2026-08-01T00:00:00Z"}',
+      )
+    const isAsked = url.startsWith('/kalshi/markets/trades') && url.includes(trade.ticker)
+    if (isAsked) return send(200, JSON.stringify({ trades: [trade], cursor: '' }))
+    return /\/trades/.test(url) ? send(200, '{"trades":[],"cursor":""}') : undefined
+  }
+  const run = open()
+  const source = ['--source', 'exchange-catalogue,exchange-candles,kalshi-trades']
+  assert.equal(await ingestCommand([...source, ...range, '--lake', lake], run.io), 0, run.err())
+  assert.match(run.err(), /^kalshi-trades KXHIGHNY 2026-08-29 to 2026-08-30: 1 rows?$/m)
+  assert.ok(existsSync(join(lake, tradesKey('kalshi', 'KXHIGHNY', '2026-08-29'))))
+  const found = open()
+  const options = ['--trades', '--lake', lake, ...range]
+  assert.equal(await verifyCommand(options, found.io), 1)
+  assert.match(found.out(), /^KXHIGHNY-26AUG28-T75 2026-08-29 \d\d:\d\d: trades hold 0 of 12.5 contracts$/m)
+  const repaired = open()
+  assert.equal(await verifyCommand([...options, '--repair'], repaired.io), 1)
+  assert.match(repaired.out(), / (\d+) findings, \1 windows opened: bookcast ingest /)
+})
+
 test('one look at a source that fails is exit code 1 and names the upstream', async (t) => {
   const world = await startWorld(t)
   world.fault = () => send(403, 'forbidden')
@@ -111,6 +149,13 @@ test('wrong use is refused with the option named, before anything is opened', as
       /--from \(2026-02-02\) must not be after the last date \(2026-02-01\)/,
     ],
     [['--once', '--from', '2026-02-02'], /exclude one another/],
+    [['--source', 'kalshi-trades', '--lake', 'x'], /--source: kalshi-trades needs --from and --lake/],
+    [
+      ['--source', 'iem,polymarket-trades', '--from', '2026-02-02'],
+      /polymarket-trades needs --from and --lake/,
+    ],
+    [['--source', 'kalshi-trades', '--lake', 'x', '--once'], /kalshi-trades needs --from and --lake/],
+    [['--polymarket-data-url', 'ws://example.org'], /--polymarket-data-url/],
     [['--kalshi-url', 'ftp://example.org'], /--kalshi-url/],
     [['--candles-interval-ms', '5'], /--candles-interval-ms/],
     [['--log-level', 'loud'], /--log-level must be one of silent/],

@@ -49,13 +49,16 @@ test('a store without observations lists every station and day, and opens them w
 test('wrong use is refused with the option named, before anything is opened', async () => {
   const io = { env: {} } as unknown as CommandIo
   for (const [args, message] of [
-    [[], /--store is missing/],
+    [[], /--store or --trades is missing/],
     [['--store', '--from', '2026-02-30'], /--from must be a date/],
     [
       ['--store', '--from', '2026-02-02', '--to', '2026-02-01'],
       /--from \(2026-02-02\) must not be after the last date \(2026-02-01\)/,
     ],
     [['--store', '--fix'], /--fix/],
+    [['--trades'], /--trades needs --lake/],
+    [['--trades', '--lake', 'x', '--only', 'candles'], /--only needs --store/],
+    [['--lake', 'x'], /--store or --trades is missing/],
     [['--store', '--only', 'trades'], /--only must be one of candles, observations, climate, not "trades"/],
   ] as const) {
     await assert.rejects(verifyCommand(args, io), (error) => {

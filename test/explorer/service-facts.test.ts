@@ -66,6 +66,7 @@ test('invented data is named as what it is', () => {
     embedded_db: 'ok',
     hosted_db: 'ok',
     sync: { last_sync: null, file_count: 12, is_stale: false },
+    trades: { minutes: 0, proven: 0, share: 0 },
     samples: { files: 12, records: true },
   } as const
   assert.equal(sampleText(health), 'Invented sample data')

@@ -52,6 +52,12 @@ test('reports the shape of the interface from real checks', async (t) => {
   }
 })
 
+test('the share of the trades that is proven is stated where something was compared', async () => {
+  const proven = await monitor({ tradeProof: async () => ({ minutes: 200, proven: 150 }) }).report()
+  assert.deepEqual(proven.trades, { minutes: 200, proven: 150, share: 0.75 })
+  assert.ok(!('trades' in (await monitor({ tradeProof: async () => undefined }).report())))
+})
+
 test('is degraded when any part is, and says which', async () => {
   const cases = [
     [{}, 'ok ok ok false'],

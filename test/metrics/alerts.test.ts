@@ -117,6 +117,7 @@ async function scrape(world: World): Promise<string> {
     ingestAges: async () => [],
     collection: () => collection,
     newestRows: async () => newest,
+    tradeProof: async () => undefined,
     lakeBooks: () => books,
   })
   try {

@@ -8,10 +8,11 @@ import { test } from 'node:test'
 import type { CollectionMetrics } from '../../server/metrics/collection-metrics.ts'
 import { StorageWatch } from '../../server/health/storage-watch.ts'
 import { readSourceStatus } from '../../server/ingest/source-status.ts'
-import { SOURCE_NAMES, type SourceName } from '../../server/ingest/source.ts'
+import { RECORD_SOURCES, type RecordSourceName } from '../../server/ingest/source.ts'
 import { KalshiDirectory } from '../../server/exchanges/kalshi/directory.ts'
 import { UpstreamHttp } from '../../server/upstream/upstream-http.ts'
 import { newestRowsOf } from '../../server/storage/newest-rows.ts'
+import { noteTradeProof, tradeProofOf } from '../../server/storage/trade-proof-store.ts'
 import { DirectoryStore } from '../../server/sync/directory-store.ts'
 import { LakeSyncSchedule } from '../../server/sync/lake-sync-schedule.ts'
 import { UPSTREAM_ATTEMPTS_MAX } from '../../server/upstream/upstream-http.ts'
@@ -31,7 +32,7 @@ const file = storeOfThisFile()
 const NOTHING: CollectionMetrics = { tasks: [], recorders: [] }
 // The sources. Each runs when it is told to, and once; the upstreams count what they answered.
 
-const TABLES: Readonly<Record<SourceName, readonly string[]>> = {
+const TABLES: Readonly<Record<RecordSourceName, readonly string[]>> = {
   'exchange-catalogue': ['series', 'markets'],
   'exchange-candles': ['candles'],
   'aviation-weather': ['observations'],
@@ -54,7 +55,7 @@ const FAULTS: Readonly<Record<string, { readonly answer: Answer; readonly isRepe
 }
 
 /** Every row without the instants at which it was seen and written, by what identifies it. */
-async function rowsOf(name: SourceName): Promise<ReadonlySet<string>> {
+async function rowsOf(name: RecordSourceName): Promise<ReadonlySet<string>> {
   const rows = await Promise.all(
     TABLES[name].map((table) =>
       file.store.postgres.run<{ readonly row: string }>({
@@ -66,11 +67,11 @@ async function rowsOf(name: SourceName): Promise<ReadonlySet<string>> {
   return new Set(rows.flat().map(({ row }) => row))
 }
 
-async function statusOf(name: SourceName, nowMs: number) {
+async function statusOf(name: RecordSourceName, nowMs: number) {
   return (await readSourceStatus(file.store.postgres, nowMs)).find(({ source }) => source === name)
 }
 
-for (const name of SOURCE_NAMES) {
+for (const name of RECORD_SOURCES) {
   test(`the task metrics of ${name} are what came, through every fault`, async (t) => {
     const world = await startWorld(t)
     const stepped = steppedSource(t, world, file.store.postgres, name)
@@ -178,6 +179,18 @@ test('a feed that answers with an empty list for ever brings no rows, and its ne
   assert.deepEqual(scrape.byLabel('bookcast_newest_observation_timestamp_seconds'), newest)
   const at = scrape.value('bookcast_newest_row_timestamp_seconds', { dataset: 'observations', source: 'awc' })
   assert.equal(at, Math.max(...Object.values(newest)))
+})
+
+test('what is proven of the trades is the sum of all dates, each as it was compared last', async () => {
+  const { postgres } = file.store
+  const scrape = (): Promise<Scrape> => Scrape.of(() => NOTHING, undefined, tradeProofOf(postgres))
+  const note = (scope: string, proof: readonly (readonly [string, readonly [number, number]])[]) =>
+    noteTradeProof(postgres, { source: 'kalshi-trades', scope }, new Map(proof))
+  await note('KXA', [['2026-07-01', [10, 9]]])
+  await note('KXA', [['2026-07-02', [5, 0]]])
+  await note('KXB', [['2026-07-01', [4, 4]]])
+  await note('KXA', [['2026-07-02', [6, 6]]])
+  assert.deepEqual((await scrape()).byLabel('bookcast_trades_minutes'), { compared: 20, proven: 19 })
 })
 
 // The recorder.

@@ -19,8 +19,9 @@ export class Scrape {
   static async of(
     read: () => CollectionMetrics,
     newest?: ConstructorParameters<typeof CollectorMetrics>[1],
+    proof?: ConstructorParameters<typeof CollectorMetrics>[2],
   ): Promise<Scrape> {
-    const text = await new CollectorMetrics(read, newest).text()
+    const text = await new CollectorMetrics(read, newest, proof).text()
     const values = new Map<string, number>()
     for (const line of text.split('\n')) {
       const type = /^# TYPE (bookcast_\w+)/.exec(line)?.[1]

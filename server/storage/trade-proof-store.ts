@@ -1,0 +1,46 @@
+// How much of the trades is proven to be complete: for each series and date, the minutes with a candle, and those of them whose
+// trades are what the candle says. It stands in the state of the source of the trades.
+
+import { withinTime } from '../../shared/within-time.ts'
+import { type CursorName, readCursorState, writeCursorState } from './cursor-store.ts'
+import type { Postgres } from './postgres.ts'
+
+/** Dates of one series that are kept, the newest. */
+const DATES_MAX = 2_000
+
+export interface TradeProof {
+  /** Minutes of markets that have a candle and were compared. */
+  readonly minutes: number
+  readonly proven: number
+}
+
+// Of series and dates: minutes, and proven ones.
+const TOTAL = `
+  SELECT sum((figures ->> 0)::bigint)::float8 AS minutes, sum((figures ->> 1)::bigint)::float8 AS proven
+  FROM ingest_cursors, jsonb_each(state) AS dates (date, figures) WHERE source LIKE '%-trades'
+  HAVING count(*) > 0`
+
+const WAIT_MS = 1_000
+
+export type ReadTradeProof = () => Promise<TradeProof | undefined>
+
+/** Of all series and dates. Resolves to undefined where nothing was compared, and while the store is away. */
+export function tradeProofOf(postgres: Postgres): ReadTradeProof {
+  return async () => {
+    const asked = postgres.run<TradeProof>({ text: TOTAL, parameters: [] }).catch(() => [])
+    return (await withinTime(asked, WAIT_MS))?.[0]
+  }
+}
+
+/** Replaces the figures of some dates: minutes, and proven ones. */
+export async function noteTradeProof(
+  postgres: Postgres,
+  cursor: CursorName,
+  proof: ReadonlyMap<string, readonly [number, number]>,
+): Promise<void> {
+  const known = await readCursorState(postgres, cursor)
+  const dates = Object.entries({ ...(known as object | undefined), ...Object.fromEntries(proof) })
+  const kept = dates.toSorted(([a], [b]) => (a < b ? -1 : 1)).slice(-DATES_MAX)
+  const state = Object.fromEntries(kept)
+  await postgres.transaction((transaction) => writeCursorState(transaction, cursor, state))
+}

@@ -1,0 +1,150 @@
+// Whether the trades of a series' markets are all there: in every minute that has a candle, the quantities add up to its volume and
+// the last trade has its closing price. Candles are those of the store and of the lake. A minute without a candle proves nothing.
+
+import { existsSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { parquetReadObjects } from 'hyparquet'
+import { groupedBy } from '../../shared/grouped-by.ts'
+import { tradesKey } from '../../shared/lake-layout.ts'
+import { INGEST_ARCHIVE_SETTLE_MS } from '../../shared/limits.ts'
+import { LOB_SOURCES, lobSources } from '../../shared/lob-sources.ts'
+import { PRICE_UNITS_PER_DOLLAR, QTY_UNITS_PER_CONTRACT } from '../../shared/lob-v1.ts'
+import { addDays, MS_PER_DAY, utcDateOf, utcDatesBetween } from '../../shared/utc-date.ts'
+import { tradesSourceName } from '../ingest/source.ts'
+import { missingWindows, reopenWindow } from '../storage/cursor-store.ts'
+import type { Postgres } from '../storage/postgres.ts'
+import { noteTradeProof } from '../storage/trade-proof-store.ts'
+import type { Finding, ScopeReport, VerifyContext } from './finding.ts'
+import { mergedRows } from './merged-rows.ts'
+import { type Candle, differingMinutes, type MinuteDifference, type TimedTrade } from './trade-minutes.ts'
+
+const MS_PER_MINUTE = 60_000
+/** A trade of the last second of a minute may belong to the next one. */
+const MARGIN_MS = 1_000
+/** Quantities of a candle are 1/100 contract. */
+const QTY_UNITS_PER_HUNDREDTH = QTY_UNITS_PER_CONTRACT / 100
+
+/** The exchange that has candles, and the source of its trades. */
+const EXCHANGE = lobSources().find((source) => LOB_SOURCES[source].isCatalogued)!
+const SOURCE = tradesSourceName(EXCHANGE)
+
+interface MarketTrade extends TimedTrade {
+  readonly market: string
+}
+
+interface MinuteCandle extends Candle {
+  readonly market: string
+  readonly minute: number
+}
+
+/** Compares the dates of the span that are settled, and notes how many minutes of each are proven. */
+export async function checkTrades(context: VerifyContext, scope: string): Promise<ScopeReport> {
+  const { postgres, span, nowMs, signal } = context
+  const settledMs = Math.floor((nowMs - INGEST_ARCHIVE_SETTLE_MS) / MS_PER_DAY) * MS_PER_DAY
+  const findings: Finding[] = []
+  const proof = new Map<string, readonly [number, number]>()
+  const files = new Map<string, readonly MarketTrade[] | undefined>()
+  let [dayCount, month] = [0, '']
+  let candles: readonly MinuteCandle[] = []
+  for (const date of utcDatesBetween(utcDateOf(span.fromMs), utcDateOf(Math.min(span.toMs, settledMs) - 1))) {
+    signal.throwIfAborted()
+    if (month !== date.slice(0, 7)) {
+      month = date.slice(0, 7)
+      // The candle of a month's last minute stands in the next month.
+      const next = addDays(`${month}-28`, 4).slice(0, 7)
+      candles = [...(await minutesOf(context, scope, month)), ...(await minutesOf(context, scope, next))]
+    }
+    const fromMs = Date.parse(date)
+    const toMs = fromMs + MS_PER_DAY
+    const isOfDate = ({ minute }: MinuteCandle): boolean =>
+      minute >= fromMs / MS_PER_MINUTE && minute < toMs / MS_PER_MINUTE
+    const markets = groupedBy(candles.filter(isOfDate), ({ market }) => market)
+    if (markets.size === 0) continue
+    for (const each of [addDays(date, -1), date, addDays(date, 1)])
+      if (!files.has(each)) files.set(each, await tradesOf(context, scope, each))
+    for (const each of files.keys()) if (each < addDays(date, -1)) files.delete(each)
+    const near = [...files.values()].flatMap((trades) => trades ?? [])
+    const ofMarkets = groupedBy(
+      near.filter(({ us }) => us >= (fromMs - MARGIN_MS) * 1000 && us <= toMs * 1000),
+      ({ market }) => market,
+    )
+    const found = [...markets].flatMap(([market, minutes]) =>
+      differingMinutes(
+        ofMarkets.get(market) ?? [],
+        new Map(minutes.map((candle) => [candle.minute, candle])),
+      ).map((difference) => findingOf(market, difference)),
+    )
+    const counted = [...markets.values()].reduce((sum, { length }) => sum + length, 0)
+    proof.set(date, [counted, counted - found.length])
+    dayCount += markets.size
+    const missing =
+      files.get(date) === undefined
+        ? await missingWindows(postgres, { source: SOURCE, scope }, { fromMs, toMs })
+        : []
+    if (found.length > 0 && missing[0]?.fromMs === fromMs && missing[0].toMs === toMs)
+      findings.push({ of: scope, text: `${date}: trades not asked for yet`, window: null })
+    else findings.push(...found)
+  }
+  if (proof.size > 0) await noteTradeProof(postgres, { source: SOURCE, scope }, proof)
+  return { scope, dayCount, findings }
+}
+
+/** Opens the minutes that differ; returns how many. */
+export async function repairTrades(postgres: Postgres, { scope, findings }: ScopeReport): Promise<number> {
+  const opened = findings.flatMap(({ window }) => (window === null ? [] : [window]))
+  await postgres.transaction(async (transaction) => {
+    for (const window of opened) await reopenWindow(transaction, { source: SOURCE, scope }, window)
+  })
+  return opened.length
+}
+
+function findingOf(of: string, { minute, qty, last, candle }: MinuteDifference): Finding {
+  const [fromMs, toMs] = [minute * MS_PER_MINUTE, (minute + 1) * MS_PER_MINUTE]
+  const prices = last.map((price) => price / PRICE_UNITS_PER_DOLLAR).join(' or ')
+  const what =
+    qty === candle.qty
+      ? `the last trade is at ${prices}, the candle closes at ${candle.close / PRICE_UNITS_PER_DOLLAR}`
+      : `trades hold ${qty / QTY_UNITS_PER_CONTRACT} of ${candle.qty / QTY_UNITS_PER_CONTRACT} contracts`
+  const text = `${new Date(fromMs).toISOString().slice(0, 16).replace('T', ' ')}: ${what}`
+  return { of, text, window: { fromMs: fromMs - MARGIN_MS, toMs: toMs + MARGIN_MS } }
+}
+
+/** The minute candles of a month. */
+async function minutesOf(context: VerifyContext, scope: string, period: string): Promise<MinuteCandle[]> {
+  const columns =
+    'market_ticker, period_interval, epoch_ms(end_period_ts)::DOUBLE AS end_ms, volume::DOUBLE AS volume, close'
+  const rows = await mergedRows(context, { dataset: 'candles', scope, period, columns })
+  return rows
+    .filter((row) => row['period_interval'] === 1)
+    .map((row) => ({
+      market: String(row['market_ticker']),
+      minute: Number(row['end_ms']) / MS_PER_MINUTE - 1,
+      qty: Number(row['volume']) * QTY_UNITS_PER_HUNDREDTH,
+      close: Number(row['close']),
+    }))
+}
+
+/** In order of time; undefined if there is no file. */
+async function tradesOf(
+  { lake }: VerifyContext,
+  series: string,
+  date: string,
+): Promise<readonly MarketTrade[] | undefined> {
+  const path = join(lake ?? '', tradesKey(EXCHANGE, series, date))
+  if (!existsSync(path)) return undefined
+  try {
+    const file = Uint8Array.from(await readFile(path)).buffer
+    const rows = await parquetReadObjects({ file, columns: ['ts', 'market_id', 'price', 'qty'] })
+    return rows.map(({ ts, market_id, price, qty }) => ({
+      market: String(market_id),
+      us: Number(BigInt(ts) / 1000n),
+      price: Number(price),
+      qty: Number(qty),
+    }))
+  } catch (error) {
+    throw new Error(`${path} cannot be read: ${error instanceof Error ? error.message : ''}`, {
+      cause: error,
+    })
+  }
+}
