@@ -31,7 +31,10 @@ function isOfBooks({ messages }: Line): boolean {
 
 /** The subscriptions that a line confirms. */
 export function confirmedIn({ messages }: Line): number[] {
-  return messages.flatMap(({ body }) => (body.kind === 'subscribed' ? (body.subscription ?? []) : []))
+  const sids: number[] = []
+  for (const { body } of messages)
+    if (body.kind === 'subscribed' && body.subscription !== undefined) sids.push(body.subscription)
+  return sids
 }
 
 /**

@@ -96,10 +96,10 @@ export class UnnumberedChains {
 
   /** Splits a stretch where connections begin, without lines that were read before. */
   #parts(stretch: Stretch): TimedStretch[] {
-    const repeated = this.#open.find(({ chain, isEnded }) => {
-      const recent = new Set(chain.recentKeys)
-      return !isEnded && stretch.lines.some(({ key }) => recent.has(key))
-    })
+    const keys = new Set(stretch.lines.map(({ key }) => key))
+    const repeated = this.#open.find(
+      ({ chain, isEnded }) => !isEnded && chain.recentKeys.some((key) => keys.has(key)),
+    )
     const known = new Set(repeated?.chain.recentKeys)
     const lines = stretch.lines.filter(({ key }) => !known.has(key))
     this.#tally.repeats += ownCount(stretch.lines) - ownCount(lines)
