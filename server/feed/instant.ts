@@ -31,6 +31,12 @@ export function instantOf(value: unknown): bigint | undefined {
   return value.charCodeAt(4) === 45 ? ofRfc3339(value) : ofDecimal(value)
 }
 
+/** A number of seconds, milliseconds or microseconds. */
+function ofSafe(value: number): bigint | undefined {
+  if (value < 100_000_000_000) return inRange(BigInt(value) * BigInt(NS_PER_SECOND))
+  return inRange(BigInt(value) * (value < 100_000_000_000_000 ? NS_PER_MS : 1_000n))
+}
+
 function ofMagnitude(value: bigint): bigint | undefined {
   return inRange(value >= NANOSECONDS_MIN ? value : value * nsPerUnit(value))
 }
@@ -43,7 +49,7 @@ function nsPerUnit(value: bigint): bigint {
 
 function ofDecimal(text: string): bigint | undefined {
   if (text.length <= DIGITS_MAX && areDigits(text))
-    return ofMagnitude(BigInt(text.length <= SAFE_DIGITS ? Number(text) : text))
+    return text.length <= SAFE_DIGITS ? ofSafe(Number(text)) : ofMagnitude(BigInt(text))
   const match = DECIMAL.exec(text)
   if (match === null) return undefined
   const whole = BigInt(match[1]!)

@@ -44,6 +44,10 @@ export interface Piece {
 }
 
 const SHIFT_21 = 2 ** 21
+const WORD_BYTES = 4
+/** The text whose key is computed, in UTF-8. */
+let words = new Int32Array(16 * 1024)
+let bytes = Buffer.from(words.buffer)
 
 /** A 53-bit digest of a line's receive time and text. */
 export function lineKey(recvTs: bigint | undefined, text: string): number {
@@ -52,10 +56,18 @@ export function lineKey(recvTs: bigint | undefined, text: string): number {
     a ^= Number(recvTs & 0xffffffffn)
     b ^= Number((recvTs >> 32n) & 0xffffffffn)
   }
-  for (let index = 0; index < text.length; index++) {
-    const code = text.charCodeAt(index)
-    a = Math.imul(a ^ code, 0x01000193)
-    b = Math.imul(b ^ code, 0x5bd1e995)
+  if (3 * text.length > bytes.length) {
+    words = new Int32Array(text.length)
+    bytes = Buffer.from(words.buffer)
+  }
+  const end = bytes.write(text)
+  const count = Math.ceil(end / WORD_BYTES)
+  for (let index = end; index < count * WORD_BYTES; index++) bytes[index] = 0
+  for (let index = 0; index < count; index++) {
+    const word = words[index]!
+    a = Math.imul(a ^ word, 0x01000193)
+    a ^= a >>> 15
+    b = Math.imul(b ^ word, 0x5bd1e995)
     b ^= b >>> 15
   }
   a ^= a >>> 16
