@@ -18,7 +18,8 @@ import { headerText } from './segment-lines.ts'
 import type { SegmentHeader } from './segment-lines.ts'
 import { DamagedSegmentError, verifySegment } from './segment-reader.ts'
 
-const GZIP_LEVEL = 5
+// Level 6 takes twice the time for 3 % (recorded messages) to 13 % (generated ones) fewer bytes.
+const GZIP_LEVEL = 3
 /** Characters of lines that go to gzip at once. */
 const BLOCK_CHARACTERS = 256 * 1024
 /** Bytes of one piece that gzip hands to the file. */
