@@ -2,10 +2,12 @@
 // parsing the segments again would double the work of an import.
 
 import { closeSync, openSync, readSync, rmSync, writeSync } from 'node:fs'
+import { exchangeOf } from '../exchanges/registry.ts'
 import type { FeedBody, FeedMessage, LevelChange } from '../feed/feed-message.ts'
 import type { BookLevel } from '../lake/exact-book.ts'
 import type { ManifestSegment } from '../raw/date-manifest.ts'
 import type { SegmentHeader } from '../raw/segment-lines.ts'
+import type { TradeLines } from '../trades/trade-reading.ts'
 import type { Line } from './piece.ts'
 
 /** The longest temporary file. Further segments are read themselves. */
@@ -13,6 +15,8 @@ const FILE_BYTES_MAX = 1024 * 1024 * 1024
 const BLOCK_WORDS = 16 * 1024
 /** Texts and rare messages of one segment, which stay in memory. */
 const ENTRIES_MAX = 10_000
+/** Lines with trades of all segments, which stay in memory. */
+const TRADES_BYTES_MAX = 16 * 1024 * 1024
 
 // A line is three 64-bit words, then its messages: receive time; key; number of messages and flags.
 // A message is three words, then its parts: time; number; subscription, and kind with the number of parts.
@@ -94,6 +98,7 @@ export class DecodedSegments {
   readonly #path: string
   #file: number | undefined
   #bytes = 0
+  #tradeBytes = 0
   readonly #byName = new Map<string, { readonly facts: ManifestSegment; readonly lines: DecodedLines }>()
 
   /** `path` is a temporary name. */
@@ -113,6 +118,19 @@ export class DecodedSegments {
     return found === undefined || lines === undefined
       ? undefined
       : { facts: found.facts, header: found.lines.header, lines }
+  }
+
+  /** The lines of a segment that may have trades; `undefined` if they were not kept. */
+  tradesOf(name: string): TradeLines | undefined {
+    const lines = this.#byName.get(name)?.lines
+    const texts = lines?.trades()
+    return lines === undefined || texts === undefined ? undefined : { header: lines.header, texts }
+  }
+
+  /** Whether there is room for another line with trades. */
+  takesTrades(bytes: number): boolean {
+    this.#tradeBytes += bytes
+    return this.#tradeBytes <= TRADES_BYTES_MAX
   }
 
   /** Writes a block and returns where; `undefined` if there is no room. */
@@ -158,20 +176,25 @@ export class DecodedLines {
   readonly #texts: string[] = []
   readonly #indexes = new Map<string, number>()
   readonly #rare: FeedMessage[] = []
+  readonly #tradeMark: string | undefined
+  /** Lines that may have trades, in UTF-8; undefined if one could not be kept. */
+  #trades: Buffer[] | undefined = []
 
   constructor(header: SegmentHeader, file: DecodedSegments) {
     this.header = header
     this.#file = file
+    this.#tradeMark = exchangeOf(header.source).trades?.mark
   }
 
-  /** Adds the next line. If it is unknown, or there is no room, no line of the segment is kept. */
-  add(line: Line | undefined): void {
+  /** Adds the next line and its text. If it is unknown, or there is no room, no line of the segment is kept. */
+  add(line: Line | undefined, text: string): void {
     if (this.#written === undefined) return
     if (line === undefined || this.#texts.length + this.#rare.length > ENTRIES_MAX) {
       this.#written = undefined
       return
     }
     const { recvTs, key, messages, isList, isSkipped } = line
+    if (messages.some(({ body }) => body.kind === 'other')) this.#addTrades(text)
     let words = HEAD_WORDS
     for (const message of messages) words += HEAD_WORDS + PART_WORDS * partsOf(message)
     if (this.#block.end + words > this.#block.numbers.length) {
@@ -188,6 +211,11 @@ export class DecodedLines {
     this.#flush()
     this.#block = new Block(0)
     this.#indexes.clear()
+  }
+
+  /** The lines that may have trades; `undefined` if they were not kept. */
+  trades(): string[] | undefined {
+    return this.#written === undefined ? undefined : this.#trades?.map((text) => text.toString('utf8'))
   }
 
   /** The lines in their order; `undefined` if they were not kept. */
@@ -218,6 +246,14 @@ export class DecodedLines {
       const line = { recvTs, n: undefined, key, isList: (flags & IS_LIST) !== 0, messages }
       lines.push((flags & IS_SKIPPED) === 0 ? line : { ...line, isSkipped: true })
     }
+  }
+
+  #addTrades(text: string): void {
+    if (this.#trades === undefined || this.#tradeMark === undefined || !text.includes(this.#tradeMark)) return
+    // The text is a slice of a longer one, which would stay with it.
+    const bytes = Buffer.from(text)
+    if (this.#file.takesTrades(bytes.length)) this.#trades.push(bytes)
+    else this.#trades = undefined
   }
 
   #flush(): void {

@@ -218,13 +218,14 @@ class RawFold {
     names: ReadonlyMap<string, readonly string[]>,
     signal: AbortSignal,
   ): Promise<void> {
-    const { lake, source, tally = new FoldTally() } = this.#options
+    const { lake, source, decoded, tally = new FoldTally() } = this.#options
     await foldTrades(
       folded.map(({ date }) => date),
       {
         lake,
         source,
         segmentsOf: (date) => names.get(date) ?? [],
+        linesOf: (name) => decoded?.tradesOf(name),
         isSealed: async (date) => {
           const manifest = await readManifest(lake, source, date)
           return manifest !== undefined && isSealed(manifest)

@@ -140,7 +140,7 @@ export class SegmentPiece {
 
   #write(line: FiledLine): void {
     this.#writer!.add(line.text, line.recvTs)
-    this.#lines!.add(line.read)
+    this.#lines!.add(line.read, line.text)
     this.#hasSkipped = line === SKIPPED_LINE
     if (!this.#hasSkipped) this.#last = line
     if (line.hasContent) this.#hasContent = true

@@ -29,7 +29,14 @@ export interface TradeReadingOptions {
   readonly source: LobSource
   /** The names of a date's segments that count. */
   readonly segmentsOf: (date: string) => readonly string[]
+  /** The lines of a segment that may have trades, if they are known without reading it. */
+  readonly linesOf?: ((name: string) => TradeLines | undefined) | undefined
   readonly signal: AbortSignal
+}
+
+export interface TradeLines {
+  readonly header: SegmentHeader
+  readonly texts: readonly string[]
 }
 
 interface LinePlace {
@@ -72,13 +79,13 @@ export class DateTrades {
 
   /** Adds the trades of a segment of a date. */
   async add(date: string, name: string): Promise<void> {
-    const { lake, source, signal } = this.#options
+    const { lake, source, linesOf, signal } = this.#options
     const { trades } = exchangeOf(source)
     if (trades === undefined) return
-    let header: SegmentHeader | undefined
-    for await (const texts of readSegmentTexts(join(rawDateDirectory(lake, source, date), name), {
-      signal,
-    })) {
+    const known = linesOf?.(name)
+    const path = join(rawDateDirectory(lake, source, date), name)
+    let header = known?.header
+    for await (const texts of known === undefined ? readSegmentTexts(path, { signal }) : [known.texts]) {
       for (const text of texts) {
         if (header !== undefined && !hasMark(text, trades)) continue
         const line = parseSegmentLine(text)

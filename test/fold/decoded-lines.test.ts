@@ -53,7 +53,7 @@ suite('lines that an import has read', () => {
       line(3, [{ ...plain, body: { kind: 'book', marketId: 'large', levels } }]),
     )
     const kept = new DecodedLines(HEADER, segments)
-    for (const one of lines) kept.add(one)
+    for (const one of lines) kept.add(one, '')
     segments.keep(FACTS, kept)
     assert.deepEqual(segments.read('a'), { facts: FACTS, header: HEADER, lines })
     assert.ok(!existsSync(path))
@@ -63,10 +63,10 @@ suite('lines that an import has read', () => {
   test('are not kept if one of them is unknown or there is no room', async (t) => {
     const segments = new DecodedSegments(join(await temporaryDirectory(t), 'missing', 'lines'))
     const unknown = new DecodedLines(HEADER, segments)
-    for (const one of [line(1, MESSAGES), undefined, line(2, MESSAGES)]) unknown.add(one)
+    for (const one of [line(1, MESSAGES), undefined, line(2, MESSAGES)]) unknown.add(one, '')
     segments.keep(FACTS, unknown)
     const homeless = new DecodedLines(HEADER, segments)
-    homeless.add(line(1, MESSAGES))
+    homeless.add(line(1, MESSAGES), '')
     segments.keep({ ...FACTS, name: 'b' }, homeless)
     assert.deepEqual(
       [segments.read('a'), segments.read('b'), segments.read('c')],
