@@ -2,21 +2,37 @@
 
 import type { LobSource } from '../../shared/lob-sources.ts'
 import type { WrittenLobFile } from '../lake/lob-publication.ts'
-import { FoldReport } from './fold-report.ts'
 import type { MarketDay } from './fold-report.ts'
-import { foldRawDates } from './fold-raw-dates.ts'
-import type { DateRule, FoldRawOptions } from './fold-raw-dates.ts'
-import { FoldTally } from './fold-tally.ts'
+import type { FoldTally } from './fold-tally.ts'
 
 export interface FoldOrder {
   readonly lake: string
   readonly source: LobSource
   readonly dates: readonly string[]
+  /** Rules for single dates. Dates without one are folded as their manifests say. */
   readonly rules?: ReadonlyMap<string, DateRule> | undefined
+  /** The caller holds the lock of the source (`withSource`). */
   readonly isLocked?: boolean | undefined
+  /** Publish nothing; the outcome lists what would change. */
   readonly isDryRun?: boolean | undefined
+  /** The date after `dates` is only read, to see which chains continue in it, but not folded: a recorder publishes it. */
   readonly keepsNext?: boolean | undefined
-  readonly bounds?: FoldRawOptions['bounds']
+  /** Smaller bounds than shared/limits.ts, for tests. */
+  readonly bounds?:
+    | { readonly spillBytes?: number; readonly passRows?: number; readonly groupRows?: number }
+    | undefined
+}
+
+/** How a date is folded. */
+export interface DateRule {
+  /** Names of segments that the caller has added. */
+  readonly added: readonly string[]
+  /** Derive the date from `added` alone, and set this epoch. Earlier segments no longer count. */
+  readonly replacedBy?: number | undefined
+  /** Names of segments to leave out. */
+  readonly omitted?: readonly string[] | undefined
+  /** Series that the result must have files of. Otherwise a file would stay whose messages are gone. */
+  readonly requiredSeries?: readonly string[] | undefined
 }
 
 /** The counters of a fold, without its methods. */
@@ -51,41 +67,3 @@ export type Folding = (
   listeners: FoldListeners,
   signal: AbortSignal,
 ) => Promise<FoldOutcome>
-
-/** Folds in the calling thread. `decoded` has segments that the caller has just read. */
-export const foldHere = async (
-  order: FoldOrder & Pick<FoldRawOptions, 'decoded'>,
-  listeners: FoldListeners,
-  signal: AbortSignal,
-): Promise<FoldOutcome> => {
-  const tally = new FoldTally()
-  const report = new FoldReport()
-  let events = 0
-  const files = await foldRawDates({
-    ...order,
-    signal,
-    tally,
-    onKnowledge: report.onKnowledge,
-    onDate: report.onDate,
-    onSeries: (series) => {
-      report.onSeries(series)
-      events = series.events
-    },
-    onSegment: (date, _segment, count) => listeners.onSegment?.(date, count),
-    onRows: (series, date, rows) => listeners.onWrite?.({ series, date, rows, events }),
-    onWait: (owner) => listeners.onWait?.(owner),
-  })
-  const { days } = report
-  countLosses(days, tally)
-  return { files, tally, days }
-}
-
-function countLosses(days: readonly MarketDay[], tally: FoldTally): void {
-  for (const { losses } of days) {
-    for (const [cause, count] of losses) {
-      if (cause === 'level below zero') tally.negativeLevels += count
-      // The fold itself counts unsubscribed markets.
-      else if (cause !== 'no longer followed') tally.countGap(cause, count)
-    }
-  }
-}

@@ -7,70 +7,29 @@ import { join, relative } from 'node:path'
 import { lobSeriesDirectory, rawDateDirectory } from '../../shared/lake-layout.ts'
 import type { LobSource } from '../../shared/lob-sources.ts'
 import { addDays, utcDatesBetween } from '../../shared/utc-date.ts'
-import { exchangeOf } from '../exchanges/registry.ts'
 import { syncNames } from '../lake/durable-file.ts'
 import { removeWhileEmpty } from '../lake/empty-directories.ts'
-import type { KnowledgeListener } from '../lake/hour-consolidation.ts'
 import { describeFiles, publishFiles } from '../lake/lob-publication.ts'
 import type { WrittenLobFile } from '../lake/lob-publication.ts'
-import type { DateListener } from '../lake/series-consolidation.ts'
 import { stageFile } from '../lake/temporary-file.ts'
 import { MERGE_WAIT_MS_MAX, lockSeries, lockSource } from './series-lock.ts'
-import type { MergeLock } from './series-lock.ts'
+import type { MergeLock, MergeLockOptions } from './series-lock.ts'
 import { manifestPath, manifestText, readManifest, segmentsOnDisk } from '../raw/date-manifest.ts'
 import { isSealed } from '../raw/date-removal.ts'
 import type { DateManifest, ManifestSegment } from '../raw/date-manifest.ts'
 import { foldTrades, publishTrades, settleTrades } from '../trades/trades-fold.ts'
 import type { StagedTrades } from '../trades/trades-fold.ts'
 import type { DecodedSegments } from './decoded-lines.ts'
+import type { DateRule, FoldListeners, FoldOrder, FoldOutcome, FoldWriting } from './fold-order.ts'
+import { FoldReport } from './fold-report.ts'
 import { FoldTally } from './fold-tally.ts'
 import { digestOf, hasFoldState, stageFoldState } from './fold-state.ts'
 import { RawPieces } from './raw-pieces.ts'
 import { SourceFold } from './source-fold.ts'
-import type { FoldedDate, FoldedSeries } from './source-fold.ts'
+import type { FoldedDate } from './source-fold.ts'
 
 /** The version of the rules by which raw segments become order-book files. A change of the rules raises it. */
 export const FOLD_VERSION = 1
-
-export interface FoldRawOptions {
-  readonly lake: string
-  readonly source: LobSource
-  readonly dates: readonly string[]
-  readonly signal: AbortSignal
-  readonly tally?: FoldTally | undefined
-  /** Publish nothing; the result lists what would change. */
-  readonly isDryRun?: boolean | undefined
-  /** The date after `dates` is only read, not folded: a recorder publishes it. */
-  readonly keepsNext?: boolean | undefined
-  /** Rules for single dates. Dates without one are folded as their manifests say. */
-  readonly rules?: ReadonlyMap<string, DateRule> | undefined
-  /** The caller holds the lock of the source (`withSource`). */
-  readonly isLocked?: boolean | undefined
-  /** Segments that are not read again. */
-  readonly decoded?: DecodedSegments | undefined
-  /** Called for each segment that was read, with the number of the date's segments. */
-  readonly onSegment?: ((date: string, segment: ManifestSegment, count: number) => void) | undefined
-  readonly onRows?: ((series: string, date: string, rows: number) => void) | undefined
-  readonly onWait?: ((owner: string) => void) | undefined
-  readonly onKnowledge?: KnowledgeListener | undefined
-  readonly onDate?: DateListener | undefined
-  readonly onSeries?: ((series: FoldedSeries) => void) | undefined
-  readonly bounds?:
-    | { readonly spillBytes?: number; readonly passRows?: number; readonly groupRows?: number }
-    | undefined
-}
-
-/** How a date is folded. */
-export interface DateRule {
-  /** Names of segments that the caller has added. */
-  readonly added: readonly string[]
-  /** Derive the date from `added` alone, and set this epoch. Earlier segments no longer count. */
-  readonly replacedBy?: number | undefined
-  /** Names of segments to leave out. */
-  readonly omitted?: readonly string[] | undefined
-  /** Series that the result must have files of. Otherwise a file would stay whose messages are gone. */
-  readonly requiredSeries?: readonly string[] | undefined
-}
 
 /** The recording lacks series that the date has. The message names them and the remedy. */
 export class MissingSeriesError extends Error {
@@ -97,106 +56,110 @@ export class PublishedInPartError extends Error {
 }
 
 /**
- * Folds `dates` and the neighbouring dates that change with them. Resolves with the files of all of them.
+ * Folds the dates of an order in the calling thread, and the neighbouring dates that change with them. `decoded` has segments that
+ * the caller has just read.
  * @throws {PublishedInPartError} if publishing fails after the first file
  */
-export async function foldRawDates(options: FoldRawOptions): Promise<readonly WrittenLobFile[]> {
-  return await new RawFold(options).run()
+export async function foldRawDates(
+  order: FoldOrder,
+  listeners: FoldListeners,
+  signal: AbortSignal,
+  decoded?: DecodedSegments,
+): Promise<FoldOutcome> {
+  return await new RawFold(order, listeners, signal, decoded).run()
 }
 
 class RawFold {
-  readonly #options: FoldRawOptions
+  readonly #order: FoldOrder
+  readonly #listeners: FoldListeners
+  readonly #signal: AbortSignal
+  readonly #decoded: DecodedSegments | undefined
+  readonly #tally = new FoldTally()
   readonly #locks: MergeLock[] = []
   readonly #segments = new Map<string, ManifestSegment[]>()
   readonly #published: string[] = []
-  /** Series whose files are written. */
-  readonly #series = new Set<string>()
   /** States and manifests that wait for publication. */
   readonly #notes: { readonly temporary: string; readonly path: string }[] = []
   /** Trades files that wait for publication. */
   readonly #trades: StagedTrades[] = []
   readonly #lost = new AbortController()
 
-  constructor(options: FoldRawOptions) {
-    this.#options = options
+  constructor(
+    order: FoldOrder,
+    listeners: FoldListeners,
+    signal: AbortSignal,
+    decoded: DecodedSegments | undefined,
+  ) {
+    this.#order = order
+    this.#listeners = listeners
+    this.#signal = signal
+    this.#decoded = decoded
   }
 
-  async run(): Promise<readonly WrittenLobFile[]> {
-    const { lake, source, signal, onWait, isLocked = false } = this.#options
-    const waiting = {
-      waitMs: MERGE_WAIT_MS_MAX,
-      signal,
-      onWait,
-      onLost: (error: Error) => this.#lost.abort(error),
-    }
+  async run(): Promise<FoldOutcome> {
+    const { lake, source, isLocked = false } = this.#order
     try {
       // Two concurrent folds would each publish a file without the other's messages.
-      if (!isLocked) this.#locks.push(await lockSource({ lake, source }, waiting))
+      if (!isLocked) this.#locks.push(await lockSource({ lake, source }, this.#waiting))
       return await this.#fold()
     } finally {
       for (const lock of this.#locks.toReversed()) await lock.release()
     }
   }
 
-  async #fold(): Promise<readonly WrittenLobFile[]> {
-    const { lake, source, dates, signal, tally = new FoldTally(), bounds } = this.#options
-    const { isNumbered, hasNoLeg } = exchangeOf(source)
+  get #waiting(): MergeLockOptions {
+    return {
+      waitMs: MERGE_WAIT_MS_MAX,
+      signal: this.#signal,
+      onWait: (owner) => this.#listeners.onWait?.(owner),
+      onLost: (error) => this.#lost.abort(error),
+    }
+  }
+
+  async #fold(): Promise<FoldOutcome> {
+    const { lake, source, dates, isDryRun } = this.#order
     const names = await this.#segmentNames()
-    const stop = AbortSignal.any([signal, this.#lost.signal])
+    const stop = AbortSignal.any([this.#signal, this.#lost.signal])
     const raw = new RawPieces({
       lake,
       source,
-      decoded: this.#options.decoded,
+      decoded: this.#decoded,
       segmentsOf: (date) => names.get(date) ?? [],
       signal: stop,
       onSegment: (date, segment) => {
         const list = this.#segments.get(date)
         if (list === undefined) this.#segments.set(date, [segment])
         else list.push(segment)
-        this.#options.onSegment?.(date, segment, names.get(date)!.length)
+        this.#listeners.onSegment?.(date, names.get(date)!.length)
       },
     })
-    const { onKnowledge, onDate, onRows, onSeries } = this.#options
-    const fold = new SourceFold({
-      lake,
-      source,
-      isNumbered,
-      hasNoLeg,
-      raw,
-      tally,
-      signal: stop,
-      onKnowledge,
-      onDate,
-      onRows,
-      onSeries: (series) => {
-        this.#series.add(series.series)
-        onSeries?.(series)
-      },
-      bounds,
-      keepsNext: this.#options.keepsNext,
-    })
+    const report = new FoldReport()
+    const tally = this.#tally
+    const onWrite = (writing: FoldWriting): void => this.#listeners.onWrite?.(writing)
+    const fold = new SourceFold({ ...this.#order, raw, tally, report, signal: stop, onWrite })
     try {
       const folded = await fold.fold(dates)
-      if (this.#options.isDryRun !== true) await this.#foldTrades(folded, names, stop)
-      return await this.#publish(folded)
+      if (isDryRun !== true) await this.#foldTrades(folded, names, stop)
+      const files = await this.#publish(folded)
+      report.countLosses(tally)
+      return { files, tally, days: report.days }
     } catch (error) {
       if (this.#published.length > 0) throw new PublishedInPartError(this.#published, error)
-      signal.throwIfAborted()
-      this.#lost.signal.throwIfAborted()
+      stop.throwIfAborted()
       throw error
     } finally {
       for (const writer of fold.writers) await writer.discard()
       for (const { temporary } of this.#notes) await rm(temporary, { force: true })
       await settleTrades(lake, this.#trades)
       await rm(fold.spillDirectory, { recursive: true, force: true })
-      for (const series of this.#series)
+      for (const series of fold.series)
         await removeWhileEmpty(lobSeriesDirectory(lake, source, series), join(lake, 'lob'))
     }
   }
 
   /** The segments that count, for each date that may change. */
   async #segmentNames(): Promise<ReadonlyMap<string, readonly string[]>> {
-    const { lake, source, dates, rules } = this.#options
+    const { lake, source, dates, rules } = this.#order
     const [first, last] = [dates.toSorted()[0], dates.toSorted().at(-1)]
     const names = new Map<string, readonly string[]>()
     if (first === undefined || last === undefined) return names
@@ -218,49 +181,42 @@ class RawFold {
     names: ReadonlyMap<string, readonly string[]>,
     signal: AbortSignal,
   ): Promise<void> {
-    const { lake, source, decoded, tally = new FoldTally() } = this.#options
+    const { lake, source } = this.#order
     await foldTrades(
       folded.map(({ date }) => date),
       {
         lake,
         source,
         segmentsOf: (date) => names.get(date) ?? [],
-        linesOf: (name) => decoded?.tradesOf(name),
+        linesOf: (name) => this.#decoded?.tradesOf(name),
         isSealed: async (date) => {
           const manifest = await readManifest(lake, source, date)
           return manifest !== undefined && isSealed(manifest)
         },
         signal,
       },
-      tally,
+      this.#tally,
       (file) => this.#trades.push(file),
     )
   }
 
   /** Locks the series until the end, in the order of their names. */
   async #lock(series: readonly string[]): Promise<void> {
-    const { lake, source, signal, onWait } = this.#options
-    const onLost = (error: Error): void => this.#lost.abort(error)
-    for (const name of series) {
-      this.#locks.push(
-        await lockSeries(
-          { lake, source, series: name },
-          { waitMs: MERGE_WAIT_MS_MAX, signal, onWait, onLost },
-        ),
-      )
-    }
+    const { lake, source } = this.#order
+    for (const name of series)
+      this.#locks.push(await lockSeries({ lake, source, series: name }, this.#waiting))
   }
 
   // Nothing is awaited between the first and the last rename, so no abort comes between them.
   async #publish(folded: readonly FoldedDate[]): Promise<WrittenLobFile[]> {
-    const { lake, isDryRun = false, signal } = this.#options
+    const { lake, isDryRun = false } = this.#order
     const files = folded.flatMap((date) => date.files)
     for (const date of folded) this.#checkSeries(date)
     if (!isDryRun) await this.#lock([...new Set(files.map(({ series }) => series))].toSorted())
     const written = await describeFiles(files)
     // Everything that needs disk space is written before the first rename.
     if (!isDryRun) for (const date of folded) await this.#stageNotes(date)
-    signal.throwIfAborted()
+    this.#signal.throwIfAborted()
     this.#lost.signal.throwIfAborted()
     if (!isDryRun) {
       publishFiles(files, written, (path) => this.#published.push(relative(lake, path)))
@@ -281,20 +237,20 @@ class RawFold {
   }
 
   #checkSeries({ date, files }: FoldedDate): void {
-    const required = this.#options.rules?.get(date)?.requiredSeries ?? []
+    const required = this.#order.rules?.get(date)?.requiredSeries ?? []
     const missing = required.filter((series) => !files.some((file) => file.series === series))
-    if (missing.length > 0) throw new MissingSeriesError(this.#options.source, date, missing)
+    if (missing.length > 0) throw new MissingSeriesError(this.#order.source, date, missing)
   }
 
   /** Writes the state and the manifest of a date beside those that they replace, the manifest last. */
   async #stageNotes({ date, state }: FoldedDate): Promise<void> {
-    const { lake, source } = this.#options
+    const { lake, source } = this.#order
     const before = await readManifest(lake, source, date)
     this.#notes.push(await stageFoldState(rawDateDirectory(lake, source, date), state))
     const manifest: DateManifest = {
       source,
       date,
-      epoch: this.#options.rules?.get(date)?.replacedBy ?? before?.epoch ?? 0,
+      epoch: this.#order.rules?.get(date)?.replacedBy ?? before?.epoch ?? 0,
       fold: FOLD_VERSION,
       segments: this.#segments.get(date) ?? before?.segments ?? [],
       opening: state.opening,

@@ -3,10 +3,9 @@
 
 import { NS_PER_DAY, later } from '../../shared/utc-date.ts'
 import type { KnowledgeListener } from '../lake/hour-consolidation.ts'
-import type { UnknownReason } from '../lake/market-fold.ts'
+import type { MarketFoldState, UnknownReason } from '../lake/market-fold.ts'
 import type { FoldedDate } from '../lake/series-consolidation.ts'
-import type { GapCause } from './fold-tally.ts'
-import type { FoldedSeries } from './source-fold.ts'
+import type { FoldTally, GapCause } from './fold-tally.ts'
 
 /** Gaps listed for one market and date, and in total. Further gaps are only counted. */
 const MARKET_GAPS_LISTED_MAX = 1_000
@@ -39,6 +38,14 @@ export interface MarketDay {
   readonly changesWithoutBook: number
 }
 
+/** A series of a date that is about to be written. */
+export interface FoldedSeries {
+  /** The markets at the beginning of the date, by id. */
+  readonly startFolds: ReadonlyMap<string, MarketFoldState>
+  /** Why a chain ended. */
+  readonly causeOfEnd: (chain: number) => GapCause
+}
+
 /** A market in the date that is being folded. */
 class MarketKnowledge {
   knownFrom: bigint | undefined
@@ -63,6 +70,17 @@ export class FoldReport {
   /** The market days so far, in the order in which they were folded. */
   get days(): readonly MarketDay[] {
     return this.#days
+  }
+
+  /** Adds the losses of all market days to the counters. */
+  countLosses(tally: FoldTally): void {
+    for (const { losses } of this.#days) {
+      for (const [cause, count] of losses) {
+        if (cause === 'level below zero') tally.negativeLevels += count
+        // The fold itself counts unsubscribed markets.
+        else if (cause !== 'no longer followed') tally.countGap(cause, count)
+      }
+    }
   }
 
   /** A series of a date is about to be folded. */

@@ -1,7 +1,7 @@
 // The thread that folds (fold-client.ts starts it).
 
 import { parentPort, workerData } from 'node:worker_threads'
-import { foldHere } from './fold-order.ts'
+import { foldRawDates } from './fold-raw-dates.ts'
 import type { FoldOrder } from './fold-order.ts'
 import { plainError } from './plain-error.ts'
 import type { FoldThreadMessage } from './fold-client.ts'
@@ -13,7 +13,7 @@ const stop = new AbortController()
 // The only message is the request to end.
 port.once('message', () => stop.abort())
 try {
-  const outcome = await foldHere(
+  const outcome = await foldRawDates(
     workerData as FoldOrder,
     {
       onSegment: (date, count) => send({ kind: 'segment', date, count }),

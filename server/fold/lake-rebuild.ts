@@ -10,8 +10,7 @@ import { rawDates, readManifest, segmentsOnDisk } from '../raw/date-manifest.ts'
 import { DamagedSegmentError, verifySegment } from '../raw/segment-reader.ts'
 import { FOLD_VERSION } from './fold-raw-dates.ts'
 import type { WrittenLobFile } from '../lake/lob-publication.ts'
-import type { DateRule } from './fold-raw-dates.ts'
-import type { FoldListeners, Folding } from './fold-order.ts'
+import type { DateRule, FoldListeners, Folding } from './fold-order.ts'
 import { hasFoldState } from './fold-state.ts'
 
 export interface RebuildOptions {

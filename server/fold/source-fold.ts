@@ -6,22 +6,23 @@ import { join } from 'node:path'
 import { lobSourceDirectory, rawDateDirectory } from '../../shared/lake-layout.ts'
 import { CONSOLIDATE_ROWS_MAX, LOB_ROW_GROUP_ROWS_MAX } from '../../shared/limits.ts'
 import { LOB_SOURCES } from '../../shared/lob-sources.ts'
-import type { LobSource } from '../../shared/lob-sources.ts'
 import { NS_PER_MS, addDays, later } from '../../shared/utc-date.ts'
-import type { KnowledgeListener } from '../lake/hour-consolidation.ts'
+import { exchangeOf } from '../exchanges/registry.ts'
 import type { LobFileWriter } from '../lake/lob-file-writer.ts'
 import { LobRowGroup } from '../lake/lob-row-group.ts'
 import type { MarketFoldState } from '../lake/market-fold.ts'
 import { SeriesConsolidation } from '../lake/series-consolidation.ts'
-import type { ConsolidatedFile, DateListener } from '../lake/series-consolidation.ts'
+import type { ConsolidatedFile } from '../lake/series-consolidation.ts'
 import { temporaryPath } from '../lake/temporary-file.ts'
 import { linkDates } from './chain-outline.ts'
 import type { ChainOutline } from './chain-outline.ts'
 import { DateEnds, isInverted } from './date-ends.ts'
 import { DateReading } from './date-reading.ts'
+import type { FoldListeners, FoldOrder } from './fold-order.ts'
+import type { FoldReport } from './fold-report.ts'
 import { digestOf, readFoldState } from './fold-state.ts'
 import type { ClosingMarket, FoldState } from './fold-state.ts'
-import type { FoldTally, GapCause } from './fold-tally.ts'
+import type { FoldTally } from './fold-tally.ts'
 import { CONNECTION_SID, leavingOf } from './own-connections.ts'
 import type { Piece } from './piece.ts'
 
@@ -34,24 +35,12 @@ export interface RawDates {
   seriesOf(marketId: string): string | undefined
 }
 
-export interface SourceFoldOptions {
-  readonly lake: string
-  readonly source: LobSource
-  readonly isNumbered: boolean
-  readonly hasNoLeg: boolean
+export interface SourceFoldOptions extends Pick<FoldOrder, 'lake' | 'source' | 'keepsNext' | 'bounds'> {
   readonly raw: RawDates
   readonly tally: FoldTally
-  /** Read the next date, to see which chains continue in it, but do not fold it. */
-  readonly keepsNext?: boolean | undefined
+  readonly report: FoldReport
   readonly signal: AbortSignal
-  readonly onKnowledge?: KnowledgeListener | undefined
-  readonly onDate?: DateListener | undefined
-  readonly onRows?: ((series: string, date: string, rows: number) => void) | undefined
-  /** A series of a date is about to be written. */
-  readonly onSeries?: ((series: FoldedSeries) => void) | undefined
-  readonly bounds?:
-    | { readonly spillBytes?: number; readonly passRows?: number; readonly groupRows?: number }
-    | undefined
+  readonly onWrite?: FoldListeners['onWrite']
 }
 
 /** A folded date whose files wait for publication. */
@@ -59,18 +48,6 @@ export interface FoldedDate {
   readonly date: string
   readonly files: readonly ConsolidatedFile[]
   readonly state: FoldState
-}
-
-/** A series of a date that is about to be written. */
-export interface FoldedSeries {
-  readonly series: string
-  readonly date: string
-  /** The markets at the beginning of the date, by id. */
-  readonly startFolds: ReadonlyMap<string, MarketFoldState>
-  /** Events to be written. */
-  readonly events: number
-  /** Why a chain ended. */
-  readonly causeOfEnd: (chain: number) => GapCause
 }
 
 /** The opening state of a date. */
@@ -87,6 +64,8 @@ export class SourceFold {
   readonly #readings = new Map<string, DateReading>()
   readonly #states = new Map<string, FoldState | undefined>()
   readonly #writers: LobFileWriter[] = []
+  /** Series of which files are written: their directories may stay empty after a failure. */
+  readonly series = new Set<string>()
   readonly #folded = new Map<string, FoldedDate>()
 
   constructor(options: SourceFoldOptions) {
@@ -138,10 +117,10 @@ export class SourceFold {
   async #read(date: string): Promise<DateReading> {
     const known = this.#readings.get(date)
     if (known !== undefined) return known
-    const { source, isNumbered, tally, raw, signal, bounds } = this.#options
+    const { source, tally, raw, signal, bounds } = this.#options
     const reading = new DateReading({
       date,
-      isNumbered,
+      isNumbered: exchangeOf(source).isNumbered,
       tally,
       seriesOf: (id) => raw.seriesOf(id) ?? LOB_SOURCES[source].seriesOf(id),
       spillDirectory: this.#spillDirectory,
@@ -190,14 +169,8 @@ export class SourceFold {
       recording.coversFrom = covered.from
       recording.coversTo = covered.to
       const folds = startFolds(opening, series, chainOf)
-      const events = [...recording.hours.values()].reduce((sum, { rows }) => sum + rows, 0)
-      this.#options.onSeries?.({
-        series,
-        date,
-        startFolds: folds,
-        events,
-        causeOfEnd: (chain) => ends.causeOf(chain),
-      })
+      this.series.add(series)
+      this.#options.report.onSeries({ startFolds: folds, causeOfEnd: (chain) => ends.causeOf(chain) })
       const consolidation = this.#consolidationOf(reading, series, folds, covered)
       files.push(...(await consolidation.run()))
       closing.push(...closingOf(series, consolidation.endFolds, new Set(continued)))
@@ -237,8 +210,11 @@ export class SourceFold {
     folds: ReadonlyMap<string, MarketFoldState>,
     covered: { readonly from: bigint; readonly to: bigint },
   ): SeriesConsolidation {
-    const { lake, source, bounds, onKnowledge, onDate, signal, hasNoLeg, onRows } = this.#options
-    return new SeriesConsolidation(reading.recordingOf(series), {
+    const { lake, source, bounds, report, signal, onWrite } = this.#options
+    const { hasNoLeg } = exchangeOf(source)
+    const recording = reading.recordingOf(series)
+    const events = [...recording.hours.values()].reduce((sum, { rows }) => sum + rows, 0)
+    return new SeriesConsolidation(recording, {
       lake,
       source,
       passRowsMax: bounds?.passRows ?? CONSOLIDATE_ROWS_MAX,
@@ -249,11 +225,11 @@ export class SourceFold {
         startFolds: folds,
         coverageOf: () => covered,
       },
-      onKnowledge,
-      onDate,
+      onKnowledge: report.onKnowledge,
+      onDate: report.onDate,
       signal,
       onFile: (writer) => this.#writers.push(writer),
-      onRows: (date, rows) => onRows?.(series, date, rows),
+      onRows: (date, rows) => onWrite?.({ series, date, rows, events }),
     })
   }
 }

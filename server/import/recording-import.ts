@@ -6,11 +6,9 @@ import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { rawDateDirectory } from '../../shared/lake-layout.ts'
 import { utcDateOf } from '../../shared/utc-date.ts'
-import { PublishedInPartError } from '../fold/fold-raw-dates.ts'
-import type { DateRule } from '../fold/fold-raw-dates.ts'
+import { PublishedInPartError, foldRawDates } from '../fold/fold-raw-dates.ts'
 import type { WrittenLobFile } from '../lake/lob-publication.ts'
-import { foldHere } from '../fold/fold-order.ts'
-import type { FoldCounts, FoldListeners, FoldOrder, FoldOutcome } from '../fold/fold-order.ts'
+import type { DateRule, FoldCounts, FoldListeners, FoldOrder, FoldOutcome } from '../fold/fold-order.ts'
 import { removeEmptyRawDirectories, sealDate } from '../raw/date-removal.ts'
 import { readManifest, segmentsOnDisk } from '../raw/date-manifest.ts'
 import type { SegmentFacts } from '../raw/segment-writer.ts'
@@ -120,11 +118,8 @@ class LakeImport {
   async #fold(dates: readonly string[], rules: ReadonlyMap<string, DateRule>): Promise<FoldOutcome> {
     const { lake, source, progress = {}, bounds } = this.#options
     const { decoded } = this.#recordings
-    return await foldHere(
-      { lake, source, dates, rules, isLocked: true, bounds, decoded },
-      progress,
-      this.#signal,
-    )
+    const order = { lake, source, dates, rules, isLocked: true, bounds }
+    return await foldRawDates(order, progress, this.#signal, decoded)
   }
 
   /** Removes the segments that this import has added, unless a manifest lists them. */

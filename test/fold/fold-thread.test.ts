@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { describeLakeWriteError } from '../../server/lake/lake-write-error.ts'
 import { foldInThread } from '../../server/fold/fold-client.ts'
-import { foldHere } from '../../server/fold/fold-order.ts'
+import { foldRawDates } from '../../server/fold/fold-raw-dates.ts'
 import type { FoldOrder } from '../../server/fold/fold-order.ts'
 import { runImport } from '../support/import-harness.ts'
 import { MS, delta, snapshot } from '../support/kalshi-frames.ts'
@@ -33,7 +33,7 @@ test('a thread gives files, counts, days and progress as the calling thread does
     onSegment: (date: string, count: number) => told.push(`${date} ${count}`),
     onWrite: (writing: object) => told.push(JSON.stringify(writing)),
   })
-  const expected = await foldHere(order, listenersOf(here), NEVER)
+  const expected = await foldRawDates(order, listenersOf(here), NEVER)
   const found = await foldInThread(order, listenersOf(apart), NEVER)
   assert.deepEqual(apart, here)
   assert.deepEqual(structuredClone(expected), found)

@@ -56,7 +56,7 @@ test('the rows of a file without raw segments are folded again to the same books
   const before = await readLake(lake)
   await keepRows({ lake, source: 'kalshi', series: SERIES, path, recorder: 'kept' })
   const signal = new AbortController().signal
-  const files = await foldRawDates({ lake, source: 'kalshi', dates: [DATE], signal })
+  const { files } = await foldRawDates({ lake, source: 'kalshi', dates: [DATE] }, {}, signal)
   assert.deepEqual(
     files.map(({ status }) => status),
     ['replaced'],

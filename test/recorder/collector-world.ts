@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict'
 import { cp, mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { foldHere } from '../../server/fold/fold-order.ts'
+import { foldRawDates } from '../../server/fold/fold-raw-dates.ts'
 import { Consolidation } from '../../server/recorder/consolidation.ts'
 import { disconnectMark, heardMark } from '../../server/feed/wal-mark.ts'
 import { WAL_KIND } from '../../server/recorder/wal-record.ts'
@@ -98,7 +98,7 @@ export class Collector {
       source: this.#world.source,
       workDirectory: this.#work,
       onWarning: (text) => this.warnings.push(text),
-      folding: foldHere,
+      folding: foldRawDates,
       bounds: BOUNDS,
     })
   }

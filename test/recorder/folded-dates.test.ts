@@ -65,7 +65,7 @@ test('a date that is over has its state, and folding the next one again changes 
   const files = (): Promise<Buffer[]> =>
     Promise.all(DATES.map((date) => readFile(lobFilePath(lake, 'kalshi', 'KXHIGHNY', date))))
   const before = await files()
-  await foldRawDates({ lake, source: 'kalshi', dates: ['2026-06-26'], signal: new AbortController().signal })
+  await foldRawDates({ lake, source: 'kalshi', dates: ['2026-06-26'] }, {}, new AbortController().signal)
   assert.deepEqual(
     (await files()).map((bytes, index) => bytes.equals(before[index]!)),
     DATES.map(() => true),

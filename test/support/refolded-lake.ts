@@ -3,7 +3,7 @@
 import { cp, mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { foldRawDates } from '../../server/fold/fold-raw-dates.ts'
-import type { FoldRawOptions } from '../../server/fold/fold-raw-dates.ts'
+import type { FoldOrder } from '../../server/fold/fold-order.ts'
 import { rawDates } from '../../server/raw/date-manifest.ts'
 import { rawSourceDirectory } from '../../shared/lake-layout.ts'
 import type { LobSource } from '../../shared/lob-sources.ts'
@@ -13,7 +13,7 @@ export async function refold(
   lake: string,
   other: string,
   source: LobSource,
-  bounds: FoldRawOptions['bounds'] = {},
+  bounds: FoldOrder['bounds'] = {},
 ): Promise<string> {
   await mkdir(join(other, 'raw'), { recursive: true })
   await cp(rawSourceDirectory(lake, source), rawSourceDirectory(other, source), {
@@ -21,6 +21,6 @@ export async function refold(
     filter: (path) => !path.endsWith('.json') && !path.endsWith('fold.json.gz'),
   })
   const dates = await rawDates(other, source)
-  await foldRawDates({ lake: other, source, dates, signal: new AbortController().signal, bounds })
+  await foldRawDates({ lake: other, source, dates, bounds }, {}, new AbortController().signal)
   return other
 }

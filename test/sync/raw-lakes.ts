@@ -2,8 +2,8 @@
 
 import { cp, mkdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type DateRule, foldRawDates } from '../../server/fold/fold-raw-dates.ts'
-import { foldHere as foldOrder } from '../../server/fold/fold-order.ts'
+import type { DateRule } from '../../server/fold/fold-order.ts'
+import { foldRawDates } from '../../server/fold/fold-raw-dates.ts'
 import { segmentsOnDisk } from '../../server/raw/date-manifest.ts'
 import { framesText, eventText } from '../../server/raw/segment-lines.ts'
 import { SegmentWriter } from '../../server/raw/segment-writer.ts'
@@ -24,7 +24,7 @@ export async function foldHere(
   dates: readonly string[],
   rules?: ReadonlyMap<string, DateRule>,
 ): Promise<void> {
-  await foldRawDates({ lake, source: SOURCE, dates, signal: SIGNAL, rules })
+  await foldRawDates({ lake, source: SOURCE, dates, rules }, {}, SIGNAL)
 }
 
 /** A folder without a thread, with an endless share of the time. */
@@ -33,7 +33,7 @@ export function folderOf(lake: string, onFold?: () => void): RawFolder {
     shareMax: 1,
     async folding(order, listeners, signal) {
       onFold?.()
-      return await foldOrder(order, listeners, signal)
+      return await foldRawDates(order, listeners, signal)
     },
   })
 }

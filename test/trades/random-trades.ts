@@ -184,5 +184,5 @@ export function recordingOf(source: LobSource, trades: readonly TrueTrade[], isO
 
 export async function foldAll(lake: string, source: LobSource): Promise<void> {
   const signal = new AbortController().signal
-  await foldRawDates({ lake, source, dates: await rawDates(lake, source), signal })
+  await foldRawDates({ lake, source, dates: await rawDates(lake, source) }, {}, signal)
 }
