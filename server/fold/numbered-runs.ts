@@ -1,7 +1,9 @@
 // Runs: messages of a piece with consecutive sequence numbers of one subscription. Runs that share a message are joined.
 
+import { groupedBy } from '../../shared/grouped-by.ts'
 import { addMarkets } from '../feed/feed-message.ts'
 import type { FeedMessage } from '../feed/feed-message.ts'
+import { groupsOfShared } from './shared-lines.ts'
 import { Subscriptions } from './subscriptions.ts'
 import type { Connections } from './chain.ts'
 import type { FoldTally } from './fold-tally.ts'
@@ -211,44 +213,13 @@ class RunReading implements PieceRuns {
 /** Joins the runs that share a message. */
 export function joinRuns(runs: readonly Run[], connections: Connections, tally: FoldTally): Run[] {
   const joined: Run[] = []
-  const bySid = new Map<number, Run[]>()
-  for (const run of runs) {
-    const list = bySid.get(run.sid)
-    if (list === undefined) bySid.set(run.sid, [run])
-    else list.push(run)
-  }
-  for (const list of bySid.values()) joined.push(...joinOfSid(list, connections))
+  const bySid = groupedBy(runs, ({ sid }) => sid)
+  for (const list of bySid.values())
+    for (const group of groupsOfShared(list, ({ messages }) => messages))
+      joined.push(group.length === 1 ? group[0]! : mergeRuns(group, connections))
   for (const { messages } of runs) tally.repeats += messages.length
   for (const { messages } of joined) tally.repeats -= messages.length
   return joined
-}
-
-function joinOfSid(runs: readonly Run[], connections: Connections): Run[] {
-  const ownerOf = new Map<number, Run>()
-  const into = new Map<Run, Run>()
-  const rootOf = (run: Run): Run => {
-    let root = run
-    for (let next = into.get(root); next !== undefined; next = into.get(root)) root = next
-    return root
-  }
-  const parts = new Map<Run, Run[]>(runs.map((run) => [run, [run]]))
-  if (runs.length > 1) {
-    for (const run of runs) {
-      for (const { key } of run.messages) {
-        const owner = ownerOf.get(key)
-        if (owner === undefined) {
-          ownerOf.set(key, run)
-          continue
-        }
-        const [a, b] = [rootOf(owner), rootOf(run)]
-        if (a === b) continue
-        into.set(b, a)
-        parts.get(a)!.push(...parts.get(b)!)
-        parts.delete(b)
-      }
-    }
-  }
-  return [...parts].map(([root, list]) => (list.length === 1 ? root : mergeRuns(list, connections)))
 }
 
 function mergeRuns(parts: readonly Run[], connections: Connections): Run {

@@ -4,6 +4,7 @@
 import { addMarkets } from '../feed/feed-message.ts'
 import type { FoldTally, GapCause } from './fold-tally.ts'
 import type { Line, Piece } from './piece.ts'
+import { groupsOfShared } from './shared-lines.ts'
 
 export interface Stretch {
   readonly lines: readonly Line[]
@@ -110,30 +111,7 @@ export function ownCount(lines: readonly Line[]): number {
 
 /** Joins stretches that share a line. */
 export function joinStretches(stretches: readonly Stretch[], tally: FoldTally): Stretch[] {
-  if (stretches.length < 2) return [...stretches]
-  const ownerOf = new Map<number, Stretch>()
-  const into = new Map<Stretch, Stretch>()
-  const rootOf = (stretch: Stretch): Stretch => {
-    let root = stretch
-    for (let next = into.get(root); next !== undefined; next = into.get(root)) root = next
-    return root
-  }
-  const parts = new Map<Stretch, Stretch[]>(stretches.map((stretch) => [stretch, [stretch]]))
-  for (const stretch of stretches) {
-    for (const { key } of stretch.lines) {
-      const owner = ownerOf.get(key)
-      if (owner === undefined) {
-        ownerOf.set(key, stretch)
-        continue
-      }
-      const [a, b] = [rootOf(owner), rootOf(stretch)]
-      if (a === b) continue
-      into.set(b, a)
-      parts.get(a)!.push(...parts.get(b)!)
-      parts.delete(b)
-    }
-  }
-  return [...parts.values()].map((list) => {
+  return groupsOfShared(stretches, ({ lines }) => lines).map((list) => {
     if (list.length === 1) return list[0]!
     const merged = mergeStretches(list)
     for (const { lines } of list) tally.repeats += ownCount(lines)
