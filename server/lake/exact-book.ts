@@ -1,7 +1,7 @@
-// One market's book in exact units, for what the lake's writers need of it: to know whether it is known, to write it out
-// as a keyframe, and to notice a level that falls below zero. It is not built for speed; the workers' book is.
+// One market's known book in exact units, for what the lake's writers need of it: to write it out as a keyframe, and to notice a
+// level that falls below zero. It is not built for speed; the workers' book is.
 
-import { EVENT_ADD, EVENT_CLEAR, EVENT_GAP, EVENT_SET, SIDE_ASK, SIDE_BID } from '../../shared/lob-v1.ts'
+import { EVENT_ADD, EVENT_CLEAR, EVENT_SET, SIDE_ASK, SIDE_BID } from '../../shared/lob-v1.ts'
 
 export interface BookLevel {
   readonly side: number
@@ -10,42 +10,29 @@ export interface BookLevel {
 }
 
 export class ExactBook {
-  #isKnown = false
   readonly #sides: readonly [Map<number, number>, Map<number, number>] = [new Map(), new Map()]
 
   /** A known book of these levels. */
   static of(levels: readonly BookLevel[]): ExactBook {
     const book = new ExactBook()
-    book.become(levels)
+    for (const { side, price, qty } of levels) book.apply(EVENT_SET, side, price, qty)
     return book
   }
 
-  /** Becomes a known book of these levels. */
-  become(levels: readonly BookLevel[]): void {
-    this.apply(EVENT_CLEAR, SIDE_BID, 0, 0)
-    for (const { side, price, qty } of levels) this.apply(EVENT_SET, side, price, qty)
-  }
-
-  get isKnown(): boolean {
-    return this.#isKnown
-  }
-
   /**
-   * Applies one book event. An unknown book ignores what only changes levels. Throws when a level would fall below zero
-   * or leave the exact integers: the deltas do not belong to this book, and the caller has to declare a gap.
+   * Applies `clear`, `set` or `add`. Throws when a level would fall below zero or leave the exact integers: the deltas do not
+   * belong to this book, and the caller has to declare a gap.
    */
   apply(event: number, side: number, price: number, qty: number): void {
-    if (event === EVENT_CLEAR || event === EVENT_GAP) {
-      this.#isKnown = event === EVENT_CLEAR
+    if (event === EVENT_CLEAR) {
       for (const levels of this.#sides) levels.clear()
-    } else if (this.#isKnown) {
-      const levels = this.#side(side)
-      const level = event === EVENT_ADD ? (levels.get(price) ?? 0) + qty : qty
-      if (level < 0 || !Number.isSafeInteger(level))
-        throw new RangeError(`level ${price} would become ${level}`)
-      if (level === 0) levels.delete(price)
-      else levels.set(price, level)
+      return
     }
+    const levels = this.#side(side)
+    const level = event === EVENT_ADD ? (levels.get(price) ?? 0) + qty : qty
+    if (level < 0 || !Number.isSafeInteger(level)) throw new RangeError(`level ${price} would become ${level}`)
+    if (level === 0) levels.delete(price)
+    else levels.set(price, level)
   }
 
   /** The quantity at a price, 0 without a level. */
@@ -55,22 +42,10 @@ export class ExactBook {
 
   /** Whether the other book says the same of every price. */
   equals(other: ExactBook): boolean {
-    return (
-      this.#isKnown === other.#isKnown &&
-      this.#sides.every((levels, side) => {
-        const others = other.#sides[side]!
-        return levels.size === others.size && [...levels].every(([price, qty]) => others.get(price) === qty)
-      })
-    )
-  }
-
-  /** Highest bid, or lowest ask; `undefined` for an empty side. */
-  best(side: number): number | undefined {
-    let best: number | undefined
-    for (const price of this.#side(side).keys()) {
-      if (best === undefined || (side === SIDE_BID ? price > best : price < best)) best = price
-    }
-    return best
+    return this.#sides.every((levels, side) => {
+      const others = other.#sides[side]!
+      return levels.size === others.size && [...levels].every(([price, qty]) => others.get(price) === qty)
+    })
   }
 
   /** The levels as a keyframe lists them: bids, then asks, prices ascending. */

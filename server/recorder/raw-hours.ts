@@ -106,11 +106,6 @@ export class RawHours {
     this.#unsealed.add(hour)
   }
 
-  /** Whether every closed hour is one segment. */
-  get isSealed(): boolean {
-    return this.#unsealed.size === 0 && this.#sealing === undefined
-  }
-
   /** Starts to seal the waiting hours, unless that is under way. */
   sealInBackground(): void {
     if (this.#unsealed.size === 0 || this.#sealing !== undefined || performance.now() < this.#sealAfterMs)
