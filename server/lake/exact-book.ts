@@ -30,7 +30,8 @@ export class ExactBook {
     }
     const levels = this.#side(side)
     const level = event === EVENT_ADD ? (levels.get(price) ?? 0) + qty : qty
-    if (level < 0 || !Number.isSafeInteger(level)) throw new RangeError(`level ${price} would become ${level}`)
+    if (level < 0 || !Number.isSafeInteger(level))
+      throw new RangeError(`level ${price} would become ${level}`)
     if (level === 0) levels.delete(price)
     else levels.set(price, level)
   }
