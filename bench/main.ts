@@ -23,6 +23,7 @@ import { runRecords } from './records.ts'
 import { environmentMarkdown, reportMarkdown } from './report.ts'
 import { runSoakHours } from './soak-hours.ts'
 import { runSoak, type SoakLength } from './soak.ts'
+import { runTrades } from './trades.ts'
 import { runVolume } from './volume.ts'
 import type { BenchReport, BenchSize } from './report.ts'
 
@@ -39,6 +40,7 @@ const BENCHMARKS: ReadonlyMap<string, Benchmark> = new Map<string, Benchmark>([
   ['lob-backpressure', runBackpressure],
   ['parquet-out', runParquetOut],
   ['records', runRecords],
+  ['trades', runTrades],
   ['record-memory', (lake, size) => runRecordMemory(lake, size)],
   ['volume', runVolume],
   ['mixed-load', (lake, size) => runMixedLoad(lake, size)],

@@ -64,6 +64,16 @@ export class RecordPeer {
     )
   }
 
+  /** DuckDB's own export of the first trades of some files in the answer's order and units. */
+  async copyTrades(paths: readonly string[], rows: number, target: string): Promise<void> {
+    const files = paths.map((path) => `'${path}'`).join(', ')
+    await this.#connection.run(
+      `COPY (SELECT ts, recv_ts, market_id, trade_id, price / 100 AS price, qty::DOUBLE / 1e6 AS qty, aggressor, block, origin
+        FROM read_parquet([${files}], hive_partitioning = false)
+        ORDER BY ts, market_id, trade_id NULLS LAST LIMIT ${rows}) TO '${target}' (FORMAT parquet)`,
+    )
+  }
+
   async close(): Promise<void> {
     await this.#close()
   }

@@ -75,6 +75,19 @@ test('a cancelled request ends a held query in the midst of it, and others go on
   assert.equal((await lake.rows(NUMBERS, signal)).length, ROWS)
 })
 
+test('long texts of rows that were sorted are taken many at a time, with what lies between them', async () => {
+  const sql = `SELECT 'a market of a long name ' || n % 9, 'an id of its own ' || n FROM range(4096) numbers(n) ORDER BY n`
+  for await (const chunk of new DuckLake().chunks(sql, signal)) {
+    for (const column of [0, 1]) {
+      const vector = new TextVector(chunk.getColumnVector(column))
+      const { bytes, starts, ends, stretches } = vector.longs!
+      assert.ok(stretches < 64, `${stretches} stretches`)
+      for (let row = 0; row < vector.length; row++)
+        assert.equal(bytes.toString('utf8', starts[row], ends[row]), vector.at(row))
+    }
+  }
+})
+
 test('long texts are taken many at a time, and are the same as one by one', async () => {
   const text = `CASE WHEN n % 7 = 0 THEN NULL WHEN n % 5 = 0 THEN 'short' ELSE 'é and more than twelve bytes ' || n END`
   for await (const chunk of new DuckLake().chunks(`SELECT ${text} FROM range(4096) numbers(n)`, signal)) {

@@ -8,9 +8,11 @@ import { SnappyCompressor, snappySizeMax } from '../../workers/output/parquet-sn
 const compressor = new SnappyCompressor()
 
 /** Compresses into a buffer of exactly the promised size and decompresses with two implementations. */
-function assertRoundTrip(input: Uint8Array): number {
+function assertRoundTrip(input: Uint8Array, isText = false): number {
   const output = new Uint8Array(snappySizeMax(input.length))
-  const size = compressor.compress(input, input.length, output)
+  const size = isText
+    ? compressor.compressTexts(input, input.length, output)
+    : compressor.compress(input, input.length, output)
   assert.ok(size <= output.length, `${size} bytes in a buffer of ${output.length}`)
   const compressed = output.subarray(0, size)
   const byHyparquet = new Uint8Array(input.length)
@@ -48,6 +50,14 @@ for (const length of [59, 60, 61, 255, 256, 257, 65_535, 65_536, 65_537]) {
     assert.ok(size >= length)
   })
 }
+
+test('texts that do not repeat stay as they are, and others are compressed', () => {
+  for (const length of [0, 1, 16_383, 16_384, 16_385, 200_000]) {
+    assert.ok(assertRoundTrip(noise(length), true) >= length)
+    const repeated = Buffer.alloc(length, 'METAR KNYC 010051Z AUTO 10SM CLR ')
+    assert.equal(assertRoundTrip(repeated, true), assertRoundTrip(repeated))
+  }
+})
 
 test('round-trips copies of every length, near and far', () => {
   for (const distance of [80, 2047, 2048, 65_535, 65_536]) {

@@ -104,15 +104,15 @@ export class ParquetFileWriter {
       })
     }
     const dataStart = this.#offset
-    uncompressedSize += this.#writePage(this.#data, sink, {
-      type: 'DATA_PAGE',
-      data_page_header: {
-        num_values: chunk.valueCount,
-        encoding: chunk.encoding,
-        definition_level_encoding: 'RLE',
-        repetition_level_encoding: 'RLE',
-      },
-    })
+    const header = {
+      num_values: chunk.valueCount,
+      encoding: chunk.encoding,
+      definition_level_encoding: 'RLE',
+      repetition_level_encoding: 'RLE',
+    } as const
+    const isText = leaf.type === 'BYTE_ARRAY' && chunk.encoding === 'PLAIN'
+    const page = { type: 'DATA_PAGE', data_page_header: header } as const
+    uncompressedSize += this.#writePage(this.#data, sink, page, isText)
     return this.#chunkFigures(leaf, chunk, start, dataStart, uncompressedSize)
   }
 
@@ -121,10 +121,13 @@ export class ParquetFileWriter {
     page: PageBuffer,
     sink: ByteSink,
     header: Omit<PageHeader, 'uncompressed_page_size' | 'compressed_page_size'>,
+    isText = false,
   ): number {
     const sizeMax = snappySizeMax(page.size)
     if (sizeMax > this.#compressed.length) this.#compressed = new Uint8Array(sizeMax + (sizeMax >>> 2))
-    const compressedSize = this.#compressor.compress(page.bytes, page.size, this.#compressed)
+    const compressedSize = isText
+      ? this.#compressor.compressTexts(page.bytes, page.size, this.#compressed)
+      : this.#compressor.compress(page.bytes, page.size, this.#compressed)
     const headerBytes = new ByteWriter(64)
     writePageHeader(headerBytes, {
       ...header,

@@ -76,7 +76,7 @@ export class TextBuffer {
     const at = vector.inlineAt(row)
     const view = vector.inlineView
     if (at === -2) this.#takeText(null)
-    else if (at === -1 && this.#isPlain && vector.longs !== undefined) this.#takeLong(vector.longs, row)
+    else if (at === -1 && vector.longs !== undefined) this.#takeLong(vector.longs, row)
     else if (at < 0 || view === undefined) this.#takeText(vector.at(row))
     else if (this.#isPlain) this.#takePlainBytes(view, at)
     else {
@@ -116,9 +116,12 @@ export class TextBuffer {
 
   #takeLong({ bytes, starts, ends }: LongTexts, row: number): void {
     const [start, end] = [starts[row]!, ends[row]!]
+    if (!this.#isPlain) return this.#takeCode(this.#codeOfText(bytes.toString('utf8', start, end)))
     this.#plain.appendUint32(end - start)
     const at = this.#plain.reserve(end - start)
-    bytes.copy(this.#plain.bytes, at, start, end)
+    const target = this.#plain.bytes
+    // A call for so few bytes takes longer than the loop.
+    for (let byte = start; byte < end; byte++) target[at + byte - start] = bytes[byte]!
     this.#codes[this.#rows++] = 0
     this.#valueCount++
   }
