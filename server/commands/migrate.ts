@@ -1,8 +1,11 @@
 // `bookcast migrate`: the command line of server/sync/lake-migration.ts.
 
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
 import { type OldFile } from '../lake/old-layout.ts'
 import { describeOptions, type OptionDeclaration, parseOptions } from '../options/options.ts'
 import { type MigrationOptions, migrateBucket, migrateDirectory } from '../sync/lake-migration.ts'
+import { DataDirectoryLock, DataDirectoryLocked } from '../storage/data-directory-lock.ts'
 import { S3Store } from '../sync/s3-store.ts'
 import { readPlace, S3_OPTIONS } from '../sync/sync-options.ts'
 import { parsePlace } from '../sync/sync-place.ts'
@@ -53,8 +56,35 @@ export const migrateCommand: Command = async (args, { env, stdout, stderr, signa
     await migrateBucket(store, migration).finally(() => store.close())
   } else {
     await mustBeDirectory(lake)
-    await migrateDirectory(lake.text, migration)
+    await alone(lake.text, signal, (stopping) =>
+      migrateDirectory(lake.text, { ...migration, signal: stopping }),
+    )
   }
   stdout.write(`${movedCount} files renamed, ${conflictCount} stay\n`)
   return conflictCount === 0 ? 0 : 1
+}
+
+/** Two at once would each miss files that the other one has renamed. */
+async function alone(
+  lake: string,
+  signal: AbortSignal | undefined,
+  work: (signal: AbortSignal) => Promise<void>,
+): Promise<void> {
+  // It has the journals, which are migrated too, and stays.
+  const directory = join(lake, '.sync')
+  await mkdir(directory, { recursive: true })
+  const lost = new AbortController()
+  const lock = await DataDirectoryLock.acquire(directory, join(directory, 'none.sock'), (error) =>
+    lost.abort(error),
+  ).catch((error: unknown) => {
+    if (!(error instanceof DataDirectoryLocked)) throw error
+    throw new Error(
+      `${lake} is being migrated by process ${error.pid} on ${error.host}: wait until that ends`,
+    )
+  })
+  try {
+    await work(AbortSignal.any([lost.signal, ...(signal === undefined ? [] : [signal])]))
+  } finally {
+    await lock.release()
+  }
 }

@@ -15,6 +15,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { migratedKey } from '../../shared/lake-layout.ts'
 import { DirectoryStore } from '../../server/sync/directory-store.ts'
+import { DataDirectoryLock } from '../../server/storage/data-directory-lock.ts'
 import { migrateBucket, migrateDirectory } from '../../server/sync/lake-migration.ts'
 import { syncLake } from '../../server/sync/lake-sync.ts'
 import type { S3Store } from '../../server/sync/s3-store.ts'
@@ -110,6 +111,35 @@ test('a lake is whole after kills of the process, and the command says what it d
 
 const migratedDates = (lake: string): number =>
   readdirSync(join(lake, 'lob/source=kalshi/series=A')).filter((name) => !name.endsWith('.parquet')).length
+
+test('a lake that another process migrates is left to it, in one sentence', async (t) => {
+  const lake = await temporaryDirectory(t)
+  const { old, migrated } = oldTree(2)
+  await writeTree(lake, { ...old, '.sync/x.ndjson': Buffer.from('') })
+  const lock = await DataDirectoryLock.acquire(join(lake, '.sync'), join(lake, 'none.sock'))
+  const { code, stderr } = await bookcast(['migrate', '--lake', lake])
+  assert.equal(code, 1)
+  assert.match(
+    stderr,
+    /^bookcast migrate: \S+ is being migrated by process \d+ on \S+: wait until that ends\n$/,
+  )
+  await lock.release()
+  assert.match((await bookcast(['migrate', '--lake', lake])).stdout, /^4 files renamed, 0 stay\n$/)
+  assert.deepEqual(await readTree(lake), migrated)
+  // Nothing of the lock stays.
+  assert.deepEqual(readdirSync(join(lake, '.sync')), ['x.ndjson'])
+})
+
+test('two migrations of a bucket at once end with it whole', async (t) => {
+  const server = await startS3Server(t)
+  const { old, migrated } = oldTree(20)
+  const store = server.store()
+  for (const [key, bytes] of Object.entries(old)) await put(store, key, bytes)
+  await Promise.all([migrateBucket(store, SILENT), migrateBucket(store, SILENT)])
+  const keys: string[] = []
+  for await (const { key } of store.list()) keys.push(key)
+  assert.deepEqual(keys.toSorted(), Object.keys(migrated).toSorted())
+})
 
 test('a bucket is whole after a death at any request, and a second run', async (t) => {
   const server = await startS3Server(t)
