@@ -36,11 +36,12 @@ export function refuseNotHeld(
 ): void {
   if (choice === null) return
   const isLacking = choice.series !== null && asked.series !== null
-  if (isLacking && !asked.series.some((name) => choice.series?.includes(name))) throw notHeld(choice)
+  if (isLacking && !asked.series.some((name) => choice.series?.includes(name)))
+    throw notHeld(choice, asked.series.length === 0 ? ', or name a series that it holds' : '')
   if (choice.fromDate !== null && asked.fromMs < Date.parse(choice.fromDate)) throw notHeld(choice)
 }
 
-export function notHeld({ series, fromDate }: LakeChoice): ApiError {
+export function notHeld({ series, fromDate }: LakeChoice, also = ''): ApiError {
   const [names, dates] = [series?.join(', ') ?? 'all series', fromDate === null ? '' : ` from ${fromDate} on`]
-  return new ApiError('not_held', `This replica holds ${names}${dates}: ask another one.`)
+  return new ApiError('not_held', `This replica holds ${names}${dates}: ask another one${also}.`)
 }

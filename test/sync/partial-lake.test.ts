@@ -78,6 +78,8 @@ test('a replica holds its choice, and every request for the rest is not_held', a
       target,
     )
     if (code === 'not_held') assert.equal(response.status, 503)
+    const isOfAll = target.startsWith('files?dataset=lob&from')
+    assert.equal(body.includes('ask another one, or name a series that it holds.'), isOfAll)
   }
 })
 
