@@ -1,11 +1,12 @@
 // A process of export workers whose parts are no work. Arguments: the database's URL, the number of loops.
 
-import { PartQueue } from '../server/export/part-queue.ts'
+import { PartQueue, type SubmittedPlan } from '../server/export/part-queue.ts'
 import { type PartWork, PartWorker } from '../server/export/part-worker.ts'
+import { readVersion } from '../server/http/version.ts'
 
-const NO_WORK: PartWork<string> = {
+const NO_WORK: PartWork<SubmittedPlan, object> = {
+  version: readVersion(),
   prepare: async () => {},
-  checkPlan: () => 'no work',
   runPart: async () => ({ rows: 0, bytes: 0 }),
   finish: async () => {},
 }

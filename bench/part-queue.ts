@@ -7,6 +7,7 @@ import { fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import postgres from 'postgres'
 import { PartQueue } from '../server/export/part-queue.ts'
+import { readVersion } from '../server/http/version.ts'
 import type { BenchReport, BenchSize, Figure } from './report.ts'
 
 const SIZES: Readonly<
@@ -40,7 +41,10 @@ export async function runPartQueue(
   try {
     for (const count of parts) {
       const submitMs = Date.now()
-      const id = await queue.submit({}, count)
+      const id = await queue.submit({
+        version: readVersion(),
+        parts: Array.from({ length: count }, () => ({})),
+      })
       const perS = (count * 1000) / Math.max(Date.now() - submitMs, 1)
       figures.push({ name: `${count} parts: submitted`, value: perS, unit: 'parts/s' })
       // The rate against the workers at a middle size; at every other size with a few.

@@ -4,11 +4,12 @@
 import { mkdir } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { finishExport } from '../export/export-manifest.ts'
-import { checkPlan, type ExportPlan, readPlan } from '../export/export-plan.ts'
+import { type ExportPlan, type PlanHead, type PlannedPart, readPlan } from '../export/export-plan.ts'
 import { type ExportStatus, PartQueue } from '../export/part-queue.ts'
 import { type PartWork, PartWorker } from '../export/part-worker.ts'
 import type { PartThreads } from '../export/part-threads.ts'
 import { runPart } from '../export/run-part.ts'
+import { readVersion } from '../http/version.ts'
 import {
   describeOptions,
   type OptionDeclaration,
@@ -44,7 +45,7 @@ ${describeOptions(WORK_OPTIONS)}
 export async function submit(options: ParsedOptions, io: CommandIo, path: string): Promise<number> {
   const plan = await readPlan(path)
   return await withQueue(options, io, async (queue) => {
-    io.stdout.write(`${await queue.submit(plan, plan.parts.length)}\n`)
+    io.stdout.write(`${await queue.submit(plan)}\n`)
     return 0
   })
 }
@@ -96,7 +97,8 @@ export const workCommand: Command = async (args, io) => {
 }
 
 /** The parts of plans, made of this machine's lake. */
-class LakeParts implements PartWork<ExportPlan> {
+class LakeParts implements PartWork<ExportPlan, PlannedPart> {
+  readonly version = readVersion()
   readonly #threads: PartThreads
   readonly #options: ParsedOptions
   readonly prepare: (signal: AbortSignal) => Promise<void>
@@ -107,14 +109,10 @@ class LakeParts implements PartWork<ExportPlan> {
     this.prepare = prepare
   }
 
-  checkPlan(value: unknown): ExportPlan {
-    return checkPlan(value, 'the submitted plan')
-  }
-
-  async runPart(plan: ExportPlan, index: number, signal: AbortSignal) {
+  async runPart(plan: ExportPlan, part: PlannedPart, signal: AbortSignal) {
     const target = this.#targetOf(plan)
     try {
-      return await runPart(plan, index, { threads: this.#threads, target }, signal)
+      return await runPart(plan, part, { threads: this.#threads, target }, signal)
     } finally {
       target.close()
     }
@@ -129,7 +127,7 @@ class LakeParts implements PartWork<ExportPlan> {
     }
   }
 
-  #targetOf({ target }: ExportPlan) {
+  #targetOf({ target }: PlanHead) {
     return openTarget({ text: target, origin: "the plan's --out" }, this.#options, this.#threads.lake)
   }
 }
@@ -184,6 +182,7 @@ function exportId(text: string): string {
 
 function statusText({
   id,
+  version,
   state,
   parts,
   rows,
@@ -199,7 +198,7 @@ function statusText({
     `export ${id}: ${state === 'created' || state === 'retry' ? 'under way' : state}${message === null ? '' : `: ${message}`}`,
     `${parts.done} of ${total} parts done${others.map(([name, count]) => `, ${count} ${name}`).join('')}`,
     `${rows} rows, ${bytes} bytes, ${partsPerMinute} parts in the last minute`,
-    `workers: ${workers.length === 0 ? 'none' : workers.join(', ')}`,
+    `workers of Bookcast ${version}: ${workers.length === 0 ? 'none' : workers.join(', ')}`,
     ...failures.map(
       ({ index, errors, message: reason }) => `part ${index}: ${errors} errors, the last one: ${reason}`,
     ),

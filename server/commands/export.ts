@@ -1,9 +1,10 @@
 // `bookcast export`: the command lines around server/export.
 
 import { isAbsolute, resolve } from 'node:path'
+import { pipeline } from 'node:stream/promises'
 import { ApiError } from '../../shared/errors.ts'
 import { finishExport, foreignKeys, verifyExport } from '../export/export-manifest.ts'
-import { type ExportPlan, partAt, readPlan } from '../export/export-plan.ts'
+import { type ExportPlan, type MadePlan, partAt, planLines, readPlan } from '../export/export-plan.ts'
 import type { ExportTarget } from '../export/export-target.ts'
 import { planExport } from '../export/planning.ts'
 import { type PartRecord, runPart } from '../export/run-part.ts'
@@ -41,12 +42,12 @@ const MIB = 1024 * 1024
 const PROBLEMS_SHOWN = 20
 const PART_INDEX_MAX = 100_000_000
 
-const HELP = `Usage: bookcast export plan --lake <dir> --from <date> --to <date> --out <place> [options] > plan.json
-       bookcast export run plan.json --lake <dir> [options]
-       bookcast export part plan.json --index <n> --lake <dir> [options]
-       bookcast export finish plan.json [options]
+const HELP = `Usage: bookcast export plan --lake <dir> --from <date> --to <date> --out <place> [options] > plan.jsonl
+       bookcast export run plan.jsonl --lake <dir> [options]
+       bookcast export part plan.jsonl --index <n> --lake <dir> [options]
+       bookcast export finish plan.jsonl [options]
        bookcast export verify <place> [options]
-       bookcast export submit plan.json [options]
+       bookcast export submit plan.jsonl [options]
        bookcast export status|cancel <id> [options]
 
 Exports order books, trades, candles or observations of a lake, without limits of rows, to a directory or a bucket.
@@ -146,7 +147,7 @@ async function makePlan(options: ParsedOptions, io: CommandIo): Promise<number> 
       nowMs: SYSTEM_CLOCK.nowMs(),
       signal: signalOf(io),
     })
-    io.stdout.write(`${JSON.stringify(made, null, 2)}\n`)
+    await pipeline(planLines(made), io.stdout, { end: false })
     io.stderr.write(planText(made))
     return 0
   } finally {
@@ -166,7 +167,7 @@ function planText({
   estimated_bytes: bytes,
   left_out: left,
   store_asked: isAsked,
-}: ExportPlan): string {
+}: MadePlan): string {
   const lines = left.slice(0, PROBLEMS_SHOWN).map(({ scope, from, to, reason, rows: count }) => {
     const dates = from === to ? from : `${from} to ${to}`
     return `left out: ${scope} ${dates}: ${reason.replaceAll('_', ' ')}${count === undefined ? '' : ` (${count})`}\n`
@@ -180,11 +181,11 @@ function planText({
 async function makePart(options: ParsedOptions, io: CommandIo, path: string): Promise<number> {
   const plan = await readPlan(path)
   const index = integerOption(options.demand('index'), 0, PART_INDEX_MAX)
-  partAt(plan, index)
+  const part = await partAt(plan, index)
   const target = targetOf(plan, options, options.demand('lake').text)
   const threads = await openThreads(options, 1)
   try {
-    io.stdout.write(`${partText(await runPart(plan, index, { threads, target }, signalOf(io)))}\n`)
+    io.stdout.write(`${partText(await runPart(plan, part, { threads, target }, signalOf(io)))}\n`)
     return 0
   } finally {
     target.close()
@@ -194,19 +195,19 @@ async function makePart(options: ParsedOptions, io: CommandIo, path: string): Pr
 
 async function run(options: ParsedOptions, io: CommandIo, path: string): Promise<number> {
   const plan = await readPlan(path)
-  const { parts, estimated_bytes: bytes } = plan
+  const { part_count: count, estimated_bytes: bytes } = plan
   const target = targetOf(plan, options, options.demand('lake').text)
   const threads = await openThreads(options, readConcurrency(options, plan.dataset))
-  const progress = new ExportProgress(io.stderr, `exporting ${parts.length} parts`, parts.length, bytes)
+  const progress = new ExportProgress(io.stderr, `exporting ${count} parts`, count, bytes)
   // The first failure stops all parts: most failures (target, lake) concern every part.
   const failing = new AbortController()
   const signal = AbortSignal.any([signalOf(io), failing.signal])
-  const tools = { threads, target, onBytes: (count: number) => progress.add(count) }
+  const tools = { threads, target, onBytes: (more: number) => progress.add(more) }
   let failure: unknown
   try {
-    await inParallel([...parts.keys()], { parallel: threads.threads, signal }, async (index) => {
+    await inParallel(plan.parts, { parallel: threads.threads, signal }, async (part) => {
       try {
-        progress.part(partText(await runPart(plan, index, tools, signal)))
+        progress.part(partText(await runPart(plan, part, tools, signal)))
       } catch (error) {
         failure ??= error
         failing.abort()
@@ -236,14 +237,13 @@ async function finish(options: ParsedOptions, io: CommandIo, path: string): Prom
 
 async function finished(plan: ExportPlan, target: ExportTarget, io: CommandIo): Promise<number> {
   const signal = signalOf(io)
-  const manifest = await described(target, () => finishExport(plan, target, signal))
-  const { parts, rows, bytes } = manifest
-  const foreign = await described(target, () => foreignKeys(manifest, target, signal))
+  const { keys, rows, bytes } = await described(target, () => finishExport(plan, target, signal))
+  const foreign = await described(target, () => foreignKeys(keys, target, signal))
   if (foreign.length > 0)
     io.stderr.write(
       `${target.name} also has ${foreign.length} files that are not part of this export, such as ${foreign[0]}: who reads all files reads them too\n`,
     )
-  io.stdout.write(`${target.name}: ${parts.length} parts, ${rows} rows, ${mib(bytes)}\n`)
+  io.stdout.write(`${target.name}: ${keys.length} parts, ${rows} rows, ${mib(bytes)}\n`)
   return 0
 }
 

@@ -1,7 +1,7 @@
 // An export in a directory. A file is written under a temporary name in the same directory and then renamed.
 
 import { createReadStream } from 'node:fs'
-import { mkdir, readdir, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { mkdir, opendir, readdir, rename, rm, stat } from 'node:fs/promises'
 import { basename, dirname, join, relative, resolve } from 'node:path'
 import { noneThere } from '../../shared/errno.ts'
 import { syncDirectory } from '../lake/durable-file.ts'
@@ -30,16 +30,6 @@ export class DirectoryTarget implements ExportTarget {
     await syncDirectory(dirname(this.#path(key)))
   }
 
-  async write(key: string, text: string): Promise<void> {
-    const scratch = await this.scratchPath(key)
-    try {
-      await writeFile(scratch, text, { flush: true })
-      await this.put(key, scratch)
-    } finally {
-      await rm(scratch, { force: true })
-    }
-  }
-
   async stat(key: string) {
     const found = await stat(this.#path(key)).catch(noneThere)
     return found === undefined ? undefined : { bytes: found.size, sha256: null }
@@ -51,19 +41,17 @@ export class DirectoryTarget implements ExportTarget {
   }
 
   async *list(): AsyncGenerator<string, void, void> {
-    for (const entry of await readdir(this.name, { recursive: true, withFileTypes: true })) {
+    for await (const entry of await opendir(this.name, { recursive: true })) {
       if (entry.isDirectory()) continue
       yield relative(this.name, join(entry.parentPath, entry.name)).replaceAll('\\', '/')
     }
   }
 
-  async sweep(keys: readonly string[]): Promise<void> {
-    for (const key of keys) {
-      const directory = dirname(this.#path(key))
-      for (const name of (await readdir(directory).catch(noneThere)) ?? [])
-        if (name.startsWith(`.${basename(key)}.`) && name.endsWith('.tmp'))
-          await rm(join(directory, name), { force: true })
-    }
+  async sweep(key: string): Promise<void> {
+    const directory = dirname(this.#path(key))
+    for (const name of await readdir(directory))
+      if (name.startsWith(`.${basename(key)}.`) && name.endsWith('.tmp'))
+        await rm(join(directory, name), { force: true })
   }
 
   describe(error: unknown): string | undefined {

@@ -2,16 +2,8 @@
 // last and works with `sha256sum -c`. Both depend on the plan and the parts alone, not on the processes that made the parts.
 
 import { inParallel } from '../sync/in-parallel.ts'
-import {
-  canonicalJson,
-  type Coverage,
-  EXPORT_FORM,
-  type ExportPlan,
-  type PlanContent,
-  sha256Of,
-  type SourceFile,
-} from './export-plan.ts'
-import { digestOf, type ExportTarget, readText } from './export-target.ts'
+import { type Coverage, type ExportPlan, type PlanContent, type SourceFile } from './export-plan.ts'
+import { digestOf, type ExportTarget, putObject, readText } from './export-target.ts'
 import { type PartRecord, recordOf, RECORDS_PREFIX } from './run-part.ts'
 
 export const MANIFEST_KEY = 'manifest.json'
@@ -20,11 +12,13 @@ export const SUMS_KEY = 'SHA256SUMS'
 /** Objects that are looked up, or read, at once. */
 const LOOKS_MAX = 8
 const READS_MAX = 4
+const BLOCK_LENGTH_MIN = 64 * 1024
 /** Missing parts that a message lists. */
 const NAMED_MAX = 5
 
 export type ManifestPart = PartRecord & Coverage
 
+/** One member a line, and one part and one lake file a line. */
 export interface ExportManifest extends Pick<
   PlanContent,
   'bookcast_export' | 'version' | 'dataset' | 'range' | 'parameters' | 'left_out' | 'rows'
@@ -35,6 +29,13 @@ export interface ExportManifest extends Pick<
   readonly parts: readonly ManifestPart[]
 }
 
+export interface FinishedExport {
+  readonly rows: number
+  readonly bytes: number
+  /** The keys of its parts. */
+  readonly keys: readonly string[]
+}
+
 /**
  * Writes the manifest and then the checksums. All parts must be there. May be repeated.
  * @throws {Error} that lists missing parts
@@ -43,50 +44,80 @@ export async function finishExport(
   plan: ExportPlan,
   target: ExportTarget,
   signal: AbortSignal,
-): Promise<ExportManifest> {
-  const records: (PartRecord | undefined)[] = []
-  await inParallel([...plan.parts.entries()], { parallel: LOOKS_MAX, signal }, async ([index, part]) => {
-    records[index] = await recordOf(target, part, signal)
+): Promise<FinishedExport> {
+  const files = new Map<string, SourceFile>()
+  // Texts take less memory than objects.
+  const made: { readonly json: string; readonly key: string; readonly sum: string }[] = []
+  const missing: number[] = []
+  let bytes = 0
+  await inParallel(plan.parts, { parallel: LOOKS_MAX, signal }, async (part, index) => {
+    const record = await recordOf(target, part, signal)
+    if (record === undefined) {
+      missing.push(index)
+      return
+    }
+    await target.sweep(part.key)
+    const { known_s, gap_s } = part
+    made[index] = {
+      json: JSON.stringify({ ...record, known_s, gap_s }),
+      key: part.key,
+      sum: sumLine(record.sha256, part.key),
+    }
+    bytes += record.bytes
+    for (const file of part.files) files.set(file.path, file)
   })
-  const missing = plan.parts.flatMap((_, index) => (records[index] === undefined ? [index] : []))
   if (missing.length > 0) throw new Error(missingText(missing, target))
-  await target.sweep(plan.parts.map(({ key }) => key))
-  const manifest = manifestOf(plan, records as PartRecord[])
-  const text = `${canonicalJson(manifest, 2)}\n`
-  await target.write(MANIFEST_KEY, text, signal)
-  await target.write(SUMS_KEY, sumsOf(manifest, text), signal)
-  return manifest
+  const { bookcast_export, version, dataset, range, parameters, rows, left_out } = plan
+  const head = { bookcast_export, version, dataset, range, parameters, rows, bytes, left_out }
+  const text = manifestText(
+    head,
+    [...files.values()].toSorted((a, b) => (a.path < b.path ? -1 : 1)),
+    made.map(({ json }) => json),
+  )
+  const { sha256 } = await putObject(target, MANIFEST_KEY, blocksOf(text), signal)
+  const sums = [...made.map(({ sum }) => sum), sumLine(sha256, MANIFEST_KEY)]
+  await putObject(target, SUMS_KEY, blocksOf(sums), signal)
+  return { rows, bytes, keys: made.map(({ key }) => key) }
+}
+
+function* manifestText(
+  head: object,
+  files: readonly SourceFile[],
+  parts: readonly string[],
+): Generator<string, void, void> {
+  const members = Object.entries(head).map(
+    ([name, value]) => `${JSON.stringify(name)}: ${JSON.stringify(value)},\n`,
+  )
+  yield `{\n${members.join('')}"files": [\n`
+  for (const [index, file] of files.entries()) yield `${index === 0 ? '' : ',\n'}${JSON.stringify(file)}`
+  yield '\n],\n"parts": [\n'
+  for (const [index, part] of parts.entries()) yield `${index === 0 ? '' : ',\n'}${part}`
+  yield '\n]\n}\n'
+}
+
+/** The same text in pieces that are worth a write each. */
+function* blocksOf(lines: Iterable<string>): Generator<string, void, void> {
+  let block = ''
+  for (const line of lines) {
+    block += line
+    if (block.length < BLOCK_LENGTH_MIN) continue
+    yield block
+    block = ''
+  }
+  yield block
+}
+
+function sumLine(sha256: string, key: string): string {
+  return `${sha256}  ${key}\n`
 }
 
 function missingText(missing: readonly number[], { name }: ExportTarget): string {
-  const named = missing.slice(0, NAMED_MAX).join(', ')
+  const named = missing
+    .toSorted((a, b) => a - b)
+    .slice(0, NAMED_MAX)
+    .join(', ')
   const more = missing.length > NAMED_MAX ? ` and ${missing.length - NAMED_MAX} more` : ''
   return `${name} lacks ${missing.length} parts of the plan: ${named}${more}; "bookcast export part <plan> --index <n>" makes one`
-}
-
-function manifestOf(plan: ExportPlan, records: readonly PartRecord[]): ExportManifest {
-  const files = new Map(plan.parts.flatMap((part) => part.files.map((file) => [file.path, file])))
-  return {
-    bookcast_export: EXPORT_FORM,
-    version: plan.version,
-    dataset: plan.dataset,
-    range: plan.range,
-    parameters: plan.parameters,
-    rows: plan.rows,
-    bytes: records.reduce((sum, { bytes }) => sum + bytes, 0),
-    files: [...files.values()].toSorted((a, b) => (a.path < b.path ? -1 : 1)),
-    parts: records.map((record, index) => ({ ...record, ...coverageOf(plan.parts[index]!) })),
-    left_out: plan.left_out,
-  }
-}
-
-function coverageOf({ known_s, gap_s }: Coverage): Coverage {
-  return known_s === undefined || gap_s === undefined ? {} : { known_s, gap_s }
-}
-
-function sumsOf({ parts }: ExportManifest, manifestText: string): string {
-  const lines = [...parts, { sha256: sha256Of(manifestText), key: MANIFEST_KEY }]
-  return lines.map(({ sha256, key }) => `${sha256}  ${key}\n`).join('')
 }
 
 export interface ExportCheck {
@@ -96,48 +127,45 @@ export interface ExportCheck {
   readonly problems: readonly string[]
 }
 
+const SUM = /^([\da-f]{64}) {2}(.+)$/
+
 /**
- * Reads every byte of an export.
- * @throws {Error} when there is no manifest
+ * Reads every byte of an export and compares it with SHA256SUMS, which has the manifest too.
+ * @throws {Error} when there is no SHA256SUMS
  */
 export async function verifyExport(target: ExportTarget, signal: AbortSignal): Promise<ExportCheck> {
-  const text = await readText(target, MANIFEST_KEY, signal)
-  const manifest = text === undefined ? undefined : parsed(text)
-  if (text === undefined || manifest === undefined)
-    throw new Error(`${target.name} is not a finished export: it has no ${MANIFEST_KEY}`)
+  const text = await readText(target, SUMS_KEY, signal)
+  if (text === undefined) throw new Error(`${target.name} is not a finished export: it has no ${SUMS_KEY}`)
   const problems: string[] = []
-  const sums = await readText(target, SUMS_KEY, signal)
-  if (sums === undefined) problems.push(`${SUMS_KEY} is missing`)
-  else if (sums !== sumsOf(manifest, text)) problems.push(`${SUMS_KEY} does not fit ${MANIFEST_KEY}`)
-  await inParallel(manifest.parts, { parallel: READS_MAX, signal }, async ({ key, bytes, sha256 }) => {
+  const sums = new Map<string, string>()
+  for (const line of text.split('\n')) {
+    const [, sha256, key] = SUM.exec(line) ?? []
+    if (sha256 !== undefined && key !== undefined) sums.set(key, sha256)
+    else if (line !== '') problems.push(`${SUMS_KEY} has a line without a checksum: ${JSON.stringify(line)}`)
+  }
+  if (!sums.has(MANIFEST_KEY)) problems.push(`${SUMS_KEY} lacks ${MANIFEST_KEY}`)
+  let bytes = 0
+  await inParallel(sums, { parallel: READS_MAX, signal }, async ([key, sha256]) => {
     const found = await digestOf(target, key, signal)
     if (found === undefined) problems.push(`${key} is missing`)
-    else if (found.bytes !== bytes) problems.push(`${key} has ${found.bytes} bytes, not ${bytes}`)
     else if (found.sha256 !== sha256) problems.push(`${key} has SHA-256 ${found.sha256}, not ${sha256}`)
+    if (key !== MANIFEST_KEY) bytes += found?.bytes ?? 0
   })
-  for (const key of await foreignKeys(manifest, target, signal))
+  for (const key of await foreignKeys([...sums.keys()], target, signal))
     problems.push(`${key} is not part of this export`)
-  return { parts: manifest.parts.length, bytes: manifest.bytes, problems: problems.toSorted() }
+  sums.delete(MANIFEST_KEY)
+  return { parts: sums.size, bytes, problems: problems.toSorted() }
 }
 
 /** What lies in the target and is not part of the export: engines that read all of its files read it too. */
 export async function foreignKeys(
-  { parts }: ExportManifest,
+  keys: readonly string[],
   target: ExportTarget,
   signal: AbortSignal,
 ): Promise<string[]> {
-  const known = new Set([...parts.map(({ key }) => key), MANIFEST_KEY, SUMS_KEY])
+  const known = new Set([...keys, MANIFEST_KEY, SUMS_KEY])
   const foreign: string[] = []
   for await (const key of target.list(signal))
     if (!known.has(key) && !key.startsWith(RECORDS_PREFIX)) foreign.push(key)
   return foreign
-}
-
-function parsed(text: string): ExportManifest | undefined {
-  try {
-    const manifest = JSON.parse(text) as ExportManifest
-    return manifest.bookcast_export === EXPORT_FORM && Array.isArray(manifest.parts) ? manifest : undefined
-  } catch {
-    return undefined
-  }
 }

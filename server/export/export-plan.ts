@@ -1,10 +1,9 @@
-// The plan of an export: a JSON document with the parts and the lake files that each part is made of. Any process that has
-// the plan and the lake can make any part by its index, with the same bytes.
+// The plan of an export: JSON lines, the head and then one line a part with the lake files that it is made of. Any process
+// that has the plan and the lake can make any part by its index, with the same bytes. No process holds more than a few parts.
 
 import { createHash } from 'node:crypto'
-import { readFile } from 'node:fs/promises'
+import { open } from 'node:fs/promises'
 import type { LakeDataset } from '../../shared/lake-layout.ts'
-import { utcDateStartMs, MS_PER_DAY } from '../../shared/utc-date.ts'
 import { readVersion } from '../http/version.ts'
 import { UsageError } from '../options/usage-error.ts'
 import { DATASETS, type DateRange, type ParameterTexts } from './export-query.ts'
@@ -36,6 +35,8 @@ export interface PlannedPart extends Coverage {
   readonly rows: number
   readonly estimated_bytes: number
   readonly files: readonly SourceFile[]
+  /** Of order books: when its markets close, ms since the epoch; snapshots end there. Missing where none closes. */
+  readonly closes_at?: Readonly<Record<string, number>>
 }
 
 /** Dates, months or years from `from` to `to` that the export does not contain. */
@@ -45,9 +46,6 @@ export interface LeftOut extends DateRange {
   readonly reason: 'open_date' | 'no_file' | 'no_rows' | 'rows_in_store'
   readonly rows?: number
 }
-
-/** Close times, ms since the epoch, by series and market. The snapshots of a market end at its close. */
-export type CloseTimes = Readonly<Record<string, Readonly<Record<string, number>>>>
 
 export interface PlanContent {
   readonly bookcast_export: typeof EXPORT_FORM
@@ -61,61 +59,96 @@ export interface PlanContent {
   readonly target: string
   /** Whether the store was asked for close times and for rows that are not in the lake. */
   readonly store_asked: boolean
+  readonly part_count: number
   readonly rows: number
   readonly estimated_bytes: number
-  readonly parts: readonly PlannedPart[]
   readonly left_out: readonly LeftOut[]
-  readonly closes_at: CloseTimes
 }
 
-export interface ExportPlan extends PlanContent {
-  /** The SHA-256 of the rest. */
+/** The first line of a plan. */
+export interface PlanHead extends PlanContent {
+  /** The SHA-256 of the plan without this member. */
   readonly digest: string
+}
+
+export interface ExportPlan extends PlanHead {
+  /** In the order of their indices. May be iterated again. */
+  readonly parts: Iterable<PlannedPart> | AsyncIterable<PlannedPart>
+}
+
+/** A plan in memory. */
+export interface MadePlan extends ExportPlan {
+  readonly parts: readonly PlannedPart[]
 }
 
 export function sha256Of(content: string | Uint8Array): string {
   return createHash('sha256').update(content).digest('hex')
 }
 
-/** JSON with sorted members: a database may return a JSON document with its members in another order. */
-export function canonicalJson(value: unknown, indent?: number): string {
-  return JSON.stringify(value, withSortedMembers, indent)
+function lineOf(value: object): string {
+  return `${JSON.stringify(value)}\n`
 }
 
-function withSortedMembers(_: string, value: unknown): unknown {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
-  return Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1)))
+export function sealPlan(content: PlanContent, parts: readonly PlannedPart[]): MadePlan {
+  const hash = createHash('sha256').update(lineOf(content))
+  for (const part of parts) hash.update(lineOf(part))
+  return { ...content, digest: hash.digest('hex'), parts }
 }
 
-export function sealPlan(content: PlanContent): ExportPlan {
-  return { ...content, digest: sha256Of(canonicalJson(content)) }
+/** The plan as it stands in a file. */
+export function* planLines({ parts, ...head }: MadePlan): Generator<string, void, void> {
+  yield lineOf(head)
+  for (const part of parts) yield lineOf(part)
 }
 
 /**
- * Checks a parsed JSON document: this version of the program must have made it. The order of members does not matter.
- * `name` stands in messages.
+ * Checks a plan that this version of the program has written. Its parts are read again when they are iterated.
  * @throws {UsageError} if it is not a plan, was edited or comes from another version
  */
-export function checkPlan(value: unknown, name: string): ExportPlan {
-  const plan = (typeof value === 'object' ? value : null) as ExportPlan | null
-  if (plan?.bookcast_export !== EXPORT_FORM || !Array.isArray(plan.parts))
-    throw new UsageError(`${name} is not an export plan; "bookcast export plan" writes one`)
-  const { digest, ...content } = plan
-  if (digest !== sha256Of(canonicalJson(content)))
-    throw new UsageError(`${name} was changed after it was made; plan again`)
+export async function readPlan(path: string): Promise<ExportPlan> {
+  const hash = createHash('sha256')
+  let head: PlanHead | undefined
+  for await (const line of linesOf(path)) {
+    if (head !== undefined) {
+      hash.update(`${line}\n`)
+      continue
+    }
+    head = parsedJson(line) as PlanHead | undefined
+    if (head?.bookcast_export !== EXPORT_FORM || head.part_count === undefined) break
+    const { digest: _, ...content } = head
+    hash.update(lineOf(content))
+  }
+  if (head?.bookcast_export !== EXPORT_FORM || head.part_count === undefined)
+    throw new UsageError(`the plan ${path} is not an export plan; "bookcast export plan" writes one`)
+  if (head.digest !== hash.digest('hex'))
+    throw new UsageError(`the plan ${path} was changed after it was made; plan again`)
   const version = readVersion()
-  if (plan.version === version) return plan
-  throw new UsageError(
-    `${name} is of Bookcast ${plan.version}, and this is ${version}, which may write other bytes; plan again`,
-  )
+  if (head.version !== version)
+    throw new UsageError(
+      `the plan ${path} is of Bookcast ${head.version}, and this is ${version}, which may write other bytes; plan again`,
+    )
+  return { ...head, parts: { [Symbol.asyncIterator]: () => partsOf(path) } }
 }
 
-/** The plan in a file. @throws {UsageError} as checkPlan does */
-export async function readPlan(path: string): Promise<ExportPlan> {
-  const text = await readFile(path, 'utf8').catch((error: Error) => {
-    throw new UsageError(`the plan ${path} cannot be read: ${error.message}`)
-  })
-  return checkPlan(parsedJson(text), `the plan ${path}`)
+async function* linesOf(path: string): AsyncGenerator<string, void, void> {
+  try {
+    const file = await open(path)
+    try {
+      yield* file.readLines()
+    } finally {
+      await file.close()
+    }
+  } catch (error) {
+    throw new UsageError(`the plan ${path} cannot be read: ${(error as Error).message}`)
+  }
+}
+
+async function* partsOf(path: string): AsyncGenerator<PlannedPart, void, void> {
+  let isHead = true
+  for await (const line of linesOf(path)) {
+    if (!isHead) yield JSON.parse(line) as PlannedPart
+    isHead = false
+  }
 }
 
 /** Undefined for a text that is no JSON. */
@@ -128,20 +161,13 @@ export function parsedJson(text: string): unknown {
 }
 
 /** @throws {UsageError} when there is no such part */
-export function partAt(plan: ExportPlan, index: number): PlannedPart {
-  const part = plan.parts[index]
-  if (part !== undefined) return part
-  throw new UsageError(`there is no part ${index}: the plan has ${plan.parts.length}, from 0 on`)
-}
-
-/** The close times before the end of a date. */
-export function closesOf(
-  closesAt: CloseTimes,
-  scope: string,
-  date: string,
-): Readonly<Record<string, number>> {
-  const endMs = (utcDateStartMs(date) ?? 0) + MS_PER_DAY
-  return Object.fromEntries(Object.entries(closesAt[scope] ?? {}).filter(([, ms]) => ms < endMs))
+export async function partAt({ parts, part_count: count }: ExportPlan, index: number): Promise<PlannedPart> {
+  let at = 0
+  for await (const part of parts) {
+    if (at === index) return part
+    at += 1
+  }
+  throw new UsageError(`there is no part ${index}: the plan has ${count}, from 0 on`)
 }
 
 const ENDINGS: Readonly<Record<string, string>> = { parquet: 'parquet', ndjson: 'ndjson.gz', csv: 'csv' }

@@ -2,7 +2,9 @@
 // complete.
 
 import { createHash } from 'node:crypto'
+import { open, rm } from 'node:fs/promises'
 import type { Readable } from 'node:stream'
+import { writeFully } from '../lake/durable-file.ts'
 import { pumpBytes } from '../sync/transfer-pump.ts'
 import { backOffMs, TRANSFER_BACK_OFF } from '../tasks/back-off.ts'
 import { SYSTEM_CLOCK } from '../tasks/clock.ts'
@@ -31,18 +33,60 @@ export interface ExportTarget {
   scratchPath(key: string): Promise<string>
   /** Puts a finished scratch file under its key. */
   put(key: string, scratch: string, digests: FileDigests, signal: AbortSignal): Promise<void>
-  write(key: string, text: string, signal: AbortSignal): Promise<void>
   /** Undefined when there is none. */
   stat(key: string, signal: AbortSignal): Promise<TargetObject | undefined>
   /** Undefined when there is none. */
   read(key: string, signal: AbortSignal): Promise<Readable | undefined>
   /** Every key, including left-over temporary files. */
   list(signal: AbortSignal): AsyncIterable<string>
-  /** Removes temporary files that killed processes left beside these keys. */
-  sweep(keys: readonly string[]): Promise<void>
+  /** Removes temporary files that killed processes left beside a key. */
+  sweep(key: string): Promise<void>
   /** A sentence for the user if the error is one of this target; else undefined. */
   describe(error: unknown): string | undefined
   close(): void
+}
+
+/** Writes an object, which appears only when all of it is there. A chunk is used before the next one is requested. */
+export async function putObject(
+  target: ExportTarget,
+  key: string,
+  chunks: Iterable<string> | AsyncIterable<Uint8Array>,
+  signal: AbortSignal,
+  onBytes: (count: number) => void = () => {},
+): Promise<FileDigests> {
+  const scratch = await target.scratchPath(key)
+  try {
+    const digests = await writeScratch(scratch, chunks, target.checksUploads, onBytes)
+    await target.put(key, scratch, digests, signal)
+    return digests
+  } finally {
+    await rm(scratch, { force: true })
+  }
+}
+
+async function writeScratch(
+  path: string,
+  chunks: Iterable<string> | AsyncIterable<Uint8Array>,
+  needsMd5: boolean,
+  onBytes: (count: number) => void,
+): Promise<FileDigests> {
+  const [sha256, md5] = [createHash('sha256'), needsMd5 ? createHash('md5') : null]
+  const file = await open(path, 'wx')
+  try {
+    let bytes = 0
+    for await (const each of chunks) {
+      const chunk = typeof each === 'string' ? Buffer.from(each) : each
+      sha256.update(chunk)
+      md5?.update(chunk)
+      await writeFully(file, chunk, bytes)
+      bytes += chunk.length
+      onBytes(chunk.length)
+    }
+    await file.sync()
+    return { bytes, sha256: sha256.digest('hex'), md5: md5?.digest('hex') ?? null }
+  } finally {
+    await file.close()
+  }
 }
 
 /** Attempts to read an object to its end. */

@@ -1,7 +1,8 @@
 // The parts of submitted exports as jobs of pg-boss on PostgreSQL. Each export has a queue of its own for its parts, so that
-// what is counted lies in one table; the export itself is a job of the queue `exports`, whose data is the plan and which
-// is done when the manifest is written. pg-boss 10 has no heartbeats: a job that is not renewed for EXPIRE_S goes to the next
-// worker. Whose a job is shows in its retry count, which grows each time a worker takes it.
+// what is counted lies in one table, and each job has its line of the plan. The export itself is a job of the queue `exports`,
+// which has the plan's head and is done when the manifest is written. Both are texts: jsonb would change the order of members,
+// and with it the manifest. pg-boss 10 has no heartbeats: a job that is not renewed for EXPIRE_S goes to the next worker. Whose
+// a job is shows in its retry count, which grows each time a worker takes it.
 
 import { randomUUID } from 'node:crypto'
 import PgBoss from 'pg-boss'
@@ -18,11 +19,13 @@ export const RENEW_MS = 2_000
 const TAKEN_MAX = 100
 /** A part that has failed this often is not tried again. */
 export const PART_ERRORS_MAX = 5
-const JOBS_PER_INSERT = 1_000
+const JOBS_PER_STATEMENT = 1_000
 /** How long pg-boss keeps an export and its parts after the export ended. */
 const KEPT_DAYS = 30
 const FAILURES_SHOWN_MAX = 20
 const RATE_WINDOW_S = 60
+/** The place of a part in its plan, in SQL. */
+const INDEX = "(data->>'index')::int"
 const CONNECTIONS_MAX = 4
 const CONNECT_MS_MAX = 5_000
 const STATEMENT_MS_MAX = 30_000
@@ -41,10 +44,22 @@ export interface TakenJob {
 
 export interface TakenPart extends TakenJob {
   readonly index: number
+  /** As submitted. */
+  readonly part: object
+}
+
+/** Of a job of a part. */
+interface PartData {
+  readonly index: number
+  readonly errors: number
+  /** JSON. */
+  readonly part: string
 }
 
 export interface ExportStatus {
   readonly id: string
+  /** Of the program that planned it: other versions leave it alone. */
+  readonly version: string
   /** `active` means that a worker writes the manifest. */
   readonly state: 'created' | 'retry' | 'active' | 'completed' | 'cancelled' | 'failed'
   readonly submittedAt: Date
@@ -60,6 +75,13 @@ export interface ExportStatus {
   /** Why the export as a whole failed. */
   readonly message: string | null
 }
+
+/** A plan, of which the queue looks at the version alone. */
+export interface SubmittedPlan {
+  readonly version: string
+  readonly parts: Iterable<object> | AsyncIterable<object>
+}
+
 export type PartState = 'waiting' | 'running' | 'done' | 'failed' | 'cancelled'
 
 const PART_STATES: Readonly<Record<string, PartState>> = {
@@ -108,8 +130,8 @@ export class PartQueue {
     await this.#boss.stop({ graceful: false, wait: true })
   }
 
-  /** Submits a plan of `parts` parts. The export is there as a whole or, when this is killed, not at all. */
-  async submit(plan: object, parts: number): Promise<string> {
+  /** Submits a plan. The export is there as a whole or, when this is killed, not at all. */
+  async submit({ parts, ...head }: SubmittedPlan): Promise<string> {
     await this.#removeOldQueues()
     const id = randomUUID()
     const options = {
@@ -123,42 +145,65 @@ export class PartQueue {
     await this.#boss.createQueue(EXPORTS, { name: EXPORTS, ...options })
     await this.#boss.createQueue(queue, { name: queue, deadLetter: FAILED_PARTS, ...options })
     const table = await this.#addIndexes(queue)
-    for (let from = 0; from < parts; from += JOBS_PER_INSERT) {
-      const count = Math.min(JOBS_PER_INSERT, parts - from)
-      await this.#boss.insert(
-        Array.from({ length: count }, (_, at) => ({
-          name: queue,
-          data: { export: id, index: from + at, errors: 0 },
-        })),
-      )
+    let jobs: { name: string; data: object }[] = []
+    let index = 0
+    for await (const part of parts) {
+      jobs.push({ name: queue, data: { export: id, index: index++, errors: 0, part: JSON.stringify(part) } })
+      if (jobs.length < JOBS_PER_STATEMENT) continue
+      await this.#boss.insert(jobs)
+      jobs = []
     }
+    if (jobs.length > 0) await this.#boss.insert(jobs)
     // Without figures the server would sort all the same.
     await this.#rows(`analyze ${table}`, [])
-    await this.#boss.insert([{ id, name: EXPORTS, data: { plan, errors: 0 } }])
+    await this.#boss.insert([
+      { id, name: EXPORTS, data: { version: head.version, plan: JSON.stringify(head), errors: 0 } },
+    ])
     return id
   }
 
-  /** The exports that are not finished, in the order in which they were submitted. */
-  async unfinished(): Promise<readonly string[]> {
+  /** The exports of plans of a version that are not finished, in the order in which they were submitted. */
+  async unfinished(version: string): Promise<readonly string[]> {
     const rows = await this.#rows<{ id: string }>(
-      `select id from ${SCHEMA}.job where name = $1 and state < 'completed' order by created_on, id`,
-      [EXPORTS],
+      `select id from ${SCHEMA}.job where name = $1 and state < 'completed' and data->>'version' = $2
+        order by created_on, id`,
+      [EXPORTS, version],
     )
     return rows.map(({ id }) => id)
   }
 
-  /** A submitted plan; null when there is no export of that id. */
-  async plan(id: string): Promise<unknown> {
-    const job = await this.#boss.getJobById<{ plan: unknown }>(EXPORTS, id, { includeArchive: true })
-    return job?.data.plan ?? null
+  /** The plan of an export that is there. Its parts are read as they are iterated. */
+  async plan(id: string): Promise<SubmittedPlan> {
+    const [job] = await this.#rows<{ plan: string }>(
+      `select data->>'plan' as plan from ${SCHEMA}.job where name = $1 and id = $2`,
+      [EXPORTS, id],
+    )
+    if (job === undefined) throw new Error(`there is no export ${id}`)
+    return {
+      ...(JSON.parse(job.plan) as { version: string }),
+      parts: { [Symbol.asyncIterator]: () => this.#parts(id) },
+    }
+  }
+
+  async *#parts(id: string): AsyncGenerator<object, void, void> {
+    for (let from = 0; ; from += JOBS_PER_STATEMENT) {
+      const rows = await this.#rows<{ part: string }>(
+        `select data->>'part' as part from ${SCHEMA}.job
+          where name = $1 and ${INDEX} >= $2 and ${INDEX} < $3 order by ${INDEX}`,
+        [PARTS_PREFIX + id, from, from + JOBS_PER_STATEMENT],
+      )
+      for (const { part } of rows) yield JSON.parse(part) as object
+      if (rows.length < JOBS_PER_STATEMENT) return
+    }
   }
 
   /** Takes the next part that waits. */
   async take(id: string): Promise<TakenPart | null> {
     const queue = PARTS_PREFIX + id
-    const [job] = await this.#boss.fetch<{ index: number; errors: number }>(queue, { includeMetadata: true })
+    const [job] = await this.#boss.fetch<PartData>(queue, { includeMetadata: true })
     if (job === undefined) return null
-    return { queue, id: job.id, turn: job.retryCount, ...job.data }
+    const { index, errors, part } = job.data
+    return { queue, id: job.id, turn: job.retryCount, errors, index, part: JSON.parse(part) as object }
   }
 
   /**
@@ -223,7 +268,7 @@ export class PartQueue {
 
   /** Null when there is no export of that id. */
   async status(id: string): Promise<ExportStatus | null> {
-    const found = await this.#boss.getJobById(EXPORTS, id, { includeArchive: true })
+    const found = await this.#boss.getJobById<{ version: string }>(EXPORTS, id, { includeArchive: true })
     if (found === null) return null
     const queue = PARTS_PREFIX + id
     const counts = await this.#rows<{
@@ -245,7 +290,7 @@ export class PartQueue {
       [queue],
     )
     const failures = await this.#rows<{ index: number; errors: number; message: string | null }>(
-      `select (data->>'index')::int as index, (data->>'errors')::int as errors,
+      `select ${INDEX} as index, (data->>'errors')::int as errors,
               coalesce(output->>'message', output->'value'->>'message') as message
          from ${SCHEMA}.job where name = $1 and state <> 'completed' and (data->>'errors')::int > 0
         order by state = 'failed' desc, 1 limit ${FAILURES_SHOWN_MAX}`,
@@ -257,6 +302,7 @@ export class PartQueue {
     const { message = null } = (found.output ?? {}) as { message?: string }
     return {
       id,
+      version: found.data.version,
       state: found.state,
       submittedAt: found.createdOn,
       endedAt: found.completedOn,
@@ -286,7 +332,7 @@ export class PartQueue {
 
   /**
    * pg-boss sorts all waiting jobs of a queue each time one is taken, and looks at all jobs each second for those that expired:
-   * with 100,000 parts that took half a second a part. With these indexes it reads what it needs. Resolves to the queue's table.
+   * with 100,000 parts that took half a second a part. With these indexes it reads what it needs, and so does who reads the parts in their order. Resolves to the queue's table.
    */
   async #addIndexes(queue: string): Promise<string> {
     const [found] = await this.#rows<{ table: string }>(
@@ -296,6 +342,7 @@ export class PartQueue {
     if (found === undefined) throw new Error(`pg-boss has no queue ${queue}`)
     const table = `${SCHEMA}.${found.table}`
     await this.#rows(`create index on ${table} (priority desc, created_on, id) where state < 'active'`, [])
+    await this.#rows(`create index on ${table} ((${INDEX}))`, [])
     await this.#rows(`create index on ${table} (started_on) where state = 'active'`, [])
     return table
   }

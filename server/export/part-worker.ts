@@ -4,7 +4,7 @@
 import { setMaxListeners } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
 import { type BackOff, backOffMs } from '../tasks/back-off.ts'
-import { type PartQueue, RENEW_MS, type TakenJob } from './part-queue.ts'
+import { type PartQueue, RENEW_MS, type SubmittedPlan, type TakenJob } from './part-queue.ts'
 
 /** How long an idle worker waits before it looks again, and one that cannot reach the queue. */
 const IDLE_MS = 1_000
@@ -17,14 +17,14 @@ const ERROR_PAUSE: BackOff = { firstMs: 1_000, maxMs: 60_000 }
 const NOTE_ATTEMPTS_MAX = 10
 
 /** What a worker does with a part. Both are pure and idempotent: a repetition gives the same bytes. */
-export interface PartWork<Plan> {
+export interface PartWork<Plan extends SubmittedPlan, Part> {
+  /** Exports that another version has planned are left to its workers. */
+  readonly version: string
   /** Brings the lake up to date: before the first part of an export and before a part that has failed is tried again. */
   prepare(signal: AbortSignal): Promise<void>
-  /** @throws {Error} when it is no plan of this version */
-  checkPlan(value: unknown): Plan
   runPart(
     plan: Plan,
-    index: number,
+    part: Part,
     signal: AbortSignal,
   ): Promise<{ readonly rows: number; readonly bytes: number }>
   /** Writes the manifest when every part is there. */
@@ -39,9 +39,9 @@ export interface WorkerLog {
 /** `ended` too for a part that was given up. */
 type Outcome = 'ended' | 'failed'
 
-export class PartWorker<Plan> {
+export class PartWorker<Plan extends SubmittedPlan, Part> {
   readonly #queue: PartQueue
-  readonly #work: PartWork<Plan>
+  readonly #work: PartWork<Plan, Part>
   readonly #name: string
   readonly #log: WorkerLog
   readonly #plans = new Map<string, Plan>()
@@ -49,7 +49,7 @@ export class PartWorker<Plan> {
   #listedMs = -Infinity
 
   /** @param name names this process in `status` */
-  constructor(queue: PartQueue, work: PartWork<Plan>, name: string, log: WorkerLog) {
+  constructor(queue: PartQueue, work: PartWork<Plan, Part>, name: string, log: WorkerLog) {
     this.#queue = queue
     this.#work = work
     this.#name = name
@@ -89,7 +89,7 @@ export class PartWorker<Plan> {
       if (part !== null) {
         return await this.#hold(part, `part ${part.index} of export ${id}`, stop, async (signal) => {
           const plan = await this.#plan(id, part.errors > 0, signal)
-          const { rows, bytes } = await this.#work.runPart(plan, part.index, signal)
+          const { rows, bytes } = await this.#work.runPart(plan, part.part as Part, signal)
           return { rows, bytes }
         })
       }
@@ -107,7 +107,7 @@ export class PartWorker<Plan> {
   /** Lists the unfinished exports again where the list is old. */
   async #listExports(): Promise<void> {
     if (performance.now() - this.#listedMs < IDLE_MS) return
-    this.#unfinished = await this.#queue.unfinished()
+    this.#unfinished = await this.#queue.unfinished(this.#work.version)
     this.#listedMs = performance.now()
     for (const id of this.#plans.keys()) if (!this.#unfinished.includes(id)) this.#plans.delete(id)
   }
@@ -166,7 +166,7 @@ export class PartWorker<Plan> {
     const known = this.#plans.get(id)
     if (known === undefined || isRetry) await this.#work.prepare(signal)
     if (known !== undefined) return known
-    const plan = this.#work.checkPlan(await this.#queue.plan(id))
+    const plan = (await this.#queue.plan(id)) as Plan
     this.#plans.set(id, plan)
     return plan
   }

@@ -8,16 +8,14 @@ import { readVersion } from '../http/version.ts'
 import { spansOf } from '../site/recordings.ts'
 import { estimatedBytes, sampleQueries, type SampleSize, sampleSize } from '../lob/size-sample.ts'
 import { inParallel } from '../sync/in-parallel.ts'
-import { SECONDS_PER_DAY, utcDateOf } from '../../shared/utc-date.ts'
 import { isDerivedDataset, type LakeDataset } from '../../shared/lake-layout.ts'
+import { MS_PER_DAY, SECONDS_PER_DAY, utcDateOf, utcDateStartMs } from '../../shared/utc-date.ts'
 import { lakeScopes } from '../../workers/records/lake-partitions.ts'
 import {
-  type CloseTimes,
-  closesOf,
   type Coverage,
   EXPORT_FORM,
-  type ExportPlan,
   type LeftOut,
+  type MadePlan,
   partKey,
   type PlannedPart,
   sealPlan,
@@ -27,7 +25,7 @@ import { DATASETS, type DateRange, isLobQuery, type ParameterTexts, type PartQue
 import type { PartThreads } from './part-threads.ts'
 import { partBytes } from './run-part.ts'
 import { SourceFiles } from './source-files.ts'
-import type { StoreFacts } from './store-facts.ts'
+import type { CloseTimes, StoreFacts } from './store-facts.ts'
 
 /** A sample of records for estimates of size has so many rows. */
 const SAMPLE_ROWS_MAX = 20_000
@@ -50,21 +48,23 @@ export interface PlanOptions {
   readonly signal: AbortSignal
 }
 
+type Closes = NonNullable<PlannedPart['closes_at']>
+
 interface Candidate {
   readonly scope: string
   readonly period: string
 }
 
 /** @throws {ApiError} for wrong parameters. @throws {Error} for an unknown series or station, or an empty export */
-export async function planExport(options: PlanOptions): Promise<ExportPlan> {
+export async function planExport(options: PlanOptions): Promise<MadePlan> {
   const { dataset, range, target, store } = options
   const parameters = DATASETS[dataset].complete(options.parameters, range)
   const known = await knownPeriods(options, parameters)
   const scopes = scopesOf(options, known)
-  const closes_at: CloseTimes =
-    dataset === 'lob' && store !== null ? await store.closesAt(scopes, range, options.signal) : {}
+  const closesAt: CloseTimes =
+    dataset === 'lob' && store !== null ? await store.closesAt(scopes, range, options.signal) : new Map()
   const { candidates, left } = candidatesOf(options, scopes, known)
-  const planning = new Planning(options, parameters, closes_at)
+  const planning = new Planning(options, parameters, closesAt)
   const found = await planning.all(candidates)
   for (const scope of scopes)
     for (const period of isDerivedDataset(dataset) ? [] : DATASETS[dataset].periodsOf(range)) {
@@ -75,20 +75,22 @@ export async function planExport(options: PlanOptions): Promise<ExportPlan> {
   const parts = await planning.estimated(found.filter((part) => 'key' in part))
   left.push(...found.filter((part) => 'reason' in part))
   if (parts.length === 0) throw new Error(nothingText(options, left))
-  return sealPlan({
-    bookcast_export: EXPORT_FORM,
-    version: readVersion(),
-    dataset,
-    range,
-    parameters,
-    target,
-    store_asked: store !== null,
-    rows: parts.reduce((sum, { rows }) => sum + rows, 0),
-    estimated_bytes: parts.reduce((sum, { estimated_bytes: bytes }) => sum + bytes, 0),
+  return sealPlan(
+    {
+      bookcast_export: EXPORT_FORM,
+      version: readVersion(),
+      dataset,
+      range,
+      parameters,
+      target,
+      store_asked: store !== null,
+      part_count: parts.length,
+      rows: parts.reduce((sum, { rows }) => sum + rows, 0),
+      estimated_bytes: parts.reduce((sum, { estimated_bytes: bytes }) => sum + bytes, 0),
+      left_out: left,
+    },
     parts,
-    left_out: left,
-    closes_at,
-  })
+  )
 }
 
 function nothingText({ range: { from, to }, dataset }: PlanOptions, left: readonly LeftOut[]): string {
@@ -159,13 +161,9 @@ class Planning {
   async all(candidates: readonly Candidate[]): Promise<(PlannedPart | LeftOut)[]> {
     const { threads, signal } = this.#options
     const found: (PlannedPart | LeftOut)[] = []
-    await inParallel(
-      [...candidates.entries()],
-      { parallel: threads.threads, signal },
-      async ([index, each]) => {
-        found[index] = await this.#plan(each)
-      },
-    )
+    await inParallel(candidates, { parallel: threads.threads, signal }, async (each, index) => {
+      found[index] = await this.#plan(each)
+    })
     return found
   }
 
@@ -173,16 +171,17 @@ class Planning {
     const { dataset } = this.#options
     const { scope, period } = candidate
     const query = this.#queryOf(candidate)
-    const { rows, files: names } = await this.#headOf(query, candidate)
+    const closesAtMs = isLobQuery(query) ? this.#closesBefore(scope, period) : {}
+    const { rows, files: names } = await this.#headOf(query, closesAtMs)
     if (rows === 0)
       return { scope, from: period, to: period, reason: names.length === 0 ? 'no_file' : 'no_rows' }
     const files = []
     for (const name of names) files.push(await this.#files.of(name))
-    const facts = [readVersion(), query, this.#closesOf(query, candidate), files.map(({ sha256 }) => sha256)]
+    const books = isLobQuery(query) ? await this.#booksOf(names, closesAtMs) : {}
+    const facts = [readVersion(), query, books.closes_at ?? {}, files.map(({ sha256 }) => sha256)]
     const digest = sha256Of(JSON.stringify(facts)).slice(0, 16)
     const key = partKey(dataset, this.#parameters, candidate, digest)
-    const coverage = isLobQuery(query) ? await this.#coverageOf(names.at(-1)!) : {}
-    return { key, scope, period, rows, estimated_bytes: 0, ...coverage, files }
+    return { key, scope, period, rows, estimated_bytes: 0, ...books, files }
   }
 
   /** The same parts with sizes estimated from a sample of one part. */
@@ -198,7 +197,7 @@ class Planning {
   async #sample(part: PlannedPart): Promise<SampleSize> {
     const query = this.#queryOf(part)
     const { signal, threads } = this.#options
-    const options = { closesAtMs: this.#closesOf(query, part), headOnly: false, signal }
+    const options = { closesAtMs: part.closes_at ?? {}, headOnly: false, signal }
     const queries: readonly PartQuery[] = isLobQuery(query)
       ? sampleQueries(query, { rows: part.rows, missingDates: [], lastRow: null })
       : [{ ...query, limit: SAMPLE_ROWS_MAX }]
@@ -209,9 +208,8 @@ class Planning {
     )
   }
 
-  async #headOf(query: PartQuery, candidate: Candidate) {
+  async #headOf(query: PartQuery, closesAtMs: Closes) {
     const { threads, signal } = this.#options
-    const closesAtMs = this.#closesOf(query, candidate)
     const stream = await threads.open(query, { closesAtMs, headOnly: true, signal })
     await stream.close()
     return stream.head
@@ -222,16 +220,25 @@ class Planning {
     return DATASETS[dataset].queryOf(this.#parameters, range, scope, period)
   }
 
-  #closesOf(query: PartQuery, { scope, period }: Candidate): Readonly<Record<string, number>> {
-    return isLobQuery(query) ? closesOf(this.#closesAt, scope, period) : {}
+  #closesBefore(scope: string, date: string): Closes {
+    const endMs = (utcDateStartMs(date) ?? 0) + MS_PER_DAY
+    return Object.fromEntries(Object.entries(this.#closesAt.get(scope) ?? {}).filter(([, ms]) => ms < endMs))
   }
 
-  /** The coverage that the file of a date states, if it does. */
-  async #coverageOf(name: string): Promise<Coverage> {
-    const facts = await lakeFileFacts(join(this.#options.threads.lake, ...name.split('/')))
-    if (facts === undefined || facts.coverage === null) return {}
-    const { fromTs, toTs } = facts.coverage
-    const known_s = Math.min(Math.round(Number(toTs - fromTs) / 1e9), SECONDS_PER_DAY)
-    return { known_s, gap_s: SECONDS_PER_DAY - known_s }
+  /** The coverage that the file of a date states, if it does, and the close times of the markets in its files. */
+  async #booksOf(
+    names: readonly string[],
+    closesAtMs: Closes,
+  ): Promise<Coverage & Pick<PlannedPart, 'closes_at'>> {
+    const facts = await Promise.all(
+      names.map(async (name) => lakeFileFacts(join(this.#options.threads.lake, ...name.split('/')))),
+    )
+    const isIn = (market: string) => facts.some((each) => each?.coverage?.markets.has(market) ?? true)
+    const closes = Object.entries(closesAtMs).filter(([market]) => isIn(market))
+    const closing = closes.length === 0 ? {} : { closes_at: Object.fromEntries(closes) }
+    const coverage = facts.at(-1)?.coverage
+    if (coverage === undefined || coverage === null) return closing
+    const known_s = Math.min(Math.round(Number(coverage.toTs - coverage.fromTs) / 1e9), SECONDS_PER_DAY)
+    return { known_s, gap_s: SECONDS_PER_DAY - known_s, ...closing }
   }
 }

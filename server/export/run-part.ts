@@ -1,15 +1,12 @@
 // Makes one part of an export: a pure, idempotent function of the plan and the lake. A record of the part is written after
 // the part. If both exist and fit, there is nothing to do.
 
-import { createHash } from 'node:crypto'
-import { open, rm } from 'node:fs/promises'
 import { createGzip } from 'node:zlib'
 import { GZIP_OPTIONS } from '../http/compression.ts'
 import type { ByteStream } from '../http/byte-stream.ts'
-import { writeFully } from '../lake/durable-file.ts'
-import { closesOf, type ExportPlan, parsedJson, partAt, type PlannedPart } from './export-plan.ts'
-import { DATASETS, isLobQuery, type PartQuery } from './export-query.ts'
-import { digestOf, type ExportTarget, type FileDigests, readText } from './export-target.ts'
+import { parsedJson, type PlanHead, type PlannedPart } from './export-plan.ts'
+import { DATASETS, type PartQuery } from './export-query.ts'
+import { digestOf, type ExportTarget, putObject, readText } from './export-target.ts'
 import type { PartThreads } from './part-threads.ts'
 import { SourceFiles } from './source-files.ts'
 
@@ -67,99 +64,64 @@ async function doneRecord(
 }
 
 /**
- * Makes the part of an index, unless the target has it with the right checksum, and resolves to its record. Several
- * processes may make the same part at once. An abort of `signal` rejects and leaves nothing behind.
- * @throws {UsageError} if the plan has no such part
+ * Makes a part of a plan, unless the target has it with the right checksum, and resolves to its record. Several processes
+ * may make the same part at once. An abort of `signal` rejects and leaves nothing behind.
  * @throws {Error} with one sentence for the user: a lake file changed since the plan, the target cannot be written
  */
 export async function runPart(
-  plan: ExportPlan,
-  index: number,
-  { threads, target, onBytes = () => {} }: PartTools,
+  head: PlanHead,
+  part: PlannedPart,
+  tools: PartTools,
   signal: AbortSignal,
 ): Promise<PartRecord> {
-  const part = partAt(plan, index)
+  const { target, onBytes } = tools
   try {
     const done = await doneRecord(target, part, signal)
     if (done !== undefined) {
-      onBytes(done.bytes)
+      onBytes?.(done.bytes)
       return done
     }
-    const scratch = await target.scratchPath(part.key)
-    try {
-      const { digests, ...made } = await makePart(plan, part, { threads, target, scratch, onBytes, signal })
-      await target.put(part.key, scratch, digests, signal)
-      const { bytes, sha256 } = digests
-      const record: PartRecord = { key: part.key, rows: part.rows, bytes, sha256, ...made }
-      await target.write(recordKey(part), `${JSON.stringify(record)}\n`, signal)
-      return record
-    } finally {
-      await rm(scratch, { force: true })
-    }
+    const record = await makePart(head, part, tools, signal)
+    await putObject(target, recordKey(part), [`${JSON.stringify(record)}\n`], signal)
+    return record
   } catch (error) {
     const sentence = target.describe(error)
     throw sentence === undefined ? error : new Error(sentence, { cause: error })
   }
 }
 
-interface Making {
-  readonly threads: PartThreads
-  readonly target: ExportTarget
-  readonly scratch: string
-  readonly onBytes: (count: number) => void
-  readonly signal: AbortSignal
-}
-
-/** Writes the part into the scratch file. */
 async function makePart(
-  { dataset, parameters, range, closes_at }: ExportPlan,
-  part: PlannedPart,
-  { threads, target, scratch, onBytes, signal }: Making,
-): Promise<Pick<PartRecord, 'first_ts' | 'last_ts'> & { readonly digests: FileDigests }> {
-  const query = DATASETS[dataset].queryOf(parameters, range, part.scope, part.period)
-  const closesAtMs = isLobQuery(query) ? closesOf(closes_at, part.scope, part.period) : {}
-  const checkUnchanged = await new SourceFiles(threads.lake).check(part.files)
+  { dataset, parameters, range }: PlanHead,
+  { key, scope, period, rows, files, closes_at: closesAtMs = {} }: PlannedPart,
+  { threads, target, onBytes }: PartTools,
+  signal: AbortSignal,
+): Promise<PartRecord> {
+  const query = DATASETS[dataset].queryOf(parameters, range, scope, period)
+  const checkUnchanged = await new SourceFiles(threads.lake).check(files)
   const stream = await threads.open(query, { closesAtMs, headOnly: false, signal })
+  /** Fails before the object gets its name. */
+  const checkedBytes = async function* () {
+    yield* partBytes(stream, query)
+    await checkUnchanged()
+    if (stream.rows !== rows) throw new Error(`${key} has ${stream.rows} rows, not ${rows}`)
+  }
   try {
-    const paths = new Set(part.files.map(({ path }) => path))
+    const paths = new Set(files.map(({ path }) => path))
     const added = stream.head.files.find((name) => !paths.has(name))
     if (added !== undefined)
       throw new Error(`the lake file ${added} was added since the plan was made; plan again`)
-    const digests = await writeFile(scratch, partBytes(stream, query), target, onBytes)
-    await checkUnchanged()
-    if (stream.rows !== part.rows) throw new Error(`${part.key} has ${stream.rows} rows, not ${part.rows}`)
+    const { bytes, sha256 } = await putObject(target, key, checkedBytes(), signal, onBytes)
     const { span } = stream
     return {
+      key,
+      rows,
+      bytes,
+      sha256,
       first_ts: span === undefined ? null : new Date(span.firstMs).toISOString(),
       last_ts: span === undefined ? null : new Date(span.lastMs).toISOString(),
-      digests,
     }
   } finally {
     await stream.close()
-  }
-}
-
-async function writeFile(
-  path: string,
-  chunks: AsyncIterable<Uint8Array>,
-  { checksUploads }: ExportTarget,
-  onBytes: (count: number) => void,
-): Promise<FileDigests> {
-  const [sha256, md5] = [createHash('sha256'), checksUploads ? createHash('md5') : null]
-  const file = await open(path, 'wx')
-  try {
-    let bytes = 0
-    for await (const chunk of chunks) {
-      sha256.update(chunk)
-      md5?.update(chunk)
-      await writeFully(file, chunk, bytes)
-      bytes += chunk.length
-      onBytes(chunk.length)
-    }
-    await file.sync()
-    return { bytes, sha256: sha256.digest('hex'), md5: md5?.digest('hex') ?? null }
-  } finally {
-    await file.close()
   }
 }
 

@@ -1,12 +1,11 @@
 // An export in a bucket. A part is written to a temporary file and uploaded with one PUT that carries its MD5. The service
 // stores the whole object or nothing, so there are no unfinished uploads. Requests that fail are tried again.
 
-import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
-import { Readable } from 'node:stream'
+import type { Readable } from 'node:stream'
 import { SYNC_ATTEMPTS_MAX } from '../../shared/limits.ts'
 import { describeLakeWriteError } from '../lake/lake-write-error.ts'
 import { removeStaleTemporaries, temporaryPath } from '../lake/temporary-file.ts'
@@ -37,15 +36,15 @@ export class S3Target implements ExportTarget {
     return temporaryPath(join(this.#scratch, basename(key)))
   }
 
-  async put(key: string, scratch: string, digests: FileDigests, signal: AbortSignal): Promise<void> {
-    await this.#put(key, digests, () => createReadStream(scratch, { highWaterMark: READ_BYTES }), signal)
-  }
-
-  async write(key: string, text: string, signal: AbortSignal): Promise<void> {
-    const content = Buffer.from(text)
-    const [sha256, md5] = ['sha256', 'md5'].map((name) => createHash(name).update(content).digest('hex'))
-    const digests = { bytes: content.length, sha256: sha256!, md5: md5! }
-    await this.#put(key, digests, () => Readable.from([content]), signal)
+  async put(
+    key: string,
+    scratch: string,
+    { bytes, sha256, md5 }: FileDigests,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const head = { key, sizeBytes: bytes, version: '', sha256, md5 }
+    const body = async () => createReadStream(scratch, { highWaterMark: READ_BYTES })
+    await this.#retry(signal, () => this.#store.put(head, body, { signal }))
   }
 
   async stat(key: string, signal: AbortSignal): Promise<TargetObject | undefined> {
@@ -78,16 +77,6 @@ export class S3Target implements ExportTarget {
 
   close(): void {
     this.#store.close()
-  }
-
-  async #put(
-    key: string,
-    { bytes, sha256, md5 }: FileDigests,
-    open: () => Readable,
-    signal: AbortSignal,
-  ): Promise<void> {
-    const head = { key, sizeBytes: bytes, version: '', sha256, md5 }
-    await this.#retry(signal, () => this.#store.put(head, async () => open(), { signal }))
   }
 
   async #retry<Value>(signal: AbortSignal, work: () => Promise<Value>): Promise<Value> {

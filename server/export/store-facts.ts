@@ -8,8 +8,10 @@ import { Catalogue } from '../catalogue/catalogue.ts'
 import { storeServices } from '../catalogue/store-services.ts'
 import { CachePolicy } from '../http/cache-policy.ts'
 import type { Postgres } from '../storage/postgres.ts'
-import type { CloseTimes } from './export-plan.ts'
 import { type DateRange, isLobQuery, type PartQuery } from './export-query.ts'
+
+/** Close times, ms since the epoch, by series and market. */
+export type CloseTimes = ReadonlyMap<string, Readonly<Record<string, number>>>
 
 /** Counting stops at so many rows of one part. */
 const COUNTED_MAX = 1_000_000
@@ -32,7 +34,7 @@ export class StoreFacts {
     for await (const rows of source.markets(null, signal)) catalogue.putMarkets(rows)
     const closesOf = (each: string): Readonly<Record<string, number>> =>
       catalogue.findForLob({ market: null, series: each, dates: [from, to] })?.closesAtMs ?? {}
-    return Object.fromEntries(series.map((each) => [each, closesOf(each)]))
+    return new Map(series.map((each) => [each, closesOf(each)]))
   }
 
   /** Rows of a part that the lake's manifest does not cover; COUNTED_MAX stands for that many or more. */

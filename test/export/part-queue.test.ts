@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
-import { PART_ERRORS_MAX, PartQueue } from '../../server/export/part-queue.ts'
+import { PART_ERRORS_MAX, PartQueue, type SubmittedPlan } from '../../server/export/part-queue.ts'
 import { type PartWork, PartWorker } from '../../server/export/part-worker.ts'
 import { runs } from '../support/effort.ts'
 import { makeQueueStore, type QueueStore } from '../support/queue-store.ts'
@@ -25,35 +25,52 @@ after(async () => {
   assert.deepEqual(upkeepErrors, [])
 })
 
+const VERSION = '1.2.3'
+
+interface IndexedPart {
+  readonly index: number
+}
+
+interface NamedPlan extends SubmittedPlan {
+  readonly name: string
+}
+
+function planOf(name: string, count: number): NamedPlan {
+  return { version: VERSION, name, parts: Array.from({ length: count }, (_, index) => ({ index })) }
+}
+
 /** What was asked of the work, in order. */
-class NotedWork implements PartWork<string> {
+class NotedWork implements PartWork<NamedPlan, IndexedPart> {
+  readonly version: string
   readonly ran: number[] = []
   finished = 0
+  readonly finishedOf: object[] = []
   readonly #run: (index: number, signal: AbortSignal) => Promise<void> | void
 
-  constructor(run: (index: number, signal: AbortSignal) => Promise<void> | void = () => {}) {
+  constructor(
+    run: (index: number, signal: AbortSignal) => Promise<void> | void = () => {},
+    version = VERSION,
+  ) {
     this.#run = run
+    this.version = version
   }
 
   async prepare(): Promise<void> {}
 
-  checkPlan(value: unknown): string {
-    return (value as { name: string }).name
-  }
-
-  async runPart(_plan: string, index: number, signal: AbortSignal) {
+  async runPart(_plan: NamedPlan, { index }: IndexedPart, signal: AbortSignal) {
     this.ran.push(index)
     await this.#run(index, signal)
     return { rows: 10, bytes: 100 }
   }
 
-  async finish(): Promise<void> {
+  async finish({ parts }: NamedPlan): Promise<void> {
+    for await (const part of parts) this.finishedOf.push(part)
     this.finished += 1
   }
 }
 
 async function workUntil(
-  work: PartWork<string>,
+  work: PartWork<NamedPlan, IndexedPart>,
   isOver: () => Promise<boolean>,
   name = 'worker',
 ): Promise<string[]> {
@@ -69,7 +86,7 @@ async function workUntil(
 const stateIs = (id: string, state: string) => async () => (await queue.status(id))?.state === state
 
 test('each part runs once, then the manifest is written once', async () => {
-  const id = await queue.submit({ name: 'whole' }, 25)
+  const id = await queue.submit(planOf('whole', 25))
   const work = new NotedWork()
   await workUntil(work, stateIs(id, 'completed'))
   assert.deepEqual(
@@ -77,17 +94,18 @@ test('each part runs once, then the manifest is written once', async () => {
     [...Array(25).keys()],
   )
   assert.equal(work.finished, 1)
+  assert.deepEqual(work.finishedOf, [...(planOf('whole', 25).parts as IndexedPart[])])
   const status = await queue.status(id)
   assert.equal(status?.parts.done, 25)
   assert.equal(status?.rows, 250n)
   assert.equal(status?.bytes, 2500n)
   assert.deepEqual(status?.failures, [])
-  assert.deepEqual(await queue.unfinished(), [])
+  assert.deepEqual(await queue.unfinished(VERSION), [])
   assert.equal(await queue.cancel(id), false)
 })
 
 test('a part that keeps failing is given up, named with its error, and fails the export without a manifest', async () => {
-  const id = await queue.submit({ name: 'failing' }, 3)
+  const id = await queue.submit(planOf('failing', 3))
   const work = new NotedWork((index) => {
     if (index === 1) throw new Error('the disk is full')
   })
@@ -102,7 +120,7 @@ test('a part that keeps failing is given up, named with its error, and fails the
 })
 
 test('a worker that fails every part leaves the parts to another one', async () => {
-  const id = await queue.submit({ name: 'one bad machine' }, 24)
+  const id = await queue.submit(planOf('one bad machine', 24))
   const isOver = stateIs(id, 'completed')
   const bad = new NotedWork(() => {
     throw new Error('the disk is full')
@@ -114,8 +132,8 @@ test('a worker that fails every part leaves the parts to another one', async () 
 })
 
 test('the part of a killed worker is taken over, and one that is renewed is not, however long it takes', async () => {
-  const slow = await queue.submit({ name: 'slow' }, 1)
-  const killed = await queue.submit({ name: 'killed' }, 1)
+  const slow = await queue.submit(planOf('slow', 1))
+  const killed = await queue.submit(planOf('killed', 1))
   const lost = await queue.take(killed)
   assert.ok(lost !== null && (await queue.renew(lost, 'killed worker')))
   assert.deepEqual((await queue.status(killed))?.workers, ['killed worker'])
@@ -123,14 +141,14 @@ test('the part of a killed worker is taken over, and one that is renewed is not,
   const ran: string[] = []
   const work = new NotedWork()
   work.runPart = async (plan, _index, signal) => {
-    ran.push(plan)
-    if (plan === 'slow') await delay(11_000, undefined, { signal })
+    ran.push(plan.name)
+    if (plan.name === 'slow') await delay(11_000, undefined, { signal })
     return { rows: 0, bytes: 0 }
   }
   let takenOverMs = 0
   await workUntil(work, async () => {
     if (takenOverMs === 0 && ran.includes('killed')) takenOverMs = Date.now() - takenMs
-    return (await queue.unfinished()).length === 0
+    return (await queue.unfinished(VERSION)).length === 0
   })
   assert.deepEqual(ran, ['slow', 'killed'])
   assert.ok(takenOverMs < TAKEN_OVER_MS_MAX, `taken over after ${takenOverMs} ms`)
@@ -138,7 +156,7 @@ test('the part of a killed worker is taken over, and one that is renewed is not,
 })
 
 test('a worker that stops gives its part back at once', async () => {
-  const id = await queue.submit({ name: 'stopped' }, 1)
+  const id = await queue.submit(planOf('stopped', 1))
   const first = new NotedWork((_index, signal) => delay(60_000, undefined, { signal }))
   await workUntil(first, async () => first.ran.length > 0)
   const part = await queue.take(id)
@@ -147,7 +165,7 @@ test('a worker that stops gives its part back at once', async () => {
 })
 
 test('cancelling ends the running part and everything that waits', async () => {
-  const id = await queue.submit({ name: 'cancelled' }, 10)
+  const id = await queue.submit(planOf('cancelled', 10))
   let ended = 0
   const work = new NotedWork(async (_index, signal) => {
     await delay(60_000, undefined, { signal }).catch(() => undefined)
@@ -165,6 +183,18 @@ test('cancelling ends the running part and everything that waits', async () => {
   assert.equal(lines.filter((line) => line.includes('cancelled')).length, 2)
 })
 
+test('a worker of another version takes no part, and loses none of its attempts', async () => {
+  const id = await queue.submit(planOf('newer', 1))
+  const older = new NotedWork(undefined, '1.2.2')
+  let looks = 0
+  await workUntil(older, async () => (looks += 1) === 40, 'older')
+  assert.deepEqual(older.ran, [])
+  const waiting = await queue.status(id)
+  assert.deepEqual([waiting?.parts.waiting, waiting?.version, waiting?.failures], [1, VERSION, []])
+  assert.equal((await queue.take(id))?.turn, 0)
+  assert.equal(await queue.cancel(id), true)
+})
+
 test('an unknown export has no status', async () => {
   assert.equal(await queue.status('00000000-0000-4000-8000-000000000000'), null)
 })
@@ -176,7 +206,7 @@ async function goAway(ms: number): Promise<void> {
 }
 
 test('while the database is away parts go on, and what they made is noted when it is back', async () => {
-  const id = await queue.submit({ name: 'away' }, 6)
+  const id = await queue.submit(planOf('away', 6))
   let away = Promise.resolve()
   const work = new NotedWork(async () => {
     if (work.ran.length === 2) {

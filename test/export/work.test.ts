@@ -83,7 +83,7 @@ async function contentsOf(directory: string): Promise<Record<string, string>> {
 test('two workers, one of them killed again and again, make the files and the manifest that one process makes', async (t) => {
   const root = await temporaryDirectory(t)
   const options = ['--interval', String(runs(10, 1)), '--format', 'csv']
-  const plan = await planned(join(root, 'queued'), join(root, 'plan.json'), options)
+  const plan = await planned(join(root, 'queued'), join(root, 'plan.jsonl'), options)
   const alone = await planned(join(root, 'alone'), join(root, 'alone.json'), options)
   assert.equal((await bookcast(['export', 'run', alone, '--lake', SAMPLE_LAKE])).code, 0)
 
@@ -109,7 +109,7 @@ test('a worker that has no copy of the lake pulls it, and its export in a bucket
   let count = 0
   s3.fault = () => ((count += 1) % 5 === 0 ? { status: 500 } : undefined)
   const out = 's3://lake/exports/one'
-  const plan = await planned(out, join(root, 'plan.json'), [
+  const plan = await planned(out, join(root, 'plan.jsonl'), [
     '--series',
     'KXHIGHNY',
     '--s3-endpoint',

@@ -4,8 +4,8 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { gunzipSync } from 'node:zlib'
-import { finishExport, type ExportManifest } from '../../server/export/export-manifest.ts'
-import type { ExportPlan } from '../../server/export/export-plan.ts'
+import { finishExport, type ExportManifest, MANIFEST_KEY } from '../../server/export/export-manifest.ts'
+import type { MadePlan } from '../../server/export/export-plan.ts'
 import { openExportTarget } from '../../server/export/open-target.ts'
 import { PartThreads } from '../../server/export/part-threads.ts'
 import { planExport, type PlanOptions } from '../../server/export/planning.ts'
@@ -28,17 +28,18 @@ export function exportThreads(t: TestContext, lake: string): PartThreads {
 }
 
 /** A plan without a store, unless there is one among the wishes. */
-export async function planned(threads: PartThreads, wishes: PlanWishes): Promise<ExportPlan> {
+export async function planned(threads: PartThreads, wishes: PlanWishes): Promise<MadePlan> {
   return await withColdThreads(() =>
     planExport({ threads, store: null, nowMs: LATER_MS, signal: NEVER, ...wishes }),
   )
 }
 
-/** Makes every part and finishes. */
-export async function exported(threads: PartThreads, plan: ExportPlan): Promise<ExportManifest> {
+/** Makes every part of an export in a directory and finishes. */
+export async function exported(threads: PartThreads, plan: MadePlan): Promise<ExportManifest> {
   const target = openExportTarget(plan.target)
-  for (const index of plan.parts.keys()) await runPart(plan, index, { threads, target }, NEVER)
-  return await finishExport(plan, target, NEVER)
+  for (const part of plan.parts) await runPart(plan, part, { threads, target }, NEVER)
+  await finishExport(plan, target, NEVER)
+  return JSON.parse(await readFile(join(plan.target, MANIFEST_KEY), 'utf8')) as ExportManifest
 }
 
 /** The rows of a body as texts: lines, or what a reader of parquet makes of them. */
@@ -49,7 +50,7 @@ export async function rowsOf(format: string, body: Buffer): Promise<string[]> {
 }
 
 /** The rows of all parts, one behind the other. */
-export async function exportedRows({ target, parts, parameters }: ExportPlan): Promise<string[]> {
+export async function exportedRows({ target, parts, parameters }: MadePlan): Promise<string[]> {
   const rows: string[] = []
   for (const { key } of parts) {
     const bytes = await readFile(join(target, key))
