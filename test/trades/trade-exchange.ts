@@ -6,7 +6,7 @@ import { parseMarkets, parseSeries } from '../../server/exchanges/kalshi/rest-pa
 import { KalshiTradeArchive } from '../../server/exchanges/kalshi/trade-archive.ts'
 import { PolymarketTradeArchive } from '../../server/exchanges/polymarket/trade-archive.ts'
 import { RequestBudget } from '../../server/upstream/request-budget.ts'
-import { foldHere } from '../../server/fold/fold-order.ts'
+import { foldRawDates } from '../../server/fold/fold-raw-dates.ts'
 import { tradeSource } from '../../server/ingest/exchange/trade-source.ts'
 import { backfillSource, type IngestEvent, type RunOutcome } from '../../server/ingest/run-source.ts'
 import { completeWindow, type TimeWindow } from '../../server/storage/cursor-store.ts'
@@ -181,7 +181,7 @@ export async function backfillOnce(
     source === 'kalshi'
       ? new KalshiTradeArchive({ ...http, baseUrl: `${exchange.baseUrl}/kalshi` })
       : new PolymarketTradeArchive({ ...http, baseUrl: `${exchange.baseUrl}/polymarket` })
-  const trades = tradeSource({ source, archive, lake, folding: foldHere })
+  const trades = tradeSource({ source, archive, lake, folding: foldRawDates })
   try {
     return await backfillSource(trades, DAY, { postgres, clock, signal, onEvent })
   } finally {
