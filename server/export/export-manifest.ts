@@ -2,9 +2,9 @@
 // last and works with `sha256sum -c`. Both depend on the plan and the parts alone, not on the processes that made the parts.
 
 import { inParallel } from '../sync/in-parallel.ts'
-import { type Coverage, type ExportPlan, type PlanContent, type SourceFile } from './export-plan.ts'
+import type { ExportPlan, SourceFile } from './export-plan.ts'
 import { digestOf, type ExportTarget, putObject, readText } from './export-target.ts'
-import { type PartRecord, recordOf, RECORDS_PREFIX } from './run-part.ts'
+import { recordOf, RECORDS_PREFIX } from './run-part.ts'
 
 export const MANIFEST_KEY = 'manifest.json'
 export const SUMS_KEY = 'SHA256SUMS'
@@ -15,19 +15,6 @@ const READS_MAX = 4
 const BLOCK_LENGTH_MIN = 64 * 1024
 /** Missing parts that a message lists. */
 const NAMED_MAX = 5
-
-export type ManifestPart = PartRecord & Coverage
-
-/** One member a line, and one part and one lake file a line. */
-export interface ExportManifest extends Pick<
-  PlanContent,
-  'bookcast_export' | 'version' | 'dataset' | 'range' | 'parameters' | 'left_out' | 'rows'
-> {
-  readonly bytes: number
-  /** The lake files that the parts were made of, sorted by path. */
-  readonly files: readonly SourceFile[]
-  readonly parts: readonly ManifestPart[]
-}
 
 export interface FinishedExport {
   readonly rows: number

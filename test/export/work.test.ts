@@ -96,8 +96,9 @@ test('two workers, one of them killed again and again, make the files and the ma
     killed = startWorker(SAMPLE_LAKE)
   }
   await untilCompleted(id)
-  await Promise.all([end(steady, 'SIGTERM'), end(killed, 'SIGTERM')])
-  assert.deepEqual([steady.exitCode, killed.exitCode], [0, 0])
+  // The last one may still be starting.
+  await Promise.all([end(steady, 'SIGTERM'), end(killed, 'SIGKILL')])
+  assert.equal(steady.exitCode, 0)
   assert.deepEqual(await contentsOf(join(root, 'queued')), await contentsOf(join(root, 'alone')))
   assert.match(await queued(['status', id]), /9 of 9 parts done\n/)
 })

@@ -4,15 +4,22 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { gunzipSync } from 'node:zlib'
-import { finishExport, type ExportManifest, MANIFEST_KEY } from '../../server/export/export-manifest.ts'
-import type { MadePlan } from '../../server/export/export-plan.ts'
+import { finishExport, MANIFEST_KEY } from '../../server/export/export-manifest.ts'
+import type { Coverage, MadePlan, PlanContent, SourceFile } from '../../server/export/export-plan.ts'
 import { openExportTarget } from '../../server/export/open-target.ts'
 import { PartThreads } from '../../server/export/part-threads.ts'
 import { planExport, type PlanOptions } from '../../server/export/planning.ts'
-import { runPart } from '../../server/export/run-part.ts'
+import { type PartRecord, runPart } from '../../server/export/run-part.ts'
 import { endAfter, entriesBelow } from './temporary-lake.ts'
 import { withColdThreads } from './cold-threads.ts'
 import { PARQUET_READERS } from './parquet-readers.ts'
+
+/** manifest.json. */
+interface ExportManifest extends Pick<PlanContent, 'version' | 'dataset' | 'range' | 'left_out' | 'rows'> {
+  readonly bytes: number
+  readonly files: readonly SourceFile[]
+  readonly parts: readonly (PartRecord & Coverage)[]
+}
 
 export const NEVER = new AbortController().signal
 /** Later than all of the sample. */
