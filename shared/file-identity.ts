@@ -12,3 +12,12 @@ export interface SeenFile {
 export function identityOf({ ino, size, mtimeNs, ctimeNs }: BigIntStats): string {
   return `${ino} ${size} ${mtimeNs} ${ctimeNs}`
 }
+
+/** Like the identity, but it does not change when a hard link to the file comes or goes. */
+export function stampOf(stat: BigIntStats): string {
+  return stampOfIdentity(identityOf(stat))
+}
+
+export function stampOfIdentity(identity: string): string {
+  return identity.slice(0, identity.lastIndexOf(' '))
+}

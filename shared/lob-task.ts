@@ -2,6 +2,7 @@
 // stream-task.ts.
 
 import type { FormatName } from './formats.ts'
+import type { LakePin } from './lake-pin.ts'
 import type { LobReceipt } from './lob-receipt.ts'
 import type { LobSource } from './lob-sources.ts'
 import type { StreamHead } from './stream-task.ts'
@@ -118,6 +119,8 @@ export interface LobTask {
   readonly validation: LobValidation
   /** Left out: the whole answer. */
   readonly part?: LobPart | undefined
+  /** The version of the lake whose files alone are read; left out: those that there are. */
+  readonly pin?: LakePin | undefined
   /** The rows of exports and estimates are not limited. */
   readonly isUnlimited?: boolean
   /** Null for the thread that leads the answer. */
@@ -150,6 +153,8 @@ export interface LobHead extends StreamHead {
   readonly missingDates: readonly string[]
   /** The files that it is made of, below the lake's root. */
   readonly files: readonly string[]
+  /** `stampOf` each of the files. */
+  readonly stamps: readonly string[]
   /** Names the query, the files and whatever else the bytes of the answer depend on. */
   readonly identity: string
   /** When the newest of its files was written, ms since the epoch. */

@@ -4,6 +4,7 @@
 
 import type { CandleInterval } from './candle.ts'
 import type { SeenFile } from './file-identity.ts'
+import type { LakePin } from './lake-pin.ts'
 import type { FormatName } from './formats.ts'
 import type { LobSource } from './lob-sources.ts'
 import type { ObservationType } from './observation.ts'
@@ -111,6 +112,8 @@ export interface RecordTask {
   /** Null for an answer that cannot be named: its range moves with the clock, or the store is away. */
   readonly validation: RecordValidation | null
   readonly versions: RememberedVersions
+  /** The version of the lake whose files alone are read; left out: both stores. */
+  readonly pin?: LakePin | undefined
   /** False where a request that reads much is not to be answered but moved (`isMisplaced`). */
   readonly isBulk: boolean
   /** Where the thread says which file it waits for (file-watch.ts). */
@@ -138,6 +141,8 @@ export interface RecordHead extends StreamHead {
   readonly identity: string | null
   /** The lake files that the plan reads, below the lake's root. */
   readonly files: readonly string[]
+  /** `stampOf` each of the files. */
+  readonly stamps: readonly string[]
   /** What an answer that is made of lake files alone was made of: as long as it is there it is right. Else null. */
   readonly seenFiles: readonly SeenFile[] | null
   /** The client or the server holds this very answer: no chunk follows. */

@@ -17,6 +17,7 @@ import { marketEndpoint, marketListEndpoint } from '../../server/endpoints/marke
 import { observationsEndpoint } from '../../server/endpoints/observations.ts'
 import { seriesEndpoint, seriesListEndpoint } from '../../server/endpoints/series.ts'
 import { tradesEndpoint } from '../../server/endpoints/trades.ts'
+import { versionsEndpoint } from '../../server/endpoints/versions.ts'
 import type { Endpoint } from '../../server/http/endpoint.ts'
 import { type DocumentedEndpoint, isDocumented, operationId } from '../../server/openapi/document.ts'
 import type { JsonSchema } from '../../server/http/documentation.ts'
@@ -53,6 +54,7 @@ const NAMES: Readonly<Record<string, Pick<ClientEndpoint, 'method' | 'row' | 'pr
   '/api/v1/series/{ticker}': { method: 'seriesNamed', row: 'Series', prefix: 'SeriesNamed' },
   '/api/v1/markets': { method: 'markets', row: 'Market', prefix: 'Markets' },
   '/api/v1/markets/{ticker}': { method: 'marketNamed', row: 'Market', prefix: 'MarketNamed' },
+  '/api/v1/versions': { method: 'versions', row: 'LakeVersion', prefix: 'Versions' },
   '/api/v1/files': { method: 'files', row: 'LakeFile', prefix: 'Files' },
   '/health': { method: 'health', row: 'Health', prefix: 'Health' },
   '/readyz': { method: 'ready', row: 'Ready', prefix: 'Ready' },
@@ -81,6 +83,7 @@ function endpointsWithoutServices(): Endpoint[] {
     seriesEndpoint(nobody),
     marketListEndpoint(nobody),
     marketEndpoint(nobody),
+    versionsEndpoint(nobody),
     filesEndpoint(nobody),
     healthEndpoint(nobody),
     readyzEndpoint(nobody),

@@ -45,6 +45,7 @@ from typing import (
     NamedTuple,
     Optional,
     Sequence,
+    Set,
     Tuple,
     TypedDict,
     TypeVar,
@@ -580,6 +581,15 @@ class Answer(Generic[Row]):
         self._cancelling = _Cancelling()
         self.missing_dates: List[str] = []
         """Requested dates of an order-book range without a recording; known once reading has begun."""
+        self._lake_versions: Set[Optional[str]] = set()
+
+    @property
+    def lake_version(self) -> Optional[str]:
+        """The version of the lake that the rows are of, for version of a later request; known once reading has begun.
+
+        None where the server names none, and where the requests of one reading met different ones.
+        """
+        return next(iter(self._lake_versions)) if len(self._lake_versions) == 1 else None
 
     def url(self, format: Optional[str] = None) -> str:
         """The address of the request, or of the same rows in another format."""
@@ -629,7 +639,7 @@ class Answer(Generic[Row]):
         has_parts: bool = True,
     ) -> Iterator[_Transfer]:
         """Opens one request after another: the next page, and the parts of a range that has too many rows for one."""
-        self.missing_dates = []
+        self._forget()
         waiting = [(self._target(page), page)]
         for _ in range(_PAGES_MAX):
             if not waiting:
@@ -663,7 +673,7 @@ class Answer(Generic[Row]):
 
     def iter_bytes(self) -> Iterator[bytes]:
         """The body of one request in the format that was asked for, json unless said otherwise."""
-        self.missing_dates = []
+        self._forget()
         return _whole_bytes(self._open(self._target({})), self._parameters.get("format") or "json")
 
     def to_file(self, path: "str | os.PathLike[str]") -> int:
@@ -845,10 +855,15 @@ class Answer(Generic[Row]):
     def _target(self, more: Dict[str, Any]) -> str:
         return _target_of(self._form.path, {**self._parameters, **more})
 
+    def _forget(self) -> None:
+        self.missing_dates = []
+        self._lake_versions = set()
+
     def _open(self, target: str) -> _Transfer:
         transfer = _Transfer(self._connection, target, self._cancelling)
         missing = transfer.headers.get("Missing-Dates")
         self.missing_dates += missing.split(",") if missing else []
+        self._lake_versions.add(transfer.headers.get("Lake-Version"))
         return transfer
 
 
@@ -1017,6 +1032,7 @@ SnapshotColumn = Literal[
 
 
 class LobReceipt(TypedDict, total=False):
+    version: Optional[str]  # Version of the lake; null while the server has not read all of its files.
     etag: str  # ETag of the answer as it is, without a content coding.
     parameters: str  # The query of the request in its one form.
     format: str  # Format of the answer.
@@ -1238,6 +1254,13 @@ class Market(TypedDict, total=False):
     close_time: str  # Close time, UTC.
 
 
+class LakeVersion(TypedDict, total=False):
+    id: str  # Value of the parameter version and of the header Lake-Version.
+    created_at: str  # When this server found it.
+    changed: int  # Files that came, were replaced or went since the version before.
+    partitions: List[str]  # Paths of these files, the first 1000. Of the oldest version all files have come.
+
+
 class LakeFile(TypedDict, total=False):
     path: str  # Path below the lake.
     url: Optional[str]  # Address in object storage; null where the lake is no copy of a bucket.
@@ -1386,6 +1409,12 @@ _KINDS: Dict[str, Dict[str, str]] = {
         "result": "string",
         "close_time": "instant",
     },
+    "LakeVersion": {
+        "id": "string",
+        "created_at": "instant",
+        "changed": "integer",
+        "partitions": "other",
+    },
     "LakeFile": {
         "path": "string",
         "url": "string?",
@@ -1416,6 +1445,7 @@ class _Endpoints(_Requests):
         nulls: Optional[bool] = None,
         after: Optional[str] = None,
         limit: Optional[int] = None,
+        version: Optional[str] = None,
         timeout: Optional[float] = None,
         on_progress: Optional[Callable[["Progress"], None]] = None,
     ) -> "Answer[Snapshot]":
@@ -1439,6 +1469,8 @@ class _Endpoints(_Requests):
         after: Only the rows behind a place: <ts> in nanoseconds, or <ts>,<market_id> for the
             row of one market. Rows are ordered by ts, then market_id.
         limit: Rows at most, of all pages together. Default: all there are.
+        version: A version of the lake, as Lake-Version or /api/v1/versions name it: only its
+            files are read, or the request is refused.
         """
         form = _Form("/api/v1/lob", "Snapshot", ("json", "csv", "parquet", "ndjson",), None, False)
         parameters: Dict[str, Any] = {
@@ -1456,6 +1488,7 @@ class _Endpoints(_Requests):
             "nulls": nulls,
             "after": after,
             "limit": limit,
+            "version": version,
         }
         answer: Answer[Snapshot] = Answer(self._connection(timeout, on_progress), form, parameters)
         return answer
@@ -1477,6 +1510,7 @@ class _Endpoints(_Requests):
         nulls: Optional[bool] = None,
         after: Optional[str] = None,
         limit: Optional[int] = None,
+        version: Optional[str] = None,
         timeout: Optional[float] = None,
         on_progress: Optional[Callable[["Progress"], None]] = None,
     ) -> LobReceipt:
@@ -1500,6 +1534,8 @@ class _Endpoints(_Requests):
         after: Only the rows behind a place: <ts> in nanoseconds, or <ts>,<market_id> for the
             row of one market. Rows are ordered by ts, then market_id.
         limit: Rows at most, of all pages together. Default: all there are.
+        version: A version of the lake, as Lake-Version or /api/v1/versions name it: only its
+            files are read, or the request is refused.
         """
         form = _Form("/api/v1/lob/receipt", "LobReceipt", ("json",), None, False)
         parameters: Dict[str, Any] = {
@@ -1517,6 +1553,7 @@ class _Endpoints(_Requests):
             "nulls": nulls,
             "after": after,
             "limit": limit,
+            "version": version,
         }
         answer: Answer[LobReceipt] = Answer(self._connection(timeout, on_progress), form, parameters)
         return self._one(answer.target, timeout, on_progress)
@@ -1670,6 +1707,7 @@ class _Endpoints(_Requests):
         columns: Optional[Sequence[CandleColumn]] = None,
         limit: Optional[int] = None,
         offset: Optional[int] = None,
+        version: Optional[str] = None,
         timeout: Optional[float] = None,
         on_progress: Optional[Callable[["Progress"], None]] = None,
     ) -> "Answer[Candle]":
@@ -1697,6 +1735,8 @@ class _Endpoints(_Requests):
         limit: Rows at most, of all pages together. Default: all there are.
         offset: Rows to skip. The Link header of a page that limit cut short has the address of
             the next one. A whole number from 0 to 10000000. Default: 0.
+        version: A version of the lake, as Lake-Version or /api/v1/versions name it: only its
+            files are read, or the request is refused.
         """
         form = _Form("/api/v1/candles", "Candle", ("json", "csv", "parquet", "ndjson",), 500000, True)
         parameters: Dict[str, Any] = {
@@ -1714,6 +1754,7 @@ class _Endpoints(_Requests):
             "columns": columns,
             "limit": limit,
             "offset": offset,
+            "version": version,
         }
         answer: Answer[Candle] = Answer(self._connection(timeout, on_progress), form, parameters)
         return answer
@@ -1731,6 +1772,7 @@ class _Endpoints(_Requests):
         columns: Optional[Sequence[ObservationColumn]] = None,
         limit: Optional[int] = None,
         offset: Optional[int] = None,
+        version: Optional[str] = None,
         timeout: Optional[float] = None,
         on_progress: Optional[Callable[["Progress"], None]] = None,
     ) -> "Answer[Observation]":
@@ -1748,6 +1790,8 @@ class _Endpoints(_Requests):
         limit: Rows at most, of all pages together. Default: all there are.
         offset: Rows to skip. The Link header of a page that limit cut short has the address of
             the next one. A whole number from 0 to 10000000. Default: 0.
+        version: A version of the lake, as Lake-Version or /api/v1/versions name it: only its
+            files are read, or the request is refused.
         """
         form = _Form("/api/v1/observations", "Observation", ("json", "csv", "parquet", "ndjson",), 500000, False)
         parameters: Dict[str, Any] = {
@@ -1761,6 +1805,7 @@ class _Endpoints(_Requests):
             "columns": columns,
             "limit": limit,
             "offset": offset,
+            "version": version,
         }
         answer: Answer[Observation] = Answer(self._connection(timeout, on_progress), form, parameters)
         return answer
@@ -1850,6 +1895,7 @@ class _Endpoints(_Requests):
         columns: Optional[Sequence[TradeColumn]] = None,
         limit: Optional[int] = None,
         offset: Optional[int] = None,
+        version: Optional[str] = None,
         timeout: Optional[float] = None,
         on_progress: Optional[Callable[["Progress"], None]] = None,
     ) -> "Answer[Trade]":
@@ -1869,6 +1915,8 @@ class _Endpoints(_Requests):
         limit: Rows at most, of all pages together. Default: all there are.
         offset: Rows to skip. The Link header of a page that limit cut short has the address of
             the next one. A whole number from 0 to 10000000. Default: 0.
+        version: A version of the lake, as Lake-Version or /api/v1/versions name it: only its
+            files are read, or the request is refused.
         """
         form = _Form("/api/v1/trades", "Trade", ("json", "csv", "parquet", "ndjson",), 500000, False)
         parameters: Dict[str, Any] = {
@@ -1883,6 +1931,7 @@ class _Endpoints(_Requests):
             "columns": columns,
             "limit": limit,
             "offset": offset,
+            "version": version,
         }
         answer: Answer[Trade] = Answer(self._connection(timeout, on_progress), form, parameters)
         return answer
@@ -1965,6 +2014,30 @@ class _Endpoints(_Requests):
         """One market.
         """
         return self._one("/api/v1/markets/" + _quoted(ticker), timeout, on_progress)
+
+    def versions(
+        self,
+        *,
+        dataset: Literal["lob", "trades", "candles", "observations"],
+        limit: Optional[int] = None,
+        offset: Optional[int] = None,
+        timeout: Optional[float] = None,
+        on_progress: Optional[Callable[["Progress"], None]] = None,
+    ) -> "Answer[LakeVersion]":
+        """The versions of a dataset of the lake, the newest first.
+
+        dataset: Order books (lob), trades, candles or observations.
+        limit: Rows at most, of all pages together. Default: all there are.
+        offset: Records to skip. A whole number from 0 to 1000000000. Default: 0.
+        """
+        form = _Form("/api/v1/versions", "LakeVersion", ("json",), 10000, False)
+        parameters: Dict[str, Any] = {
+            "dataset": dataset,
+            "limit": limit,
+            "offset": offset,
+        }
+        answer: Answer[LakeVersion] = Answer(self._connection(timeout, on_progress), form, parameters)
+        return answer
 
     def files(
         self,

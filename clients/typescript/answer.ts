@@ -38,6 +38,7 @@ export class Answer<Row> implements AsyncIterable<Row> {
   readonly #form: EndpointForm
   readonly #parameters: Readonly<Record<string, ParameterValue>>
   #missingDates: string[] = []
+  readonly #lakeVersions = new Set<string | null>()
 
   /** @throws {BookcastError} for a Date that is none */
   constructor(
@@ -57,6 +58,15 @@ export class Answer<Row> implements AsyncIterable<Row> {
   /** Requested dates of an order-book range that have no recording; known once reading has begun. */
   get missingDates(): readonly string[] {
     return this.#missingDates
+  }
+
+  /**
+   * The version of the lake that the rows are of, for `version` of a later request; known once reading has begun. Null where the
+   * server names none, and where the requests of one reading met different ones.
+   */
+  get lakeVersion(): string | null {
+    const [version = null, other] = this.#lakeVersions
+    return other === undefined ? version : null
   }
 
   /** The address of the request as it was asked for, or of the same rows in another format. */
@@ -110,7 +120,7 @@ export class Answer<Row> implements AsyncIterable<Row> {
    */
   async *bytes(): AsyncGenerator<Uint8Array, void, undefined> {
     const format = (this.#parameters['format'] ?? 'json') as Format
-    this.#missingDates = []
+    this.#forget()
     yield* wholeBytes(await this.#open(this.#target({})), format)
   }
 
@@ -155,7 +165,7 @@ export class Answer<Row> implements AsyncIterable<Row> {
     following: (transfer: Transfer) => string | null,
     hasParts = true,
   ): AsyncGenerator<Transfer, void, undefined> {
-    this.#missingDates = []
+    this.#forget()
     const waiting = [{ target: this.#target(page), asked: page }]
     for (let count = 0; count < PAGES_MAX; count += 1) {
       const next = waiting.pop()
@@ -186,9 +196,15 @@ export class Answer<Row> implements AsyncIterable<Row> {
     throw new BookcastError(`The answer has more than ${PAGES_MAX} pages.`)
   }
 
+  #forget(): void {
+    this.#missingDates = []
+    this.#lakeVersions.clear()
+  }
+
   async #open(target: string): Promise<Transfer> {
     const transfer = await openTransfer(this.#connection, target)
     this.#missingDates.push(...(transfer.headers.get('missing-dates')?.split(',') ?? []))
+    this.#lakeVersions.add(transfer.headers.get('lake-version'))
     return transfer
   }
 

@@ -28,6 +28,7 @@ import {
   type FilesParameters,
   type Health,
   type LakeFile,
+  type LakeVersion,
   type Live,
   type LobAtParameters,
   type LobColumn,
@@ -48,6 +49,7 @@ import {
   type Trade,
   type TradesColumn,
   type TradesParameters,
+  type VersionsParameters,
 } from './wire.ts'
 
 export interface BookcastOptions extends CallOptions {
@@ -195,6 +197,11 @@ export class Bookcast {
   /** The files of the lake, with their checksums. */
   files(parameters: FilesParameters, options?: CallOptions): Answer<LakeFile> {
     return this.#answer(ENDPOINTS.files, parameters, options)
+  }
+
+  /** The versions of a dataset, the newest first. */
+  versions(parameters: VersionsParameters, options?: CallOptions): Answer<LakeVersion> {
+    return this.#answer(ENDPOINTS.versions, parameters, options)
   }
 
   /** The state of what the server depends on. */

@@ -52,9 +52,13 @@ export interface LobParameters<Column extends LobColumn = LobColumn> {
   readonly after?: string | undefined
   /** Rows at most, of all pages together. Default: all there are. */
   readonly limit?: number | undefined
+  /** A version of the lake, as Lake-Version or /api/v1/versions name it: only its files are read, or the request is refused. */
+  readonly version?: string | undefined
 }
 
 export interface LobReceipt {
+  /** Version of the lake; null while the server has not read all of its files. */
+  readonly version: string | null
   /** ETag of the answer as it is, without a content coding. */
   readonly etag: string
   /** The query of the request in its one form. */
@@ -251,6 +255,8 @@ export interface CandlesParameters<Column extends CandleColumn = CandleColumn> {
   readonly limit?: number | undefined
   /** Rows to skip. The Link header of a page that limit cut short has the address of the next one. A whole number from 0 to 10000000. Default: 0. */
   readonly offset?: number | undefined
+  /** A version of the lake, as Lake-Version or /api/v1/versions name it: only its files are read, or the request is refused. */
+  readonly version?: string | undefined
 }
 
 export interface Observation {
@@ -346,6 +352,8 @@ export interface ObservationsParameters<Column extends ObservationColumn = Obser
   readonly limit?: number | undefined
   /** Rows to skip. The Link header of a page that limit cut short has the address of the next one. A whole number from 0 to 10000000. Default: 0. */
   readonly offset?: number | undefined
+  /** A version of the lake, as Lake-Version or /api/v1/versions name it: only its files are read, or the request is refused. */
+  readonly version?: string | undefined
 }
 
 export interface ClimateRecord {
@@ -461,6 +469,8 @@ export interface TradesParameters<Column extends TradesColumn = TradesColumn> {
   readonly limit?: number | undefined
   /** Rows to skip. The Link header of a page that limit cut short has the address of the next one. A whole number from 0 to 10000000. Default: 0. */
   readonly offset?: number | undefined
+  /** A version of the lake, as Lake-Version or /api/v1/versions name it: only its files are read, or the request is refused. */
+  readonly version?: string | undefined
 }
 
 export interface Series {
@@ -519,6 +529,27 @@ export interface MarketsParameters {
   readonly from?: string | undefined
   /** Latest close time, inclusive: RFC 3339, or a date for its end. */
   readonly to?: string | undefined
+  /** Rows at most, of all pages together. Default: all there are. */
+  readonly limit?: number | undefined
+  /** Records to skip. A whole number from 0 to 1000000000. Default: 0. */
+  readonly offset?: number | undefined
+}
+
+export interface LakeVersion {
+  /** Value of the parameter version and of the header Lake-Version. */
+  readonly id: string
+  /** When this server found it. */
+  readonly created_at: string
+  /** Files that came, were replaced or went since the version before. */
+  readonly changed: number
+  /** Paths of these files, the first 1000. Of the oldest version all files have come. */
+  readonly partitions: readonly string[]
+}
+
+/** The versions of a dataset of the lake, the newest first. */
+export interface VersionsParameters {
+  /** Order books (lob), trades, candles or observations. */
+  readonly dataset: 'lob' | 'trades' | 'candles' | 'observations'
   /** Rows at most, of all pages together. Default: all there are. */
   readonly limit?: number | undefined
   /** Records to skip. A whole number from 0 to 1000000000. Default: 0. */
@@ -710,6 +741,13 @@ export const ENDPOINTS = {
     path: '/api/v1/markets/{ticker}',
     formats: ['json'],
     limitMax: null,
+    hasFill: false,
+    dates: [],
+  },
+  versions: {
+    path: '/api/v1/versions',
+    formats: ['json'],
+    limitMax: 10000,
     hasFill: false,
     dates: [],
   },

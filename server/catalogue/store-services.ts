@@ -1,6 +1,7 @@
 // What the serving process asks the relational store for: the catalogue and its changes, whether it answers, and how old
 // the ingested data is. Lists are read page by page, so that no statement holds much memory or time.
 
+import { partitionsOf, type RegisteredPartition } from '../../shared/sql/manifest-queries.ts'
 import type { SqlStatement } from '../../shared/sql/statement.ts'
 import { newestRowsOf } from '../storage/newest-rows.ts'
 import { type ReadTradeProof, tradeProofOf } from '../storage/trade-proof-store.ts'
@@ -53,6 +54,8 @@ export interface StoreServices {
   readonly tradeProof?: ReadTradeProof
   /** What an exchange calls the markets of a series. */
   readonly marketNames?: ReadMarketNames
+  /** Up to which instant each lake file of records that is in use has all rows, by its SHA-256. */
+  readonly coldEnds?: () => Promise<ReadonlyMap<string, number>>
   /** Whether it holds the sample records, as far as is known. */
   readonly hasSampleRecords?: () => boolean
 }
@@ -90,11 +93,22 @@ function marketsPage(ticker: string, writtenSinceMs: number | null): SqlStatemen
     : { text: CHANGED_MARKETS_PAGE, parameters: [ticker, writtenSinceMs / 1000] }
 }
 
+async function readColdEnds(postgres: Postgres): Promise<ReadonlyMap<string, number>> {
+  const ends = new Map<string, number>()
+  for (const dataset of ['candles', 'observations'] as const) {
+    const all = { dataset, scopes: null, fromMs: 0, toMs: Date.UTC(9999, 0) }
+    for (const { sha256, cut_over } of await postgres.run<RegisteredPartition>(partitionsOf(all)))
+      ends.set(sha256, cut_over)
+  }
+  return ends
+}
+
 export function storeServices(postgres: Postgres): StoreServices {
   return {
     ping: (timeoutMs) => postgres.ping(timeoutMs),
     newestRows: newestRowsOf(postgres),
     tradeProof: tradeProofOf(postgres),
+    coldEnds: () => readColdEnds(postgres),
     marketNames: (place, ids) => readMarketNames(postgres, place, ids),
     async ingestAges() {
       try {

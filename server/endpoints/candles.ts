@@ -26,6 +26,7 @@ import {
   TIME_ZONE_PARAMETER,
   stationCode,
 } from './record-parameters.ts'
+import { VERSION_PARAMETER, versioned } from './version-parameter.ts'
 
 const PATH = '/api/v1/candles'
 
@@ -121,7 +122,7 @@ export function candlesEndpoint(service: RecordService): Endpoint {
   return defineEndpoint({
     path: PATH,
     summary: 'Candles of temperature markets.',
-    parameters: CANDLE_PARAMETERS,
+    parameters: [...CANDLE_PARAMETERS, VERSION_PARAMETER],
     documentation: recordDocumentation('candles', {
       tag: 'Candles',
       description:
@@ -171,7 +172,7 @@ export function candlesEndpoint(service: RecordService): Endpoint {
       },
       hasFormats: true,
     }),
-    rule: candleRule,
+    rule: versioned('candles', candleRule),
     async handle(values, context) {
       const range = instantRange(values, Date.now(), RECORD_RANGE_MS_DEFAULT)
       const query = candleQueryOf(values, range)

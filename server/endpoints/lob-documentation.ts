@@ -5,6 +5,7 @@ import { formatContentTypes } from '../../shared/formats.ts'
 import { lobSourceNames, lobSources } from '../../shared/lob-sources.ts'
 import type { SnapshotColumn } from '../../shared/lob-task.ts'
 import { SNAPSHOT_COLUMNS } from '../../shared/lob-task.ts'
+import { VERSION_ERRORS, VERSION_HEADER } from './version-parameter.ts'
 import { type EndpointDocumentation, type JsonSchema, objectSchema } from '../http/documentation.ts'
 
 const SECOND_SOURCE = lobSources()[1]
@@ -48,6 +49,7 @@ export const LOB_ERRORS: readonly ErrorCode[] = [
   'unknown_market',
   'unknown_series',
   'no_data',
+  ...VERSION_ERRORS,
   'too_many_requests',
   'client_limit',
   'lake_unavailable',
@@ -95,6 +97,7 @@ export const LOB_DOCUMENTATION: EndpointDocumentation = {
         'SHA-256 of the body, with Content-Length, once its receipt is known; not where it is compressed.',
       schema: { type: 'string' },
     },
+    ...VERSION_HEADER,
     'Content-Disposition': { description: 'A file name, for csv and parquet.', schema: { type: 'string' } },
   },
   errors: [...LOB_ERRORS, 'too_many_rows', 'range_not_satisfiable'],

@@ -6,10 +6,12 @@ import { NS_PER_SECOND } from '../../shared/utc-date.ts'
 import { defineEndpoint, type Endpoint, jsonReply, validatorHeaders } from '../http/endpoint.ts'
 import { type EndpointDocumentation, objectSchema } from '../http/documentation.ts'
 import { strongEtag } from '../http/etag.ts'
+import { versionHeader } from '../lake/lake-versions.ts'
 import { receiptOf } from '../lob/lob-parts.ts'
 import { LOB_PATH, type LobService, openingOf, refusalOf, validatorOf } from './lob.ts'
 import { LOB_ERRORS } from './lob-documentation.ts'
 import { LOB_PARAMETERS, lobQueryOf, lobRule } from './lob-parameters.ts'
+import { VERSION_HEADER, VERSION_PARAMETER, versioned } from './version-parameter.ts'
 
 const SHA256 = { type: 'string', description: 'SHA-256, 64 hex digits.' } as const
 const TS = { type: ['integer', 'null'], format: 'int64' } as const
@@ -25,6 +27,10 @@ const DOCUMENTATION: EndpointDocumentation = {
     'The parameters are those of /api/v1/lob. Making a receipt takes about as long as the answer; afterwards it is known, and the answer has Content-Length and Repr-Digest unless it is compressed.',
   contentTypes: ['application/json'],
   schema: objectSchema({
+    version: {
+      type: ['string', 'null'],
+      description: 'Version of the lake; null while the server has not read all of its files.',
+    },
     etag: { type: 'string', description: 'ETag of the answer as it is, without a content coding.' },
     parameters: { type: 'string', description: 'The query of the request in its one form.' },
     format: { type: 'string', description: 'Format of the answer.' },
@@ -51,7 +57,7 @@ const DOCUMENTATION: EndpointDocumentation = {
       description: 'Requested dates without a file.',
     },
   }),
-  headers: { ETag: { description: 'Names the receipt.', schema: { type: 'string' } } },
+  headers: { ETag: { description: 'Names the receipt.', schema: { type: 'string' } }, ...VERSION_HEADER },
   errors: [...LOB_ERRORS, 'too_many_rows'],
   examples: [
     {
@@ -70,8 +76,9 @@ const DOCUMENTATION: EndpointDocumentation = {
       status: 404,
     },
   ],
-  // The tag differs from lake to lake.
+  // The version and the tag differ from lake to lake.
   exampleRecord: {
+    version: 'lob-4W1BqSXlK0zv',
     etag: '"veYSwCBO7zQHZdD-XZYlxt"',
     parameters: `market=KXHIGHNY-26JUL01-B81.5&source=${lobSources()[0]}&from=2026-07-01&to=2026-07-01&interval=1800&levels=10&hour=18&format=csv&columns=ts,market_id,best_bid,best_ask,spread,mid,bids,asks&nulls=false`,
     format: 'csv',
@@ -97,18 +104,21 @@ export function lobReceiptEndpoint(service: LobService): Endpoint {
   return defineEndpoint({
     path: `${LOB_PATH}/receipt`,
     summary: 'Rows, bytes and digest of an order-book answer.',
-    parameters: LOB_PARAMETERS,
-    rule: lobRule,
+    parameters: [...LOB_PARAMETERS, VERSION_PARAMETER],
+    rule: versioned('lob', lobRule),
     documentation: DOCUMENTATION,
     async handle(values, context) {
       const query = lobQueryOf(values)
       try {
         // If-None-Match names receipts here.
-        const opening = openingOf(service, query, context)
+        const opening = openingOf(service, query, context, values.version)
         const options = { ...opening, validation: { ...opening.validation, held: [] } }
         const { head, receipt } = await receiptOf(service, query, options)
         const validator = validatorOf(service, query, head)
+        const named = versionHeader(service.versions, 'lob', head, values.version)
+        const version = named['Lake-Version'] ?? null
         const { headers, ...reply } = jsonReply({
+          version,
           etag: validator.etag,
           parameters: canonicalParameters(query),
           format: query.format,
@@ -124,8 +134,8 @@ export function lobReceiptEndpoint(service: LobService): Endpoint {
           })),
           missing_dates: head.missingDates,
         })
-        const etag = strongEtag('receipt', head.identity)
-        return { ...reply, headers: { ...headers, ...validatorHeaders({ ...validator, etag }) } }
+        const etag = strongEtag('receipt', head.identity, version ?? '')
+        return { ...reply, headers: { ...headers, ...named, ...validatorHeaders({ ...validator, etag }) } }
       } catch (error) {
         throw refusalOf(error, query, service)
       }

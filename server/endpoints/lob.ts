@@ -3,6 +3,7 @@
 
 import { lobSourceNames } from '../../shared/lob-sources.ts'
 import { type LakeChoice, notHeld, refuseNotHeld } from '../lake/lake-choice.ts'
+import { type DateSpan, type LakeVersions, versionHeader } from '../lake/lake-versions.ts'
 import { ApiError } from '../../shared/errors.ts'
 import { OUTPUT_FORMATS } from '../../shared/formats.ts'
 import { canonicalParameters, textOfPlace } from '../../shared/lob-canonical.ts'
@@ -29,6 +30,7 @@ import { type LobReceipts, reprDigest } from '../lob/lob-receipts.ts'
 import type { LobStream } from '../lob/lob-stream.ts'
 import { LOB_DOCUMENTATION } from './lob-documentation.ts'
 import { LOB_PARAMETERS, lobQueryOf, lobRule } from './lob-parameters.ts'
+import { VERSION_PARAMETER, versioned } from './version-parameter.ts'
 
 /**
  * An order-book answer never changes once every date of it has been over for so long and its files have lain untouched
@@ -73,6 +75,7 @@ export interface LobService {
   readonly version: string
   /** What this replica holds of the lake; null for all. */
   readonly choice?: LakeChoice | null
+  readonly versions: LakeVersions
 }
 
 /**
@@ -123,13 +126,14 @@ function isWithoutData(error: unknown, query: LobQuery, catalogue: LobCatalogue)
 export const LOB_PATH = '/api/v1/lob'
 
 /**
- * What each answer of a query is opened with, but for its part.
- * @throws {ApiError} `not_held`
+ * What each answer of a query is opened with, but for its part; `pinned` is the version that it is asked of.
+ * @throws {ApiError} `not_held`, `unknown_version` or `not_pinnable`
  */
 export function openingOf(
-  { catalogue, version, choice = null }: LobService,
+  { catalogue, version, choice = null, versions }: LobService,
   query: LobQuery,
   { headOnly, ifNoneMatch, signal, client }: RequestContext,
+  pinned?: string,
 ): LobOpenOptions {
   const held = ifNoneMatch === '' ? [] : heldIdentities(ifNoneMatch)
   const entry = catalogue.findForLob(query)
@@ -138,9 +142,14 @@ export function openingOf(
     headOnly,
     catalogue: entry,
     validation: { seed: version, held },
+    pin: pinned === undefined ? undefined : versions.pin('lob', pinned, datesOf(query)),
     signal,
     client,
   }
+}
+
+function datesOf({ dates }: LobQuery): DateSpan {
+  return { first: dates[0]!, last: dates.at(-1)! }
 }
 
 export function validatorOf({ cachePolicy }: LobService, query: LobQuery, head: LobHead): Validator {
@@ -152,8 +161,13 @@ export function validatorOf({ cachePolicy }: LobService, query: LobQuery, head: 
 }
 
 /** Links to the receipt, and to the rows behind those that `limit` leaves. */
-function linksOf(query: LobQuery, values: object, { lastRow }: LobHead): string {
-  const receipt = `<${LOB_PATH}/receipt?${canonicalParameters(query)}>; rel="describedby"`
+function linksOf(
+  query: LobQuery,
+  values: { readonly version?: string | undefined },
+  { lastRow }: LobHead,
+): string {
+  const pinned = values.version === undefined ? '' : `&version=${values.version}`
+  const receipt = `<${LOB_PATH}/receipt?${canonicalParameters(query)}${pinned}>; rel="describedby"`
   if (lastRow === null) return receipt
   return `${receipt}, ${nextLink(LOB_PATH, { ...values, after: textOfPlace(lastRow) })}`
 }
@@ -162,15 +176,15 @@ export function lobEndpoint(service: LobService): Endpoint {
   return defineEndpoint({
     path: LOB_PATH,
     summary: 'Order-book snapshots at a regular interval, rebuilt from recorded deltas.',
-    parameters: LOB_PARAMETERS,
-    rule: lobRule,
+    parameters: [...LOB_PARAMETERS, VERSION_PARAMETER],
+    rule: versioned('lob', lobRule),
     documentation: LOB_DOCUMENTATION,
     async handle(values, context) {
       const query = lobQueryOf(values)
       const { isText } = OUTPUT_FORMATS[query.format]
       // The coding is chosen where the reply is sent; a coded form has other bytes than the receipt tells of.
       const isPlain = !isText || context.coding === 'identity'
-      const opening = openingOf(service, query, context)
+      const opening = openingOf(service, query, context, values.version)
       const replyOf = (stream: LobStream): Reply => {
         const { head } = stream
         const validator = validatorOf(service, query, head)
@@ -180,6 +194,7 @@ export function lobEndpoint(service: LobService): Endpoint {
         const headers = {
           ...replyHeaders(query, head.missingDates),
           ...validatorHeaders(validator),
+          ...versionHeader(service.versions, 'lob', head, values.version),
           Link: linksOf(query, values, head),
           ...(isPlain && isText ? { 'Accept-Ranges': 'bytes' } : {}),
           ...(receipt === undefined ? {} : { 'Repr-Digest': reprDigest(receipt) }),

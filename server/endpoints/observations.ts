@@ -23,6 +23,7 @@ import {
   TIME_ZONE_PARAMETER,
   stationCode,
 } from './record-parameters.ts'
+import { VERSION_PARAMETER, versioned } from './version-parameter.ts'
 
 const PATH = '/api/v1/observations'
 
@@ -116,7 +117,7 @@ export function observationsEndpoint(service: RecordService): Endpoint {
   return defineEndpoint({
     path: PATH,
     summary: 'Weather observations (METAR and SPECI).',
-    parameters: OBSERVATION_PARAMETERS,
+    parameters: [...OBSERVATION_PARAMETERS, VERSION_PARAMETER],
     documentation: recordDocumentation('observations', {
       tag: 'Weather',
       description:
@@ -144,7 +145,7 @@ export function observationsEndpoint(service: RecordService): Endpoint {
       exampleRecord: EXAMPLE_RECORD,
       hasFormats: true,
     }),
-    rule: observationRule,
+    rule: versioned('observations', observationRule),
     async handle(values, context) {
       const query = observationQueryOf(values, Date.now())
       const from = new Date(query.fromMs).toISOString()

@@ -22,6 +22,7 @@ import {
   limitParameter,
   OFFSET_PARAMETER,
 } from './record-parameters.ts'
+import { VERSION_PARAMETER, versioned } from './version-parameter.ts'
 
 const PATH = '/api/v1/trades'
 
@@ -95,7 +96,7 @@ export function tradesEndpoint(service: RecordService): Endpoint {
   return defineEndpoint({
     path: PATH,
     summary: 'Trades of markets.',
-    parameters: TRADE_PARAMETERS,
+    parameters: [...TRADE_PARAMETERS, VERSION_PARAMETER],
     documentation: recordDocumentation('trades', {
       tag: 'Trades',
       description:
@@ -129,7 +130,7 @@ export function tradesEndpoint(service: RecordService): Endpoint {
       },
       hasFormats: true,
     }),
-    rule: tradeRule,
+    rule: versioned('trades', tradeRule),
     async handle(values, context) {
       const query = tradeQueryOf(values)
       const { date, market, event, series } = values

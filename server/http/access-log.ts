@@ -56,6 +56,12 @@ export class RequestRecord {
     return this.#firstByteMs
   }
 
+  /** Whether rows of a version were sent: only paths with versions accept the parameter. */
+  get isPinned(): boolean {
+    const hasRows = this.status === 200 || this.status === 206
+    return hasRows && /(?:^|&)version=/.test(this.#exchange.query)
+  }
+
   get totalMs(): number {
     return this.#totalMs
   }
@@ -95,6 +101,7 @@ export class RequestRecord {
       first_byte_ms: this.#firstByteMs === null ? null : roundedMs(this.#firstByteMs),
       total_ms: roundedMs(this.#totalMs),
       ending: this.ending,
+      pinned: this.isPinned || undefined,
       client: this.client,
     }
   }
@@ -103,12 +110,13 @@ export class RequestRecord {
   #line(level: number): string {
     const { method, path, query } = this.#target
     const firstByteMs = this.#firstByteMs === null ? null : roundedMs(this.#firstByteMs)
+    const pinned = this.isPinned ? ',"pinned":true' : ''
     const client = this.client === undefined ? '' : `,"client":${JSON.stringify(this.client)}`
     return (
       `{"level":${level},"time":${Date.now()},"request_id":"${this.requestId}","method":${JSON.stringify(method)},` +
       `"path":${JSON.stringify(path)},"query":${JSON.stringify(query)},"status":${this.status},"rows":${this.rows},` +
       `"bytes":${this.bytes},"first_byte_ms":${firstByteMs},"total_ms":${roundedMs(this.#totalMs)},` +
-      `"ending":"${this.ending}"${client},"msg":"request"}\n`
+      `"ending":"${this.ending}"${pinned}${client},"msg":"request"}\n`
     )
   }
 }

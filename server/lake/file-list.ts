@@ -37,7 +37,7 @@ const KNOWN_MAX = 50_000
 /** Short pieces: each is hashed between two turns of the event loop. */
 const READ_BYTES = 64 * 1024
 // Opening a pipe otherwise would wait for its writer.
-const READ_FLAGS = constants.O_RDONLY | constants.O_NONBLOCK
+export const READ_FLAGS = constants.O_RDONLY | constants.O_NONBLOCK
 
 /** Keys in order. */
 export async function lakeKeys(lake: string, selection: FileSelection): Promise<string[]> {
@@ -51,13 +51,18 @@ export async function lakeKeys(lake: string, selection: FileSelection): Promise<
       if (name === undefined || (scope ?? name) !== name) continue
       for (const part of await directoryNames(join(lake, root, directory))) {
         const key = `${root}/${directory}/${part}/${dataset}.parquet`
-        const period = lakePartitionOfKey(key)?.period
+        const period = periodOfKey(key)
         if (period === undefined || (from?.slice(0, period.length) ?? '') > period) continue
         if (to === null || to.slice(0, period.length) >= period) keys.push(key)
       }
     }
   }
   return keys.toSorted()
+}
+
+/** The date, month or year of a dataset's file; undefined for any other key. */
+export function periodOfKey(key: string): string | undefined {
+  return lakePartitionOfKey(key)?.period
 }
 
 /** Describes files, one at a time, and remembers them. The caller bounds how many pages wait. */
@@ -124,6 +129,20 @@ async function describe(
   sizeBytes: number,
   signal: AbortSignal,
 ): Promise<Pick<DescribedFile, 'sha256' | 'facts'>> {
+  const sha256 = await digestOf(file, sizeBytes, signal)
+  const facts = await readLakeFileFacts(sizeBytes, async (offset) => {
+    const tail = Buffer.alloc(sizeBytes - offset)
+    const { bytesRead } = await file.read(tail, 0, tail.length, offset)
+    return tail.subarray(0, bytesRead)
+  })
+  return {
+    sha256,
+    facts: facts && { rows: facts.rows, minTs: facts.minTs, maxTs: facts.maxTs },
+  }
+}
+
+/** SHA-256 of the first `sizeBytes` bytes, in lower-case hexadecimal. */
+export async function digestOf(file: FileHandle, sizeBytes: number, signal: AbortSignal): Promise<string> {
   const hash = createHash('sha256')
   const bytes = Buffer.alloc(READ_BYTES)
   for (let offset = 0; offset < sizeBytes;) {
@@ -134,13 +153,5 @@ async function describe(
     hash.update(bytes.subarray(0, bytesRead))
     offset += bytesRead
   }
-  const facts = await readLakeFileFacts(sizeBytes, async (offset) => {
-    const tail = Buffer.alloc(sizeBytes - offset)
-    const { bytesRead } = await file.read(tail, 0, tail.length, offset)
-    return tail.subarray(0, bytesRead)
-  })
-  return {
-    sha256: hash.digest('hex'),
-    facts: facts && { rows: facts.rows, minTs: facts.minTs, maxTs: facts.maxTs },
-  }
+  return hash.digest('hex')
 }

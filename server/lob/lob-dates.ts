@@ -5,8 +5,8 @@ import { ApiError } from '../../shared/errors.ts'
 import { noneThere } from '../../shared/errno.ts'
 import { dateOfDirectoryName, lobFilePath, lobSeriesDirectory } from '../../shared/lake-layout.ts'
 import { lobSourceNames, type LobSource } from '../../shared/lob-sources.ts'
-import { addDays, utcDateOf } from '../../shared/utc-date.ts'
 import { lakeFileFacts } from '../lake/lake-file-facts.ts'
+import { openFromDate } from '../lake/lake-versions.ts'
 import { directoryNames } from '../lake/series-dates.ts'
 
 export interface DatesAsked {
@@ -69,7 +69,7 @@ async function readDates(
   dates: readonly string[],
   isWanted: (marketId: string) => boolean,
 ): Promise<LobDate[]> {
-  const openFrom = addDays(utcDateOf(Date.now()), -1)
+  const openFrom = openFromDate()
   const found: LobDate[] = []
   for (const date of dates) {
     const path = lobFilePath(lake, source, series, date)

@@ -39,7 +39,7 @@ export interface LobPoolOptions {
   readonly fileAnswerMs?: number | undefined
 }
 
-export type LobOpenOptions = Pick<LobTask, 'headOnly' | 'catalogue' | 'validation' | 'part'> & {
+export type LobOpenOptions = Pick<LobTask, 'headOnly' | 'catalogue' | 'validation' | 'part' | 'pin'> & {
   /** Aborted when the client is gone. */
   readonly signal: AbortSignal
   /** Who asks. */
@@ -134,7 +134,7 @@ export class LobPool {
     return stream
   }
 
-  #taskMaker(query: LobQuery, { headOnly, catalogue, validation, part, isEstimate }: LobOpenOptions) {
+  #taskMaker(query: LobQuery, { headOnly, catalogue, validation, part, pin, isEstimate }: LobOpenOptions) {
     return (port: LobTask['port'], watch: LobTask['watch'], assistance: LobTask['assistance']): LobTask => ({
       lake: this.#lake,
       query,
@@ -142,6 +142,7 @@ export class LobPool {
       catalogue,
       validation,
       part,
+      pin,
       isUnlimited: isEstimate ?? false,
       assistance,
       watch,

@@ -20,6 +20,7 @@ interface RouteFigures {
   readonly requests: Map<string, Map<number, number>>
   rows: number
   bytes: number
+  pinned: number
 }
 
 export class RequestMetrics {
@@ -51,6 +52,7 @@ export class RequestMetrics {
     if (record.firstByteMs !== null) route.firstByte.add(record.firstByteMs / 1000)
     route.bytes += record.bytes
     route.rows += record.rows ?? 0
+    if (record.isPinned) route.pinned += 1
     route.endings.set(record.ending, (route.endings.get(record.ending) ?? 0) + 1)
     const method = COUNTED_METHODS.has(record.method) ? record.method : 'other'
     let statuses = route.requests.get(method)
@@ -67,6 +69,7 @@ export class RequestMetrics {
       requests: new Map(),
       rows: 0,
       bytes: 0,
+      pinned: 0,
     }
     this.#routes.set(path, route)
     return route
@@ -99,6 +102,12 @@ export class RequestMetrics {
         'Body bytes sent, after compression.',
         ['path'],
         ({ bytes }, add) => add({}, bytes),
+      ),
+      this.#counter(
+        'bookcast_http_pinned_total',
+        'Answers from the files of a version of the lake.',
+        ['path'],
+        ({ pinned }, add) => add({}, pinned),
       ),
     ]
   }

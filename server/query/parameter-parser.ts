@@ -149,7 +149,8 @@ export class ParameterParser<const P extends readonly Parameter[]> {
   }
 
   #unknownName(name: string): string {
-    return `${quote(name)} is not a parameter of this path; its parameters are: ${this.#offered}.`
+    const why = name === 'version' ? ', whose answers have no versions' : ''
+    return `${quote(name)} is not a parameter of this path${why}; its parameters are: ${this.#offered}.`
   }
 
   /** The values that hold what their declarations demand; the others are reported and left out. */

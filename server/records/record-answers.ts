@@ -6,6 +6,7 @@
 // a thread nor the store is asked.
 
 import type { SeenFile } from '../../shared/file-identity.ts'
+import type { LakePin } from '../../shared/lake-pin.ts'
 import type { RecordHead, RecordQuery } from '../../shared/record-task.ts'
 import type { AnswerCache, KeptAnswer } from '../answers/answer-cache.ts'
 import { Rounds } from '../answers/rounds.ts'
@@ -29,7 +30,7 @@ interface AnswerFiles {
   readonly manifest: string | undefined
 }
 
-type AnswerHead = Pick<RecordHead, 'nextOffset' | 'identity' | 'isHeld'>
+type AnswerHead = Pick<RecordHead, 'nextOffset' | 'identity' | 'isHeld' | 'files' | 'stamps'>
 
 /** An answer behind its head. The stream must be closed. */
 export interface OpenedAnswer {
@@ -40,9 +41,12 @@ export interface OpenedAnswer {
 export type AnswerRequest = Pick<RequestContext, 'headOnly' | 'ifNoneMatch' | 'signal' | 'client'> & {
   /** Whether the request itself names all of its range: only then can its answer be named. */
   readonly isFixed: boolean
+  /** Where it is asked of a version. */
+  readonly pin?: LakePin | undefined
 }
 
-interface AnswerFacts {
+interface AnswerFacts extends Pick<RecordHead, 'stamps'> {
+  readonly keys: readonly string[]
   readonly identity: string
   readonly nextOffset: number | null
   readonly rows: number
@@ -75,8 +79,8 @@ export class RecordAnswers {
 
   /** Resolves when the first chunk is there, or when it is known that the client holds the answer. */
   async open(query: RecordQuery, request: AnswerRequest): Promise<OpenedAnswer> {
-    const { isFixed, headOnly } = request
-    if (isFixed && !headOnly && this.#cache.bodyBytesMax > 0 && isSmallByRows(query)) {
+    const { isFixed, headOnly, pin } = request
+    if (pin === undefined && isFixed && !headOnly && this.#cache.bodyBytesMax > 0 && isSmallByRows(query)) {
       // The moment of a request decides nothing by itself: what it decides is in the answer's name.
       const key = JSON.stringify({ ...query, nowMs: undefined })
       const shared = this.#long.has(key) ? undefined : await this.#openShared(key, query, request)
@@ -86,14 +90,14 @@ export class RecordAnswers {
   }
 
   async #openAlone(query: RecordQuery, request: AnswerRequest): Promise<OpenedAnswer> {
-    const { isFixed, headOnly, ifNoneMatch, signal, client } = request
+    const { isFixed, headOnly, ifNoneMatch, signal, client, pin } = request
     const known = this.#validators.known
     const versions = isFixed ? ((await this.#validators.fresh()) ?? known) : known
     const validation = isFixed
       ? this.#validators.validationOf(query.kind, versions, { held: heldOf(ifNoneMatch), kept: [] })
       : null
     const remembered = this.#validators.rememberedOf(versions)
-    const options = { headOnly, validation, versions: remembered, signal, client }
+    const options = { headOnly, validation, versions: remembered, pin, signal, client }
     const stream = await this.#pool.open(query, options)
     return { head: stream.head, stream }
   }
@@ -110,15 +114,16 @@ export class RecordAnswers {
     )
     if (result.kind === 'single') return result.take(signal)
     if (result.kind === 'held') {
-      return { head: { nextOffset: null, identity: result.identity, isHeld: true }, stream: NOTHING }
+      const { identity } = result
+      return { head: { nextOffset: null, identity, isHeld: true, files: [], stamps: [] }, stream: NOTHING }
     }
-    const { identity, nextOffset, rows } = result.answer.facts
+    const { identity, nextOffset, rows, keys: files, stamps } = result.answer.facts
     if (result.unserved > 0) result.unserved -= 1
     else this.#cache.figures.hits += 1
     if (held.includes(identity) || held.includes('*'))
-      return { head: { nextOffset, identity, isHeld: true }, stream: NOTHING }
+      return { head: { nextOffset, identity, isHeld: true, files, stamps }, stream: NOTHING }
     const stream = new ReadyStream(result.answer.body, { rows, onClose: result.answer.hold() })
-    return { head: { nextOffset, identity, isHeld: false }, stream }
+    return { head: { nextOffset, identity, isHeld: false, files, stamps }, stream }
   }
 
   /** One round for all who asked together. What fails is told to one of them; the others try for themselves. */
@@ -173,7 +178,7 @@ export class RecordAnswers {
     abort: () => void,
   ): Promise<RoundResult> {
     this.#cache.figures.misses += 1
-    const { identity, nextOffset, rows } = stream.head
+    const { identity, nextOffset, rows, files: keys, stamps } = stream.head
     const chunks: Uint8Array[] = []
     let sizeBytes = 0
     try {
@@ -192,7 +197,7 @@ export class RecordAnswers {
       throw error
     }
     await stream.close()
-    const facts = { identity: identity ?? '', nextOffset, rows, files }
+    const facts = { identity: identity ?? '', nextOffset, rows, keys, stamps, files }
     const answer = this.#cache.put(key, Buffer.concat(chunks), () => facts)
     return { kind: 'kept', answer, unserved: 1 }
   }

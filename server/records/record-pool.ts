@@ -14,6 +14,7 @@ import {
   RECORD_THREAD_HEAP_MB_MAX,
   RECORD_THREADS,
 } from '../../shared/limits.ts'
+import type { LakePin } from '../../shared/lake-pin.ts'
 import { ApiError } from '../../shared/errors.ts'
 import type { DatabaseCheck } from '../health/health-monitor.ts'
 import { withinTime } from '../../shared/within-time.ts'
@@ -73,6 +74,7 @@ export interface RecordOpenOptions {
   readonly headOnly: boolean
   readonly validation: RecordValidation | null
   readonly versions: RememberedVersions
+  readonly pin?: LakePin | undefined
   /** Aborted when the client is gone. */
   readonly signal: AbortSignal
   /** Who asks. */
@@ -231,10 +233,10 @@ export class RecordPool {
     options: RecordOpenOptions,
     rows: SlotHold,
   ): Promise<WorkerStream<RecordHead>> {
-    const { headOnly, validation, versions, signal } = options
+    const { headOnly, validation, versions, pin, signal } = options
     const isBulk = lane === this.#bulk
     const [lake, store] = [this.#lake, this.#store]
-    const task = { lake, store, query, headOnly, validation, versions, isBulk }
+    const task = { lake, store, query, headOnly, validation, versions, pin, isBulk }
     const makeTask: TaskMaker = (port, watch): RecordTask => {
       const silentFiles = this.#silentFiles
       return { ...task, watch, silentFiles, port }

@@ -5,6 +5,9 @@ import { ApiError } from '../../shared/errors.ts'
 import { lobSourceNames } from '../../shared/lob-sources.ts'
 import { seriesOfTicker } from '../../shared/series-name.ts'
 import { type LakeChoice, notHeld, refuseNotHeld } from '../lake/lake-choice.ts'
+import { LAKE_DATASETS, type LakeDataset } from '../../shared/lake-layout.ts'
+import { utcDateOf } from '../../shared/utc-date.ts'
+import { type DateSpan, type LakeVersions, versionHeader } from '../lake/lake-versions.ts'
 import type { RecordQuery, TradeQuery } from '../../shared/record-task.ts'
 import {
   notModifiedReply,
@@ -32,11 +35,17 @@ export interface RecordService {
   readonly validators: RecordValidators
   /** What this replica holds of the lake; null for all. */
   readonly choice?: LakeChoice | null
+  readonly versions: LakeVersions
+}
+
+/** The dataset whose files an answer is made of; undefined where there are none. */
+function datasetOf({ kind }: RecordQuery): LakeDataset | undefined {
+  return LAKE_DATASETS.find((dataset) => dataset === kind)
 }
 
 /** Runs a query and resolves when its first chunk is there, or when it is known that the client holds the answer. */
 export async function recordReply(
-  { answers, validators, choice = null }: RecordService,
+  { answers, validators, choice = null, versions }: RecordService,
   query: RecordQuery,
   context: RequestContext,
   options: RecordReplyOptions,
@@ -48,8 +57,12 @@ export async function recordReply(
   }
   if (query.kind === 'trades') refuseNotHeld(choice, { series: seriesOfTrades(query), fromMs: query.fromMs })
   const { headOnly, ifNoneMatch, signal, client } = context
-  const { isFixed } = options
-  const request = { headOnly, ifNoneMatch, signal, client, isFixed }
+  const { isFixed, parameters } = options
+  const version = typeof parameters['version'] === 'string' ? parameters['version'] : undefined
+  const dataset = datasetOf(query)
+  const isPinned = dataset !== undefined && version !== undefined
+  const pin = isPinned ? versions.pin(dataset, version, datesOf(query)) : undefined
+  const request = { headOnly, ifNoneMatch, signal, client, isFixed, pin }
   const { head, stream } = await answers.open(query, request).catch((error: unknown) => {
     const isElsewhere = choice !== null && choice.series !== null && isUnplaced(query)
     throw isElsewhere && error instanceof ApiError && error.code === 'unknown_market'
@@ -68,6 +81,7 @@ export async function recordReply(
     ...(isFile ? { 'Content-Disposition': `attachment; filename="${fileName(options, query.format)}"` } : {}),
     ...(nextOffset === null ? {} : { Link: `<${pageAddress(options, nextOffset)}>; rel="next"` }),
     ...(validator === undefined ? {} : validatorHeaders(validator)),
+    ...(dataset && versionHeader(versions, dataset, head, version)),
   }
   return { status: 200, headers, stream }
 }
@@ -82,6 +96,12 @@ function seriesOfTrades(query: TradeQuery): readonly string[] | null {
 /** Whether a request names a market whose series may be any. */
 function isUnplaced(query: RecordQuery): boolean {
   return query.kind === 'trades' && query.series === null && !lobSourceNames(query.source).isSeriesInId
+}
+
+/** Trades of a date come in until it is closed; for records the files tell up to where they have all. */
+function datesOf(query: RecordQuery): DateSpan | undefined {
+  if (query.kind !== 'trades') return undefined
+  return { first: utcDateOf(query.fromMs), last: utcDateOf(query.toMs - 1) }
 }
 
 /** `candles_KXHIGHNY_2026-07-01.csv`; only characters that need no quoting. */

@@ -3,6 +3,7 @@
 
 import type { Logger } from 'pino'
 import type { ServeConfig } from './config.ts'
+import { MS_PER_DAY } from '../../shared/utc-date.ts'
 import type { StoreAddress } from '../../shared/sql/store-address.ts'
 import { AnswerCache } from '../answers/answer-cache.ts'
 import { Catalogue } from '../catalogue/catalogue.ts'
@@ -13,6 +14,7 @@ import type { DatabaseCheck } from '../health/health-monitor.ts'
 import { LakeBooks } from '../health/lake-books.ts'
 import type { StorageFigures } from '../health/storage-watch.ts'
 import { CachePolicy } from '../http/cache-policy.ts'
+import { LakeVersions } from '../lake/lake-versions.ts'
 import { LobPool } from '../lob/lob-pool.ts'
 import { ServiceMetrics } from '../metrics/service-metrics.ts'
 import { RecordPool } from '../records/record-pool.ts'
@@ -48,15 +50,16 @@ export interface Background {
   readonly feed: CatalogueFeed | undefined
   readonly lakeWatch: LakeWatch
   readonly lakeBooks: LakeBooks
+  readonly lakeVersions: LakeVersions
   readonly metrics: ServiceMetrics
   readonly answerCache: AnswerCache
 }
 
 /** Resolves to whether every thread has ended, and none of Node's own waits for a disk. */
 export async function endBackground(background: Background): Promise<boolean> {
-  const { lobPool, recordPool, feed, lakeWatch, lakeBooks, metrics } = background
+  const { lobPool, recordPool, feed, lakeWatch, lakeBooks, lakeVersions, metrics } = background
   const pools = Promise.all([lobPool.close(), recordPool?.close() ?? true])
-  await Promise.all([feed?.close(), lakeWatch.close(), lakeBooks.close(), pools])
+  await Promise.all([feed?.close(), lakeWatch.close(), lakeBooks.close(), lakeVersions.close(), pools])
   metrics.close()
   return (await pools).every(Boolean)
 }
@@ -110,6 +113,20 @@ function createMetrics(
   })
 }
 
+/** Asks only when the manifest has another version. */
+function rememberedEnds(
+  read: () => Promise<ReadonlyMap<string, number>>,
+  versionNow: () => string | undefined,
+): () => Promise<ReadonlyMap<string, number>> {
+  let known: { readonly version: string; readonly ends: ReadonlyMap<string, number> } | undefined
+  return async () => {
+    const version = versionNow()
+    if (version === undefined) throw new Error('the store is away')
+    if (known?.version !== version) known = { version, ends: await read() }
+    return known.ends
+  }
+}
+
 /** Everything that runs beside the requests, not yet started, and the catalogue that it feeds. */
 export async function createBackground(
   config: ServeConfig,
@@ -135,7 +152,14 @@ export async function createBackground(
           // Rows have moved: a copy of the lake needs their files.
           onManifestChange: () => lakeWatch.wake(),
         })
-  return { background: { ...parts, feed, metrics: createMetrics(dependencies, parts) }, catalogue }
+  const lakeVersions = new LakeVersions({
+    lake: config.lake,
+    logger,
+    keepMs: (config.keepVersionsDays ?? 0) * MS_PER_DAY,
+    coldEnds: store?.coldEnds && rememberedEnds(store.coldEnds, () => feed?.versions.get('lake_manifest')),
+  })
+  const metrics = createMetrics(dependencies, parts)
+  return { background: { ...parts, feed, lakeVersions, metrics }, catalogue }
 }
 
 /** Answers are anybody's where nobody needs a key. */

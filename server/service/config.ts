@@ -26,6 +26,7 @@ import { type LogLevel, readLogLevel } from '../options/log-level.ts'
 import { SERVE_OPTIONS } from './serve-options.ts'
 
 const TRUSTED_PROXIES_MAX = 10
+const KEEP_VERSIONS_DAYS_MAX = 3_650
 
 /** On the port of the API, on one of its own, or nowhere. */
 export type MetricsPlace = 'on' | 'off' | MetricsAddress
@@ -44,6 +45,8 @@ export interface ServeConfig extends Partial<FairnessConfig> {
   readonly hasSampleRecords: boolean
   /** Where the lake comes from. Null: it is served as it is. */
   readonly sync: SyncConfig | null
+  /** Days for which replaced lake files are kept; 0 when left out. */
+  readonly keepVersionsDays?: number
   /** Whether browsers get a page at `/`. */
   readonly hasExplorer: boolean
   readonly metrics: MetricsPlace
@@ -116,6 +119,7 @@ export function readServeCall(args: readonly string[], env: NodeJS.ProcessEnv): 
     collect: readCollect(options, env),
     hasSampleRecords: options.has('sample-records'),
     sync: readSync(options),
+    keepVersionsDays: integerOption(options.demand('keep-versions'), 0, KEEP_VERSIONS_DAYS_MAX),
     hasExplorer: choiceOption(options.demand('explorer'), ['on', 'off']) === 'on',
     metrics: readMetricsPlace(options.demand('metrics')),
     apiKeys: readApiKeys(options.get('api-keys')),

@@ -25,12 +25,14 @@ import { seriesEndpoint, seriesListEndpoint } from '../endpoints/series.ts'
 import { embeddedDbCheck } from '../health/embedded-db-check.ts'
 import { HealthMonitor } from '../health/health-monitor.ts'
 import type { Endpoint } from '../http/endpoint.ts'
+import type { LakeVersions } from '../lake/lake-versions.ts'
 import type { LakeChoice } from '../lake/lake-choice.ts'
 import { LobReceipts } from '../lob/lob-receipts.ts'
 import { RecordAnswers } from '../records/record-answers.ts'
 import type { RecordPool } from '../records/record-pool.ts'
 import { RecordValidators } from '../records/record-validators.ts'
 import { tradesEndpoint } from '../endpoints/trades.ts'
+import { versionsEndpoint } from '../endpoints/versions.ts'
 import { siteEndpoints } from '../site/site-endpoints.ts'
 import { readVersion } from '../http/version.ts'
 import { type Background, cachePolicyOf, type ServerDependencies } from './background.ts'
@@ -40,9 +42,10 @@ function recordEndpoints(
   validators: RecordValidators,
   answerCache: AnswerCache,
   choice: LakeChoice | null,
+  versions: LakeVersions,
 ): Endpoint[] {
   if (pool === undefined) return []
-  const service = { answers: new RecordAnswers(pool, validators, answerCache), validators, choice }
+  const service = { answers: new RecordAnswers(pool, validators, answerCache), validators, choice, versions }
   return [
     candlesEndpoint(service),
     observationsEndpoint(service),
@@ -71,7 +74,7 @@ export function createEndpoints(
   config: ServeConfig,
   dependencies: ServerDependencies,
   catalogue: Catalogue,
-  { lobPool, recordPool, feed, lakeWatch, lakeBooks, metrics, answerCache }: Background,
+  { lobPool, recordPool, feed, lakeWatch, lakeBooks, lakeVersions, metrics, answerCache }: Background,
 ): Endpoint[] {
   const { store, checkEmbeddedDb } = dependencies
   const isStoreOff = config.store === null && store === undefined
@@ -96,15 +99,18 @@ export function createEndpoints(
     })
   const validators = new RecordValidators({ versions, freshVersions, cachePolicy, version })
   const choice = config.sync?.choice ?? null
-  const lobService = { pool: lobPool, catalogue, cachePolicy, version, choice, receipts: new LobReceipts() }
+  const receipts = new LobReceipts()
+  const common = { choice, versions: lakeVersions }
+  const lobService = { pool: lobPool, catalogue, cachePolicy, version, receipts, ...common }
   const endpoints = [
     lobEndpoint(lobService),
     lobReceiptEndpoint(lobService),
     lobAtEndpoint(lobService),
     lobEstimateEndpoint(lobService),
     lobDatesEndpoint(config.lake, choice),
-    ...recordEndpoints(recordPool, validators, answerCache, choice),
+    ...recordEndpoints(recordPool, validators, answerCache, choice, lakeVersions),
     ...(isStoreOff ? [] : catalogueEndpoints(catalogue)),
+    versionsEndpoint(lakeVersions),
     filesEndpoint({ lake: config.lake, bucket: bucketOf(config), choice }),
     healthEndpoint(monitor),
     readyzEndpoint(() => store === undefined || catalogue.isLoaded),

@@ -113,6 +113,14 @@ export const SERVE_OPTIONS = [
   },
   ...SYNC_OPTIONS,
   {
+    name: 'keep-versions',
+    placeholder: '<days>',
+    description:
+      'days for which replaced lake files are kept, so that requests with version are answered; 0: none',
+    env: 'BOOKCAST_KEEP_VERSIONS',
+    default: '0',
+  },
+  {
     name: 'cors-origins',
     placeholder: '<url>,…',
     description: 'origins whose pages may read responses, or "*". Default: no other origin',

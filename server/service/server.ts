@@ -57,7 +57,7 @@ export async function startServer(
 ): Promise<RunningServer> {
   const { logger } = dependencies
   const { background, catalogue } = await createBackground(config, dependencies)
-  const { lobPool, recordPool, lakeWatch, lakeBooks, metrics } = background
+  const { lobPool, recordPool, lakeWatch, lakeBooks, lakeVersions, metrics } = background
   const lifecycle = new RequestLifecycle(
     createEndpoints(config, dependencies, catalogue, background),
     lifecycleOptions(config, logger, metrics),
@@ -67,6 +67,7 @@ export async function startServer(
     lakeWatch.start()
     lakeBooks.start()
     await Promise.all([lobPool.warm(), recordPool?.warm(), background.feed?.start()])
+    await lakeVersions.start()
     if (typeof config.metrics !== 'string')
       metricsServer = await startMetricsServer(config.metrics, metrics, logger)
     const { fairBytesPerS } = config.shares ?? DEFAULT_SHARES

@@ -17,6 +17,7 @@ import type { LobParameters, Snapshot } from '../../clients/typescript/bookcast.
 import { defineEndpoint } from '../../server/http/endpoint.ts'
 import { isDocumented } from '../../server/openapi/document.ts'
 import { LOB_PARAMETERS } from '../../server/endpoints/lob-parameters.ts'
+import type { VERSION_PARAMETER } from '../../server/endpoints/version-parameter.ts'
 import type { ParameterValues } from '../../server/query/parameters.ts'
 import { readVersion } from '../../server/http/version.ts'
 import { SNAPSHOT_COLUMNS } from '../../shared/lob-task.ts'
@@ -29,7 +30,8 @@ const SERVED = new URL('../../site/clients/', import.meta.url)
 
 // These do not compile when the client's types and the server's are not the same.
 type SameNames<A, B> = [keyof A, keyof B] extends [keyof B, keyof A] ? true : never
-const namesAgree: SameNames<LobParameters, ParameterValues<typeof LOB_PARAMETERS>> = true
+type LobNames = ParameterValues<readonly [...typeof LOB_PARAMETERS, typeof VERSION_PARAMETER]>
+const namesAgree: SameNames<LobParameters, LobNames> = true
 
 /** The declarations with one thing more. */
 function changed(path: string, change: (endpoint: ClientEndpoint) => ClientEndpoint): ClientEndpoint[] {

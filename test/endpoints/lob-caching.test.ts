@@ -80,6 +80,7 @@ test('a day counts as closed two days after its end, in files a day old', () => 
     lastRow: null,
     missingDates: [],
     files: [],
+    stamps: [],
     identity: 'i',
     isHeld: false,
     sections: null,

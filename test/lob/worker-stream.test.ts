@@ -21,6 +21,7 @@ const HEAD: LobHead = {
   lastRow: null,
   missingDates: [],
   files: [],
+  stamps: [],
   identity: 'i',
   writtenAtMs: 0,
   isHeld: false,

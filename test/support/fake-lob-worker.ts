@@ -200,6 +200,7 @@ export default async function run(task: LobTask | LobWarmTask): Promise<void> {
     lastRow: null,
     missingDates,
     files: [],
+    stamps: [],
     identity,
     writtenAtMs: figure(words, 'written', Date.now()),
     isHeld,

@@ -3,10 +3,11 @@
 // served as if it were whole. Parsed footers are remembered by path, size, time and inode.
 
 import { closeSync, constants, fstatSync, openSync, readSync, type BigIntStats } from 'node:fs'
-import { relative } from 'node:path'
+import { join } from 'node:path'
 import { crc32 } from 'node:zlib'
 import { ApiError } from '../../shared/errors.ts'
-import { lobFilePath } from '../../shared/lake-layout.ts'
+import { stampOf } from '../../shared/file-identity.ts'
+import { lobKey } from '../../shared/lake-layout.ts'
 import { type LobSource } from '../../shared/lob-sources.ts'
 import { FOOTER_BYTES_MAX, ROW_GROUP_BYTES_MAX } from '../../shared/limits.ts'
 import { NS_PER_MS, utcDateStartMs } from '../../shared/utc-date.ts'
@@ -15,6 +16,7 @@ import { parseFooter, type FileFooter } from './file-footer.ts'
 import { indexFile, type FileIndex } from './file-index.ts'
 import { identityOf } from './market-lists.ts'
 import { lakeFileError, namingFile } from '../lake/lake-file-error.ts'
+import type { PinnedFile, PinnedFiles } from '../lake/pinned-files.ts'
 import { watched } from '../lake/watched-files.ts'
 
 /** Parsed footers one worker remembers. */
@@ -43,42 +45,67 @@ export class LakeFile {
   readonly baseNs: bigint
   readonly #fd: number
   readonly #stat: BigIntStats
+  readonly #pinned: PinnedFile | undefined
   #index: FileIndex | undefined
 
-  private constructor(name: string, date: string, fd: number, stat: BigIntStats) {
+  private constructor(
+    name: string,
+    date: string,
+    fd: number,
+    stat: BigIntStats,
+    pinned: PinnedFile | undefined,
+  ) {
     this.name = name
     this.date = date
     this.baseNs = BigInt(utcDateStartMs(date)!) * NS_PER_MS
     this.#fd = fd
     this.#stat = stat
+    this.#pinned = pinned
   }
 
-  /** Opens the file of a series and date; undefined when there is none. */
-  static open(lake: string, source: LobSource, series: string, date: string): LakeFile | undefined {
-    const path = lobFilePath(lake, source, series, date)
-    const name = relative(lake, path)
+  /** Opens the file of a series and date, of `version` where the request is pinned; undefined when there is none. */
+  static open(
+    lake: string,
+    source: LobSource,
+    series: string,
+    date: string,
+    version?: PinnedFiles,
+  ): LakeFile | undefined {
+    const name = lobKey(source, series, date)
+    const pinned = version?.find(name)
+    if (version !== undefined && pinned === undefined) return undefined
+    const path = pinned?.path ?? join(lake, ...name.split('/'))
     let fd: number
     try {
       // A pipe opened otherwise would wait for its writer, and nobody could end this thread.
       fd = watched(name, () => openSync(path, constants.O_RDONLY | constants.O_NONBLOCK))
     } catch (error) {
       if (error instanceof ApiError) throw error
-      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') {
+        if (pinned !== undefined) throw version!.gone(name)
+        return undefined
+      }
       throw lakeFileError(name, (error as NodeJS.ErrnoException).code ?? 'it cannot be opened', error)
     }
     try {
       const stat = watched(name, () => fstatSync(fd, { bigint: true }))
       if (!stat.isFile()) throw new Error('it is no regular file')
-      return new LakeFile(name, date, fd, stat)
+      if (pinned !== undefined && stampOf(stat) !== stampOf(pinned.stat)) throw version!.gone(name)
+      return new LakeFile(name, date, fd, stat, pinned)
     } catch (error) {
       closeSync(fd)
+      if (error instanceof ApiError) throw error
       throw lakeFileError(name, (error as Error).message, error)
     }
   }
 
-  /** Changes whenever the file does. */
+  /** Changes whenever the file does; of a pinned one, which may lie elsewhere later, its digest. */
   get identity(): string {
-    return identityOf(this.#stat)
+    return this.#pinned?.sha256 ?? identityOf(this.#stat)
+  }
+
+  get stamp(): string {
+    return stampOf(this.#stat)
   }
 
   /** When the file was last written, ms since the epoch. */
@@ -94,15 +121,16 @@ export class LakeFile {
   get index(): FileIndex {
     if (this.#index !== undefined) return this.#index
     const { identity } = this
-    const cached = cache.get(this.name)
+    const cacheKey = this.#pinned?.sha256 ?? this.name
+    const cached = cache.get(cacheKey)
     if (cached?.identity === identity) {
-      cache.delete(this.name)
-      cache.set(this.name, cached)
+      cache.delete(cacheKey)
+      cache.set(cacheKey, cached)
       this.#index = cached.index
     } else {
       const index = namingFile(this.name, () => indexFile(this, this.#readFooter()))
       this.assertUnchanged()
-      cache.set(this.name, { identity, index })
+      cache.set(cacheKey, { identity, index })
       if (cache.size > FOOTER_CACHE_ENTRIES_MAX) cache.delete(cache.keys().next().value!)
       this.#index = index
     }

@@ -4,6 +4,7 @@
 import { ApiError } from '../../shared/errors.ts'
 import { lobSourceNames, lobSources } from '../../shared/lob-sources.ts'
 import type { LobCatalogueEntry, LobQuery } from '../../shared/lob-task.ts'
+import type { PinnedFiles } from '../lake/pinned-files.ts'
 import { type FoundSeries, type MarketFilter, SeriesSearch } from './series-search.ts'
 
 /** The series whose files are read, and which of their markets are wanted. */
@@ -24,11 +25,12 @@ export function selectMarkets(
   lake: string,
   query: LobQuery,
   catalogue: LobCatalogueEntry | null = null,
+  version?: PinnedFiles,
 ): MarketSelection {
   const { market, series } = query
   const isWanted = series === null ? marketsNamed(query) : marketsOfEvent(series, catalogue)
   const own = ownSeriesOf(query)
-  const search = new SeriesSearch(lake, query, isWanted, [catalogue?.series ?? own, own])
+  const search = new SeriesSearch(lake, query, isWanted, [catalogue?.series ?? own, own], version)
   const datesOf = (of: string): readonly string[] => search.datesOf(of)
   if (series !== null && search.datesOf(series).length > 0) {
     return { series, seriesOf: () => series, isWanted: () => true, datesOf }
@@ -36,7 +38,9 @@ export function selectMarkets(
   const found = search.seriesByDate() ?? search.seriesOfAnyDate()
   if (found !== undefined) return { ...found, isWanted, datesOf }
   search.assertLakeIsThere()
-  const elsewhere = lobSources().find((source) => source !== query.source && isKnownTo(source, lake, query))
+  const elsewhere = lobSources().find(
+    (source) => source !== query.source && isKnownTo(source, lake, query, version),
+  )
   const hint = elsewhere === undefined ? '' : `It is known to ${elsewhere}: set source=${elsewhere}.`
   const known = `; the series with order books are ${search.describe()}`
   const [code, name] =
@@ -65,11 +69,16 @@ function ownSeriesOf({ source, market, series }: LobQuery): string {
   return lobSourceNames(source).seriesOf(market ?? series!)
 }
 
-function isKnownTo(source: LobQuery['source'], lake: string, asked: LobQuery): boolean {
+function isKnownTo(
+  source: LobQuery['source'],
+  lake: string,
+  asked: LobQuery,
+  version: PinnedFiles | undefined,
+): boolean {
   const query = { ...asked, source }
   const { series } = query
   const isWanted = series === null ? marketsNamed(query) : marketsOfEvent(series, null)
-  const search = new SeriesSearch(lake, query, isWanted, [ownSeriesOf(query)], HINT_FILES_MAX)
+  const search = new SeriesSearch(lake, query, isWanted, [ownSeriesOf(query)], version, HINT_FILES_MAX)
   try {
     return (series !== null && search.datesOf(series).length > 0) || search.seriesOfAnyDate() !== undefined
   } catch {

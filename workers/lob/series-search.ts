@@ -16,6 +16,7 @@ import { isSeriesName } from '../../shared/series-name.ts'
 import { addDays } from '../../shared/utc-date.ts'
 import { lakeUnavailable } from '../lake/lake-file-error.ts'
 import { watched } from '../lake/watched-files.ts'
+import type { PinnedFiles } from '../lake/pinned-files.ts'
 import { LakeFile } from './lake-file.ts'
 import { MarketLists } from './market-lists.ts'
 
@@ -45,6 +46,7 @@ const listedMarkets = new MarketLists()
 export class SeriesSearch {
   readonly #lake: string
   readonly #query: LobQuery
+  readonly #version: PinnedFiles | undefined
   readonly #names: LobSourceNames
   readonly #isWanted: MarketFilter
   /** The series that have the markets if any does, the likeliest first. */
@@ -62,10 +64,12 @@ export class SeriesSearch {
     query: LobQuery,
     isWanted: MarketFilter,
     likely: readonly string[],
+    version: PinnedFiles | undefined,
     filesMax = MARKET_SEARCH_FILES_MAX,
   ) {
     this.#lake = lake
     this.#query = query
+    this.#version = version
     this.#names = lobSourceNames(query.source)
     this.#isWanted = isWanted
     this.#likely = [...new Set(likely)].filter(isSeriesName)
@@ -207,18 +211,22 @@ export class SeriesSearch {
     const isLikely = this.#likely.includes(series)
     const path = lobFilePath(this.#lake, source, series, date)
     if (!isLikely) this.#otherFilesLeft--
-    const known = indexedMarkets.of(path) ?? (isLikely ? undefined : listedMarkets.of(path))
+    const known =
+      this.#version === undefined
+        ? (indexedMarkets.of(path) ?? (isLikely ? undefined : listedMarkets.of(path)))
+        : undefined
     if (known !== undefined && !known.some(isWanted)) return false
-    const file = LakeFile.open(this.#lake, source, series, date)
+    const file = LakeFile.open(this.#lake, source, series, date, this.#version)
     if (file === undefined) return false
     try {
       if (known === undefined && !isLikely) {
         const listed = file.listedMarkets()
-        if (listed !== undefined) listedMarkets.add(path, file.identity, listed)
+        if (listed !== undefined && this.#version === undefined)
+          listedMarkets.add(path, file.identity, listed)
         if (listed !== undefined && !listed.some(isWanted)) return false
       }
       const ids = [...file.index.markets.keys()]
-      indexedMarkets.add(path, file.identity, ids)
+      if (this.#version === undefined) indexedMarkets.add(path, file.identity, ids)
       return ids.some(isWanted)
     } finally {
       file.close()
@@ -226,8 +234,10 @@ export class SeriesSearch {
   }
 
   #namesIn(directory: string): string[] {
+    const name = relative(this.#lake, directory)
+    if (this.#version !== undefined) return this.#version.namesIn(name)
     try {
-      return watched(relative(this.#lake, directory), () => readdirSync(directory))
+      return watched(name, () => readdirSync(directory))
     } catch (error) {
       if (error instanceof ApiError) throw error
       const { code } = error as NodeJS.ErrnoException

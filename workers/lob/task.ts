@@ -32,6 +32,7 @@ import {
 } from './snapshot-sink.ts'
 import { writeSections, writeSnapshots, type SnapshotJob } from './snapshots.ts'
 import { warmUp } from './warm-up.ts'
+import { pinnedFiles } from '../lake/pinned-files.ts'
 import { watchFiles } from '../lake/watched-files.ts'
 
 /** Order-book answers that cost less than so many rows are made by one thread: sharing them out would cost more. */
@@ -76,9 +77,10 @@ export default async function runLobTask(task: LobTask | LobWarmTask, bounds = B
 async function answer(task: LobTask, progress: Progress, bounds: SharingBounds): Promise<void> {
   const { files } = progress
   const { lake, query, catalogue, headOnly, assistance, port } = task
-  const { series, seriesOf, isWanted, datesOf } = selectMarkets(lake, query, catalogue)
+  const version = pinnedFiles(lake, task.pin)
+  const { series, seriesOf, isWanted, datesOf } = selectMarkets(lake, query, catalogue, version)
   const fileOf = (date: string): LakeFile | undefined => {
-    if (!files.has(date)) files.set(date, LakeFile.open(lake, query.source, seriesOf(date), date))
+    if (!files.has(date)) files.set(date, LakeFile.open(lake, query.source, seriesOf(date), date, version))
     return files.get(date)
   }
   // Every file the answer needs is open before its first byte: nothing replaced later can change it.
@@ -262,6 +264,7 @@ function headOf(
     lastRow: plan.lastRow,
     missingDates: plan.missingDates,
     files: dates.flatMap((date) => files.get(date)?.name ?? []),
+    stamps: dates.flatMap((date) => files.get(date)?.stamp ?? []),
     identity,
     writtenAtMs: dates.reduce((latest, date) => Math.max(latest, files.get(date)?.writtenAtMs ?? 0), 0),
     isHeld: held.includes(identity) || held.includes('*'),

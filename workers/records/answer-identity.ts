@@ -4,7 +4,7 @@
 // made of lake files alone goes by another name than before when they change, and not when rows are written to the store.
 
 import { contentIdentity } from '../../shared/content-identity.ts'
-import type { SeenFile } from '../../shared/file-identity.ts'
+import { type SeenFile, stampOfIdentity } from '../../shared/file-identity.ts'
 import type { RecordQuery, RecordValidation } from '../../shared/record-task.ts'
 import type { LakePart } from './lake-partitions.ts'
 
@@ -27,7 +27,7 @@ export class AnswerIdentity {
   readonly #validation: RecordValidation | null
   #name: string | null = null
   #seenFiles: readonly SeenFile[] | null = null
-  #files: readonly string[] = []
+  #parts: readonly LakePart[] = []
 
   constructor(query: RecordQuery, validation: RecordValidation | null) {
     this.#query = query
@@ -46,7 +46,11 @@ export class AnswerIdentity {
 
   /** The lake files that the plan settled last reads. */
   get files(): readonly string[] {
-    return this.#files
+    return this.#parts.map(({ name }) => name)
+  }
+
+  get stamps(): readonly string[] {
+    return this.#parts.map(({ identity }) => stampOfIdentity(identity))
   }
 
   /** What an answer of lake files alone was made of, under the name settled last. */
@@ -59,7 +63,7 @@ export class AnswerIdentity {
    * @throws {AnswerHeld}
    */
   settle({ parts, facts, lakeOnly }: AnswerSources): void {
-    this.#files = parts.map(({ name }) => name)
+    this.#parts = parts
     if (this.#validation === null) return
     const { held, kept } = this.#validation
     const seed = lakeOnly === undefined ? this.#validation.seed : this.#validation.lakeSeed
@@ -67,8 +71,8 @@ export class AnswerIdentity {
     // The moment of a request decides nothing by itself: what it decides is among the facts.
     const query = JSON.stringify({ ...this.#query, nowMs: undefined })
     const files = parts.map(
-      ({ name, identity, fromMs, toMs, isRegistered }) =>
-        `${name} ${identity} ${fromMs} ${toMs} ${isRegistered}`,
+      ({ name, identity, sha256 = identity, fromMs, toMs, isRegistered }) =>
+        `${name} ${sha256} ${fromMs} ${toMs} ${isRegistered}`,
     )
     const name = contentIdentity([seed, query, `${facts.length}`, ...facts, ...files])
     this.#name = name

@@ -12,6 +12,7 @@ import type { ColdCandles } from './candle-lake.ts'
 import { type ResolvedSelection, resolveSelection } from './candle-selection.ts'
 import { isCovered } from './lake-cover.ts'
 import { findParts } from './lake-partitions.ts'
+import { pinnedParts } from './pinned-parts.ts'
 import type { RecordRequest } from './record-context.ts'
 
 const MS_PER_MINUTE = 60_000
@@ -41,23 +42,24 @@ export async function makeCandlePlan(
   bucketMinutes: number | null,
   request: RecordRequest,
 ): Promise<CandlePlan> {
-  const { context, run, signal, versions } = request
+  const { context, run, signal, versions, pinned } = request
   const manifest = await context.candleManifest.partitions(run, versions.manifest)
   const selection = await resolveSelection(query, storedIntervalOf(query.interval), request)
   const readFromMs =
     bucketMinutes === null ? query.fromMs : query.fromMs - bucketMinutes * MS_PER_MINUTE - BUCKET_EXCESS_MS
   const gapMs = query.fill ? FILL_GAP_MS : 0
   const span = { fromMs: readFromMs - gapMs, toMs: query.toMs + gapMs }
-  const found = findParts(
-    context.lake,
-    { dataset: 'candles', scopes: selection.scopes, ...span, near: { fromMs: readFromMs, toMs: query.toMs } },
-    manifest,
-    context.lakeDirectories,
-  )
+  const near = { fromMs: readFromMs, toMs: query.toMs }
+  const wanted = { dataset: 'candles', scopes: selection.scopes, ...span, near } as const
+  const found =
+    pinned === undefined
+      ? findParts(context.lake, wanted, manifest, context.lakeDirectories)
+      : pinnedParts(pinned, wanted)
   const parts: IndexedPart[] = []
   for (const part of found) parts.push(await context.candleIndex.of(part, signal))
   const isHotIn = (fromMs: number, toMs: number): boolean =>
     context.hasStore &&
+    pinned === undefined &&
     !selection.isEmpty &&
     !isCovered(
       parts.map(({ part }) => part),

@@ -10,6 +10,7 @@ import { eventKnown, marketKnown, seriesKnown } from '../../shared/sql/name-quer
 import type { RunStatement, SqlStatement } from '../../shared/sql/statement.ts'
 import type { IndexedPart } from './candle-index.ts'
 import { findParts, lakeScopes } from './lake-partitions.ts'
+import { pinnedParts } from './pinned-parts.ts'
 import type { RecordRequest } from './record-context.ts'
 import { SeriesStations } from './series-stations.ts'
 
@@ -101,8 +102,8 @@ export async function checkNames(
 }
 
 /** Whether a name is a series rather than an event of one. */
-async function isSeries(name: string, { context, run }: RecordRequest): Promise<boolean> {
-  const inLake = lakeScopes(context.lake, 'candles')
+async function isSeries(name: string, { context, run, pinned }: RecordRequest): Promise<boolean> {
+  const inLake = lakeScopes(context.lake, 'candles', pinned)
   if (SeriesStations.isInTable(name) || inLake.includes(name)) return true
   const prefix = seriesOfTicker(name)
   if (prefix !== name && (SeriesStations.isInTable(prefix) || inLake.includes(prefix))) return false
@@ -118,14 +119,13 @@ async function isKnown(run: RunStatement, statement: SqlStatement): Promise<bool
 async function isInLake(
   series: string,
   isNamed: (span: MarketSpan) => boolean,
-  { context, run, signal, versions }: RecordRequest,
+  { context, run, signal, versions, pinned }: RecordRequest,
 ): Promise<boolean> {
   const everything = { dataset: 'candles', scopes: [series], fromMs: -Infinity, toMs: Infinity } as const
-  const parts = findParts(
-    context.lake,
-    everything,
-    await context.candleManifest.partitions(run, versions.manifest),
-  )
+  const parts =
+    pinned === undefined
+      ? findParts(context.lake, everything, await context.candleManifest.partitions(run, versions.manifest))
+      : pinnedParts(pinned, everything)
   for (const part of parts.toReversed()) {
     const { spans } = await context.candleIndex.of(part, signal)
     if (spans.some(isNamed)) return true

@@ -12,7 +12,7 @@ import type { AnswerSources } from './answer-identity.ts'
 import { type BucketEnd, CandleAggregate } from './candle-aggregate.ts'
 import { CandleFill, type CandleGrid } from './candle-fill.ts'
 import { findFillBounds, mayAskStore } from './candle-fill-bounds.ts'
-import { readHotCandles, unregisteredCover } from './candle-hot.ts'
+import { countHotCandles, readHotCandles, unregisteredCover } from './candle-hot.ts'
 import type { ColdCandles } from './candle-lake.ts'
 import { mergeCandles } from './candle-merge.ts'
 import { CandlePage, CandleWindow } from './candle-page.ts'
@@ -20,7 +20,8 @@ import { type CandlePlan, coldCandles, makeCandlePlan, rowsIn, rowsRead } from '
 import type { CandleRows } from './candle-rows.ts'
 import { type CandleStretch, isStreamed, streamCandles } from './candle-stream.ts'
 import { checkNames } from './candle-selection.ts'
-import { checkUnchanged, seenFiles } from './lake-partitions.ts'
+import { checkUnchanged, lakeScopes, seenFiles } from './lake-partitions.ts'
+import { refuseNotPinnable } from './pinned-parts.ts'
 import type { RecordRequest } from './record-context.ts'
 import { assertInPlace } from './request-cost.ts'
 import { isPlanStale, movedError } from './stale-plan.ts'
@@ -60,6 +61,7 @@ async function answerOnce(query: CandleQuery, request: RecordRequest): Promise<C
   const isLong = isStreamed(query, bucketMinutes)
   const areNamesChecked = markets.length === 0 && (!isHot || isLong || request.identity.mayBeHeld)
   if (areNamesChecked) await checkNames(query, parts, request)
+  await refuseUnpinnable(plan, request)
   request.identity.settle(candleSources(plan, cold, isHot, request))
   assertInPlace(request, rowsRead(plan), cold.parts.length)
   const labelZone = await zonesOf(query, plan, request)
@@ -90,12 +92,21 @@ async function answerOnce(query: CandleQuery, request: RecordRequest): Promise<C
   return { rows: page.page.length, hasMore: page.hasMore, sets, interval, labelZone }
 }
 
+async function refuseUnpinnable(plan: CandlePlan, request: RecordRequest): Promise<void> {
+  const { context, pinned } = request
+  const { selection, query } = plan
+  if (pinned === undefined || !context.hasStore || selection.isEmpty) return
+  const scopes = selection.scopes ?? lakeScopes(context.lake, 'candles', pinned)
+  const parts = plan.parts.map(({ part }) => part)
+  await refuseNotPinnable('Candles', parts, scopes, query, () => countHotCandles(plan, 1, request))
+}
+
 /** What the answer is made of. Of lake files alone: names are the lake's too, since it has rows of the markets. */
 function candleSources(
   plan: CandlePlan,
   { markets }: ColdCandles,
   isHot: boolean,
-  { context, identity }: RecordRequest,
+  { context, identity, pinned }: RecordRequest,
 ): AnswerSources {
   const { query, selection } = plan
   const { scopes } = selection
@@ -112,7 +123,9 @@ function candleSources(
   return {
     parts,
     facts: [JSON.stringify([selection.stored, scopes])],
-    lakeOnly: isLakeOnly ? { seenFiles: seenFiles(context.lake, looked, parts) } : undefined,
+    lakeOnly: isLakeOnly
+      ? { seenFiles: pinned === undefined ? seenFiles(context.lake, looked, parts) : null }
+      : undefined,
   }
 }
 

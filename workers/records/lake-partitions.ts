@@ -17,6 +17,7 @@ import { RECORD_LAKE_FILES_MAX } from '../../shared/limits.ts'
 import { isSeriesName } from '../../shared/series-name.ts'
 import type { RegisteredPartition } from '../../shared/sql/manifest-queries.ts'
 import { lakeFileError } from '../lake/lake-file-error.ts'
+import type { PinnedFiles } from '../lake/pinned-files.ts'
 import { watched } from '../lake/watched-files.ts'
 
 /** One lake file and the instants [fromMs, toMs) for which it counts. */
@@ -33,6 +34,8 @@ export interface LakePart {
   readonly revisionMin: bigint
   /** Changes when the file is replaced. */
   readonly identity: string
+  /** Of a file of a version that the request is pinned to. */
+  readonly sha256?: string
 }
 
 export interface PartSelection {
@@ -53,9 +56,9 @@ const STILL_MS_MIN = 2_000
 const REMEMBERED_MS_MAX = 1_000
 
 /** The series or stations that have a directory in the lake, sorted. */
-export function lakeScopes(lake: string, dataset: RecordDataset): string[] {
+export function lakeScopes(lake: string, dataset: RecordDataset, pinned?: PinnedFiles): string[] {
   const prefix = `${RECORD_PARTITIONS[dataset].scope}=`
-  return namesIn(join(lake, dataset))
+  return (pinned?.namesIn(dataset) ?? namesIn(join(lake, dataset)))
     .filter((name) => name.startsWith(prefix) && isSeriesName(name.slice(prefix.length)))
     .map((name) => name.slice(prefix.length))
     .toSorted((left, right) => (left < right ? -1 : 1))
@@ -107,13 +110,18 @@ export function findParts(
       }
     }
     const starts = new Set(known.map(({ period_start: startMs }) => startMs))
-    for (const period of periodsOf(directory, dataset)) {
+    for (const period of periodsOf(dataset, directory.names)) {
       const span = periodInstants(period)
       if (span.fromMs >= toMs || span.toMs <= fromMs || starts.has(span.fromMs)) continue
       const name = recordFileName(dataset, scope, period)
       add({ scope, name, ...span, isRegistered: false, revisionMin: 0n })
     }
   }
+  return inOrder(parts)
+}
+
+/** @throws {ApiError} `invalid_parameter` (400) when there are too many */
+export function inOrder(parts: readonly LakePart[]): LakePart[] {
   if (parts.length > RECORD_LAKE_FILES_MAX) {
     const detail = `The range touches ${parts.length} lake files; at most ${RECORD_LAKE_FILES_MAX} are read for one request.`
     throw new ApiError('invalid_parameter', detail, { errors: [{ parameter: 'from', detail }] })
@@ -166,7 +174,7 @@ function scopesOf(lake: string, dataset: RecordDataset, manifest: readonly Regis
 }
 
 /** Undefined where there is no such file. */
-function fileIdentity(path: string, name: string): string | undefined {
+export function fileIdentity(path: string, name: string): string | undefined {
   const stat = statOf(path, name)
   if (stat === undefined) return undefined
   assertRegular(name, stat)
@@ -187,7 +195,7 @@ export function assertRegular(name: string, stat: BigIntStats): void {
   if (!stat.isFile()) throw lakeFileError(name, 'it is no regular file')
 }
 
-function periodsOf({ names }: LakeDirectory, dataset: RecordDataset): string[] {
+export function periodsOf(dataset: RecordDataset, names: readonly string[]): string[] {
   const { periodPattern } = RECORD_PARTITIONS[dataset]
   return names.map((name) => periodPattern.exec(name)?.[1]).filter((period) => period !== undefined)
 }

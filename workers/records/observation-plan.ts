@@ -19,6 +19,7 @@ import { checkUnchanged, findParts, type LakePart } from './lake-partitions.ts'
 import type { ColdObservations, ObservationReading, ObservationRows } from './observation-lake.ts'
 import { mergeObservations } from './observation-merge.ts'
 import { emptyColumns } from './record-batch.ts'
+import { pinnedParts } from './pinned-parts.ts'
 import type { RecordRequest } from './record-context.ts'
 
 export interface ObservationPlan {
@@ -31,15 +32,16 @@ export interface ObservationPlan {
 
 export async function makeObservationPlan(
   query: ObservationQuery,
-  { context, run, signal, versions }: RecordRequest,
+  { context, run, signal, versions, pinned }: RecordRequest,
 ): Promise<ObservationPlan> {
   const manifest = await context.observationManifest.partitions(run, versions.manifest)
   const scopes = query.station === null ? null : [query.station]
   const { fromMs, toMs, type, station: stationCode } = query
-  const found = findParts(context.lake, { dataset: 'observations', scopes, fromMs, toMs }, manifest)
+  const wanted = { dataset: 'observations', scopes, fromMs, toMs } as const
+  const found = pinned === undefined ? findParts(context.lake, wanted, manifest) : pinnedParts(pinned, wanted)
   const parts: LakePart[] = []
   for (const part of found) parts.push(await context.observationLake.checked(part, signal))
-  const isHot = context.hasStore && !isCovered(parts, scopes, fromMs, toMs)
+  const isHot = context.hasStore && pinned === undefined && !isCovered(parts, scopes, fromMs, toMs)
   const overlapping = parts.filter((part) => part.fromMs < toMs && part.toMs > fromMs)
   return {
     manifest,

@@ -10,7 +10,8 @@ import type { ObservationQuery } from '../../shared/record-task.ts'
 import { observationCount, type ObservationKey } from '../../shared/sql/observation-queries.ts'
 import type { TimeZone } from '../../shared/time-zone.ts'
 import type { AnswerSources } from './answer-identity.ts'
-import { seenFiles } from './lake-partitions.ts'
+import { lakeScopes, seenFiles } from './lake-partitions.ts'
+import { refuseNotPinnable } from './pinned-parts.ts'
 import type { ObservationRows } from './observation-lake.ts'
 import {
   makeObservationPlan,
@@ -41,6 +42,7 @@ export async function answerObservations(
   for (let attempt = 1; ; attempt++) {
     try {
       const plan = await makeObservationPlan(query, request)
+      await refuseUnpinnable(query, plan, request)
       request.identity.settle(observationSources(query, plan, request))
       assertInPlace(request, 0, plan.cold.parts.length)
       return await answer(query, plan, request)
@@ -52,12 +54,24 @@ export async function answerObservations(
   }
 }
 
+async function refuseUnpinnable(
+  query: ObservationQuery,
+  plan: ObservationPlan,
+  request: RecordRequest,
+): Promise<void> {
+  const { context, pinned } = request
+  if (pinned === undefined || !context.hasStore) return
+  const scopes = query.station === null ? lakeScopes(context.lake, 'observations', pinned) : [query.station]
+  await refuseNotPinnable('Observations', plan.parts, scopes, query, () => countHot(plan, 1, request))
+}
+
 function observationSources(
   { station }: ObservationQuery,
   { parts, isHot }: ObservationPlan,
-  { context, identity }: RecordRequest,
+  { context, identity, pinned }: RecordRequest,
 ): AnswerSources {
   // Where a station is not named the store may have others.
+  if (pinned !== undefined) return { parts, facts: [], lakeOnly: { seenFiles: null } }
   if (station === null || isHot || parts.length === 0) return { parts, facts: [] }
   const looked = { dataset: 'observations', scopes: [station], startedMs: identity.startedMs } as const
   return { parts, facts: [], lakeOnly: { seenFiles: seenFiles(context.lake, looked, parts) } }

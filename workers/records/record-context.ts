@@ -11,6 +11,7 @@ import type { RememberedVersions } from '../../shared/record-task.ts'
 import type { StoreAddress } from '../../shared/sql/store-address.ts'
 import type { RunStatement } from '../../shared/sql/statement.ts'
 import { StatementRunner } from '../../shared/sql/statement-runner.ts'
+import type { PinnedFiles } from '../lake/pinned-files.ts'
 import type { AnswerIdentity } from './answer-identity.ts'
 import { CandleIndex } from './candle-index.ts'
 import { CandleLake } from './candle-lake.ts'
@@ -93,6 +94,8 @@ export interface RecordRequest {
   readonly signal: AbortSignal
   readonly identity: AnswerIdentity
   readonly versions: RememberedVersions
+  /** The files of the version that the request is pinned to. */
+  readonly pinned?: PinnedFiles | undefined
   /** The thread is for small requests, and others are to be moved: see request-cost.ts. */
   readonly isSmallExpected?: boolean
 }

@@ -7,8 +7,9 @@ import { lakeScopes } from './lake-partitions.ts'
 import type { RecordRequest } from './record-context.ts'
 
 /** @throws {ApiError} `unknown_station` (404) */
-export async function checkStation(code: string, { context, run }: RecordRequest): Promise<void> {
-  if (findStation(code) !== undefined || lakeScopes(context.lake, 'observations').includes(code)) return
+export async function checkStation(code: string, { context, run, pinned }: RecordRequest): Promise<void> {
+  if (findStation(code) !== undefined || lakeScopes(context.lake, 'observations', pinned).includes(code))
+    return
   const [row] = await run<{ readonly known: boolean }>(stationKnown(code))
   if (row?.known !== true)
     throw new ApiError('unknown_station', `No station is named ${JSON.stringify(code)}.`)

@@ -14,6 +14,7 @@ import type {
 import type { RowSpan, WorkerThreadData } from '../../shared/stream-task.ts'
 import { ChunkStream, RequestCancelled } from '../output/chunk-stream.ts'
 import { failureOf } from '../output/stream-failure.ts'
+import { pinnedFiles } from '../lake/pinned-files.ts'
 import { watchFiles } from '../lake/watched-files.ts'
 import { answerCandles } from './candles.ts'
 import { answerClimate, answerClimateGaps } from './climate.ts'
@@ -65,7 +66,8 @@ export default async function runRecordTask(
     const { signal } = client
     const run = context.reader(signal)
     const { versions, isBulk } = task
-    await answer(task, { context, run, signal, identity, versions, isSmallExpected: !isBulk })
+    const pinned = pinnedFiles(task.lake, task.pin)
+    await answer(task, { context, run, signal, identity, versions, pinned, isSmallExpected: !isBulk })
   } catch (error) {
     if (error instanceof RequestMisplaced) sendMisplaced(port)
     else if (!(error instanceof RequestCancelled) && !client.signal.aborted)
@@ -78,7 +80,15 @@ export default async function runRecordTask(
 
 /** The request is to be asked of a thread for bulk work. */
 function sendMisplaced(port: RecordTask['port']): void {
-  const nothing = { rows: 0, nextOffset: null, identity: null, isHeld: false, files: [], seenFiles: null }
+  const nothing = {
+    rows: 0,
+    nextOffset: null,
+    identity: null,
+    isHeld: false,
+    files: [],
+    stamps: [],
+    seenFiles: null,
+  }
   port.postMessage({ kind: 'head', ...nothing, isMisplaced: true } satisfies RecordHead)
   port.postMessage({ kind: 'end', rows: 0 })
 }
@@ -92,6 +102,7 @@ async function answer({ query, headOnly, port }: RecordTask, request: RecordRequ
     nextOffset: hasMore ? query.offset + rows : null,
     identity: request.identity.name,
     files: request.identity.files,
+    stamps: request.identity.stamps,
     seenFiles: request.identity.seenFiles,
     isHeld: planned === undefined,
     isMisplaced: false,

@@ -2,10 +2,9 @@
 // DuckDB, which skips row groups of other times and markets.
 
 import type { DuckDBDataChunk } from '@duckdb/node-api'
-import { type BigIntStats, readdirSync, statSync } from 'node:fs'
-import { join } from 'node:path'
+import { readdirSync } from 'node:fs'
+import { join, relative } from 'node:path'
 import { ApiError } from '../../shared/errors.ts'
-import { identityOf } from '../../shared/file-identity.ts'
 import { dateOfDirectoryName, tradesKey, tradesSourceDirectory } from '../../shared/lake-layout.ts'
 import { lobSourceNames } from '../../shared/lob-sources.ts'
 import { RECORD_LAKE_FILES_MAX, RECORD_STORE_BATCH_ROWS } from '../../shared/limits.ts'
@@ -14,11 +13,13 @@ import { fieldsOf } from '../../shared/record-schema.ts'
 import type { TradeQuery } from '../../shared/record-task.ts'
 import { isSeriesName, seriesOfTicker } from '../../shared/series-name.ts'
 import { addDays, NS_PER_MS, utcDateOf, utcDateStartMs } from '../../shared/utc-date.ts'
-import { lakeFileError, lakeUnavailable } from '../lake/lake-file-error.ts'
+import { lakeUnavailable } from '../lake/lake-file-error.ts'
+import type { PinnedFiles } from '../lake/pinned-files.ts'
 import { watched } from '../lake/watched-files.ts'
+import { pinnedPart } from './pinned-parts.ts'
 import { readParquetSql, sqlText } from './duck-lake.ts'
 import { copyNanoseconds, copyNumbers, TextVector } from './duck-vectors.ts'
-import { assertRegular, checkUnchanged, type LakePart } from './lake-partitions.ts'
+import { checkUnchanged, fileIdentity, inOrder, type LakePart } from './lake-partitions.ts'
 import { heldLakeChunks, lakeChunks, lakeRows } from './lake-query.ts'
 import { isNumeric, type RecordBatch } from './record-batch.ts'
 import type { RecordRequest } from './record-context.ts'
@@ -42,9 +43,9 @@ export interface TradeAnswer {
 
 /** Plans the answer, and reads it if it is short. Throws ApiError. */
 export async function answerTrades(query: TradeQuery, request: RecordRequest): Promise<TradeAnswer> {
-  const { context, signal, identity } = request
-  const selection = selectionOf(context.lake, query)
-  const parts = partsOf(context.lake, query, selection.series)
+  const { context, signal, identity, pinned } = request
+  const selection = selectionOf(context.lake, query, pinned)
+  const parts = partsOf(context.lake, query, selection.series, pinned)
   identity.settle({ parts, facts: selection.series, lakeOnly: { seenFiles: null } })
   assertInPlace(request, 0, parts.length)
   for (const part of parts) await context.tradeFiles.check(part, signal)
@@ -63,9 +64,13 @@ interface Selection {
 }
 
 /** Throws for a series, event or market of which the lake has nothing. */
-function selectionOf(lake: string, { source, market, event, series }: TradeQuery): Selection {
+function selectionOf(
+  lake: string,
+  { source, market, event, series }: TradeQuery,
+  pinned: PinnedFiles | undefined,
+): Selection {
   const names = lobSourceNames(source)
-  const all = seriesIn(lake, source)
+  const all = seriesIn(lake, source, pinned)
   const where: string[] = []
   if (market !== null) where.push(marketSql(market, market.includes(':') || names.isSeriesInId))
   if (event !== null) where.push(eventSql(event))
@@ -97,53 +102,51 @@ function eventSql(event: string): string {
   return `starts_with(market_id, ${sqlText(`${event}-`)}) AND NOT contains(substr(market_id, ${event.length + 2}), '-')`
 }
 
-function seriesIn(lake: string, source: TradeQuery['source']): string[] {
-  return namesIn(lake, tradesSourceDirectory(lake, source))
+function seriesIn(lake: string, source: TradeQuery['source'], pinned: PinnedFiles | undefined): string[] {
+  return namesIn(lake, tradesSourceDirectory(lake, source), pinned)
     .filter((name) => name.startsWith(SERIES_PREFIX) && isSeriesName(name.slice(SERIES_PREFIX.length)))
     .map((name) => name.slice(SERIES_PREFIX.length))
     .toSorted((a, b) => (a < b ? -1 : 1))
 }
 
 /** The files of the range, in the order of their dates. Throws ApiError if there are too many. */
-function partsOf(lake: string, { source, fromMs, toMs }: TradeQuery, series: readonly string[]): LakePart[] {
+function partsOf(
+  lake: string,
+  { source, fromMs, toMs }: TradeQuery,
+  series: readonly string[],
+  pinned: PinnedFiles | undefined,
+): LakePart[] {
   const [first, last] = [utcDateOf(fromMs), utcDateOf(toMs - 1)]
   const parts: LakePart[] = []
   for (const scope of series) {
-    for (const directory of namesIn(
-      lake,
-      join(tradesSourceDirectory(lake, source), `${SERIES_PREFIX}${scope}`),
-    )) {
+    const ofSeries = join(tradesSourceDirectory(lake, source), `${SERIES_PREFIX}${scope}`)
+    for (const directory of namesIn(lake, ofSeries, pinned)) {
       const date = dateOfDirectoryName(directory)
       if (date === undefined || date < first || date > last) continue
       const name = tradesKey(source, scope, date)
-      const part = partAt(lake, name, scope, date)
+      const span = { fromMs: utcDateStartMs(date) ?? 0, toMs: utcDateStartMs(addDays(date, 1)) ?? 0 }
+      const part =
+        pinned === undefined ? partAt(lake, name, { scope, ...span }) : pinnedPart(pinned, name, scope, span)
       if (part !== undefined) parts.push(part)
     }
   }
-  if (parts.length > RECORD_LAKE_FILES_MAX) {
-    const detail = `The range touches ${parts.length} lake files; at most ${RECORD_LAKE_FILES_MAX} are read for one request.`
-    throw new ApiError('invalid_parameter', detail, { errors: [{ parameter: 'from', detail }] })
-  }
-  return parts.toSorted((a, b) => a.fromMs - b.fromMs || (a.scope < b.scope ? -1 : 1))
+  return inOrder(parts)
 }
 
 /** Undefined where there is no file, as in a directory that is being made. */
-function partAt(lake: string, name: string, scope: string, date: string): LakePart | undefined {
+function partAt(
+  lake: string,
+  name: string,
+  place: Pick<LakePart, 'scope' | 'fromMs' | 'toMs'>,
+): LakePart | undefined {
   const path = join(lake, name)
-  let found: BigIntStats | undefined
-  try {
-    found = watched(name, () => statSync(path, { bigint: true, throwIfNoEntry: false }))
-  } catch (error) {
-    if (error instanceof ApiError) throw error
-    throw lakeFileError(name, 'it may not be read', error)
-  }
-  if (found === undefined) return undefined
-  assertRegular(name, found)
-  const span = { fromMs: utcDateStartMs(date) ?? 0, toMs: utcDateStartMs(addDays(date, 1)) ?? 0 }
-  return { scope, name, path, ...span, isRegistered: true, revisionMin: 0n, identity: identityOf(found) }
+  const identity = fileIdentity(path, name)
+  if (identity === undefined) return undefined
+  return { ...place, name, path, identity, isRegistered: true, revisionMin: 0n }
 }
 
-function namesIn(lake: string, directory: string): string[] {
+function namesIn(lake: string, directory: string, pinned: PinnedFiles | undefined): string[] {
+  if (pinned !== undefined) return pinned.namesIn(relative(lake, directory))
   try {
     return watched(directory, () => readdirSync(directory))
   } catch (error) {
@@ -209,8 +212,8 @@ class TradeReading {
   /** @throws {ApiError} `unknown_market` if no file of the series has the market */
   async assertKnown({ series, where }: Selection): Promise<void> {
     const everywhere = { ...this.#query, fromMs: 0, toMs: Date.UTC(2200, 0) }
-    const { context, signal } = this.#request
-    const parts = partsOf(context.lake, everywhere, series).slice(-RECORD_LAKE_FILES_MAX)
+    const { context, signal, pinned } = this.#request
+    const parts = partsOf(context.lake, everywhere, series, pinned).slice(-RECORD_LAKE_FILES_MAX)
     const sql = `SELECT 1 FROM ${readParquetSql(parts.map(({ path }) => path))} WHERE ${where.join(' AND ')} LIMIT 1`
     const found = parts.length === 0 ? [] : await lakeRows(context.duck, parts, sql, signal)
     if (found.length === 0) throw unknownMarket(this.#query.source, this.#query.market ?? '')

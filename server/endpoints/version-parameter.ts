@@ -1,0 +1,44 @@
+// The parameter `version` of the endpoints whose rows come from files of the lake, and what /openapi.json says of it.
+
+import type { ErrorCode } from '../../shared/errors.ts'
+import type { LakeDataset } from '../../shared/lake-pin.ts'
+import type { ResponseHeader } from '../http/documentation.ts'
+import { type ParameterRule, quote } from '../query/parameter-parser.ts'
+import type { Parameter } from '../query/parameters.ts'
+
+export const VERSION_PARAMETER = {
+  name: 'version',
+  in: 'query',
+  description:
+    'A version of the lake, as Lake-Version or /api/v1/versions name it: only its files are read, or the request is refused.',
+  schema: { type: 'string' },
+} as const satisfies Parameter
+
+export const VERSION_ERRORS = [
+  'unknown_version',
+  'not_pinnable',
+  'version_gone',
+] as const satisfies readonly ErrorCode[]
+
+export const VERSION_HEADER: Readonly<Record<string, ResponseHeader>> = {
+  'Lake-Version': {
+    description: 'The version of the lake; left out while the server has not read a file that has changed.',
+    schema: { type: 'string' },
+  },
+}
+
+/** A rule, and that `version` is one of the dataset's. */
+export function versioned<const P extends readonly Parameter[]>(
+  dataset: LakeDataset,
+  rule: ParameterRule<P>,
+): ParameterRule<readonly [...P, typeof VERSION_PARAMETER]> {
+  return ({ has, values }, report) => {
+    rule({ has, values } as unknown as Parameters<ParameterRule<P>>[0], report)
+    const { version } = values as { readonly version?: string }
+    if (version === undefined || new RegExp(`^${dataset}-[\\w-]{12}$`).test(version)) return
+    report(
+      'version',
+      `version must be an id of /api/v1/versions?dataset=${dataset}, such as ${dataset}-4W1BqSXlK0zv, not ${quote(version)}.`,
+    )
+  }
+}

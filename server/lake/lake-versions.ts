@@ -1,0 +1,238 @@
+// Looks now and then at the files of the lake, and so knows which version each dataset has: a short digest of the paths, sizes
+// and digests of its closed files. A file is read for its digest once. With `keepMs` each file has a hard link beside the
+// lake's own name, by which it can be read for so long after it was replaced.
+
+import { link, lstat, mkdir, open, readdir, rename, rm } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import type { Logger } from 'pino'
+import { noneThere } from '../../shared/errno.ts'
+import { LAKE_DATASETS, type LakeDataset } from '../../shared/lake-layout.ts'
+import { ApiError } from '../../shared/errors.ts'
+import { stampOf } from '../../shared/file-identity.ts'
+import { keptFilePath, type LakePin, type StampedFile, type VersionFile } from '../../shared/lake-pin.ts'
+import { addDays, utcDateOf } from '../../shared/utc-date.ts'
+import { SYSTEM_CLOCK } from '../tasks/clock.ts'
+import { digestOf, lakeKeys, periodOfKey, READ_FLAGS } from './file-list.ts'
+import { temporaryPath } from './temporary-file.ts'
+import { type VersionChange, VersionList } from './version-list.ts'
+
+/** The pause between two looks: at least this, and so many times as long as a look takes. */
+const PAUSE_MS_MIN = 5_000
+const PAUSE_LOOKS = 50
+/** The same where a request has met a file that is not known yet. */
+const WOKEN_PAUSE_MS_MIN = 200
+const WOKEN_PAUSE_LOOKS = 2
+/** Kept files are looked through for those that have been kept for long enough. */
+const EXPIRY_PAUSE_MS = 60_000
+
+export interface LakeVersionsOptions {
+  readonly lake: string
+  readonly logger: Logger
+  /** How long replaced files are kept. */
+  readonly keepMs: number
+  /** Up to which instant (ms since the epoch) a file of records has all rows, by its SHA-256; rejects while nobody knows. */
+  readonly coldEnds?: (() => Promise<ReadonlyMap<string, number>>) | undefined
+}
+
+/** UTC dates, both inclusive. */
+export interface DateSpan {
+  readonly first: string
+  readonly last: string
+}
+
+/** The header of an answer that is pinned, or made of these files. */
+export function versionHeader(
+  versions: LakeVersions,
+  dataset: LakeDataset,
+  { files, stamps }: { readonly files: readonly string[]; readonly stamps: readonly string[] },
+  pinned: string | undefined,
+): Readonly<Record<string, string>> {
+  const found = files.map((key, index) => ({ key, stamp: stamps[index] ?? '' }))
+  const version = pinned ?? versions.versionOf(dataset, found)
+  return version === null ? {} : { 'Lake-Version': version }
+}
+
+/** From this date on files may still change because recordings are added. */
+export function openFromDate(nowMs = Date.now()): string {
+  return addDays(utcDateOf(nowMs), -1)
+}
+
+function isOpen(key: string): boolean {
+  const period = periodOfKey(key)
+  return period !== undefined && period.length === 'YYYY-MM-DD'.length && period >= openFromDate()
+}
+
+/** Ends early where the signal is aborted. */
+function pause(ms: number, until: AbortSignal): Promise<void> {
+  return SYSTEM_CLOCK.sleep(ms, until).catch(() => {})
+}
+
+export class LakeVersions {
+  readonly #options: LakeVersionsOptions
+  readonly #lists: Readonly<Record<LakeDataset, VersionList>>
+  /** SHA-256 of the files that are kept. */
+  readonly #kept = new Set<string>()
+  readonly #closing = new AbortController()
+  #woken = new AbortController()
+  #running: Promise<void> | undefined
+  #expiredMs = 0
+  #problem = ''
+
+  constructor(options: LakeVersionsOptions) {
+    this.#options = options
+    const listOf = (dataset: LakeDataset): VersionList => new VersionList(options.lake, dataset)
+    this.#lists = {
+      lob: listOf('lob'),
+      trades: listOf('trades'),
+      candles: listOf('candles'),
+      observations: listOf('observations'),
+    }
+  }
+
+  /** Resolves when the versions of before are known; from then on looks at the lake until it is closed. */
+  async start(): Promise<void> {
+    await Promise.all(LAKE_DATASETS.map((dataset) => this.#lists[dataset].load()))
+    const names = (await readdir(keptFilePath(this.#options.lake, '')).catch(noneThere)) ?? []
+    for (const name of names) this.#kept.add(name)
+    this.#running = this.#run()
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort()
+    this.#woken.abort()
+    await this.#running
+  }
+
+  /** Oldest first. */
+  changesOf(dataset: LakeDataset): readonly VersionChange[] {
+    return this.#lists[dataset].changes
+  }
+
+  /** The version that an answer of these files has; null where one of them is not known yet. */
+  versionOf(dataset: LakeDataset, files: readonly StampedFile[]): string | null {
+    const list = this.#lists[dataset]
+    const isKnown = ({ key, stamp }: StampedFile): boolean =>
+      list.current.get(key)?.stamp === stamp || isOpen(key)
+    if (list.id !== undefined && files.every(isKnown)) return list.id
+    this.#woken.abort()
+    return null
+  }
+
+  /**
+   * The files of a version, for a request for rows of some dates.
+   * @throws {ApiError} `unknown_version`, or `not_pinnable` for dates that are open
+   */
+  pin(dataset: LakeDataset, id: string, dates?: DateSpan): LakePin {
+    const pin = this.#lists[dataset].pin(id)
+    const openFrom = openFromDate()
+    if (pin !== undefined && dates !== undefined && dates.last >= openFrom) {
+      const date = dates.first > openFrom ? dates.first : openFrom
+      throw new ApiError(
+        'not_pinnable',
+        `Recordings may still be added to ${date}; it can be pinned to a version from ${addDays(date, 2)}T00:00:00Z on.`,
+      )
+    }
+    if (pin !== undefined) return pin
+    throw new ApiError(
+      'unknown_version',
+      `This server knows no version ${id}; /api/v1/versions?dataset=${dataset} lists those that it knows.`,
+    )
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#closing
+    while (!signal.aborted) {
+      const startedMs = Date.now()
+      this.#woken = new AbortController()
+      await this.#look().catch((error: unknown) => {
+        // One line for as long as it is the same.
+        const problem = String(error)
+        if (!signal.aborted && problem !== this.#problem)
+          this.#options.logger.warn({ err: error }, 'the versions of the lake cannot be kept')
+        this.#problem = problem
+      })
+      const tookMs = Date.now() - startedMs
+      await pause(Math.max(WOKEN_PAUSE_MS_MIN, WOKEN_PAUSE_LOOKS * tookMs), signal)
+      await pause(Math.max(PAUSE_MS_MIN, PAUSE_LOOKS * tookMs), AbortSignal.any([signal, this.#woken.signal]))
+    }
+  }
+
+  async #look(): Promise<void> {
+    const coldEnds = await this.#options.coldEnds?.().catch(() => undefined)
+    for (const dataset of LAKE_DATASETS) {
+      const list = this.#lists[dataset]
+      const found = new Map<string, VersionFile>()
+      const selection = { dataset, source: null, scope: null, from: null, to: null }
+      for (const key of await lakeKeys(this.#options.lake, selection)) {
+        this.#closing.signal.throwIfAborted()
+        if (isOpen(key)) continue
+        const known = list.current.get(key)
+        const file = await this.#read(key, known)
+        const coldToMs = file && (coldEnds === undefined ? known?.coldToMs : coldEnds.get(file.sha256))
+        if (file !== undefined) found.set(key, { ...file, coldToMs: coldToMs ?? null })
+      }
+      await list.note(found)
+    }
+    await this.#expire()
+    this.#problem = ''
+  }
+
+  /** The file as it is, with its digest as it is known or read now; undefined where there is none. */
+  async #read(
+    key: string,
+    known: VersionFile | undefined,
+  ): Promise<Omit<VersionFile, 'coldToMs'> | undefined> {
+    const { lake, keepMs } = this.#options
+    const { signal } = this.#closing
+    const path = join(lake, ...key.split('/'))
+    if (known !== undefined && (keepMs === 0 || this.#kept.has(known.sha256))) {
+      const stat = await lstat(path, { bigint: true }).catch(noneThere)
+      if (stat !== undefined && stampOf(stat) === known.stamp) return known
+    }
+    // What is kept is what was read, whatever happens to the name meanwhile.
+    const linked = keepMs === 0 ? undefined : temporaryPath(keptFilePath(lake, 'file'))
+    try {
+      if (linked !== undefined) {
+        await mkdir(dirname(linked), { recursive: true })
+        if ((await link(path, linked).then(() => true, noneThere)) === undefined) return undefined
+      }
+      const file = await open(linked ?? path, READ_FLAGS).catch(noneThere)
+      if (file === undefined) return undefined
+      try {
+        const stat = await file.stat({ bigint: true })
+        if (!stat.isFile()) return undefined
+        const [sizeBytes, stamp] = [Number(stat.size), stampOf(stat)]
+        const startedMs = Date.now()
+        const sha256 = known?.stamp === stamp ? known.sha256 : await digestOf(file, sizeBytes, signal)
+        if (linked !== undefined && !this.#kept.has(sha256)) {
+          await rename(linked, keptFilePath(lake, sha256))
+          this.#kept.add(sha256)
+        }
+        // Reading takes at most half of the time.
+        await SYSTEM_CLOCK.sleep(Date.now() - startedMs, signal)
+        return { key, sizeBytes, sha256, stamp }
+      } finally {
+        await file.close()
+      }
+    } finally {
+      if (linked !== undefined) await rm(linked, { force: true })
+    }
+  }
+
+  /** Removes files that were replaced long enough ago; a server that keeps none leaves those of others. */
+  async #expire(): Promise<void> {
+    const { lake, keepMs } = this.#options
+    const nowMs = Date.now()
+    if (keepMs === 0 || this.#kept.size === 0 || nowMs - this.#expiredMs < EXPIRY_PAUSE_MS) return
+    this.#expiredMs = nowMs
+    const lists = Object.values(this.#lists)
+    const current = new Set(lists.flatMap((list) => [...list.current.values()].map(({ sha256 }) => sha256)))
+    const replaced = new Map(lists.flatMap((list) => [...list.replaced()]))
+    for (const sha256 of this.#kept) {
+      const isWanted = current.has(sha256) || nowMs - (replaced.get(sha256) ?? 0) < keepMs
+      if (isWanted) continue
+      await rm(keptFilePath(lake, sha256), { force: true })
+      this.#kept.delete(sha256)
+    }
+  }
+}

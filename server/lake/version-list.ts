@@ -1,0 +1,168 @@
+// The versions of a dataset, oldest first: each is the files it begins with and the changes up to it. They are written to a file
+// below the lake, one line a change, so that a server that starts anew knows them. A line states what there is, not what was
+// done: lines that two servers write of one lake do no harm.
+
+import { appendFile, mkdir, readFile, rename, rm } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { contentIdentity } from '../../shared/content-identity.ts'
+import { noneThere } from '../../shared/errno.ts'
+import { type LakeDataset } from '../../shared/lake-layout.ts'
+import { type LakePin, type VersionFile, VERSIONS_DIRECTORY } from '../../shared/lake-pin.ts'
+import { stageFile } from './temporary-file.ts'
+
+/** Versions that are remembered, and by how many fewer when the oldest are forgotten. */
+const VERSIONS_MAX = 1_000
+const FORGOTTEN = 100
+/** Versions whose files are kept ready for requests. */
+const PINS_MAX = 4
+const ID_CHARACTERS = 12
+
+export interface VersionChange {
+  readonly id: string
+  /** Milliseconds since the epoch. */
+  readonly createdMs: number
+  /** Files that came or were replaced. */
+  readonly files: readonly VersionFile[]
+  /** Keys of files that went. */
+  readonly removed: readonly string[]
+}
+
+export class VersionList {
+  readonly #dataset: LakeDataset
+  readonly #path: string
+  #changes: VersionChange[] = []
+  readonly #current = new Map<string, VersionFile>()
+  readonly #pins = new Map<string, LakePin>()
+  #pinCount = 0
+
+  constructor(lake: string, dataset: LakeDataset) {
+    this.#dataset = dataset
+    this.#path = join(lake, VERSIONS_DIRECTORY, `${dataset}.ndjson`)
+  }
+
+  get current(): ReadonlyMap<string, VersionFile> {
+    return this.#current
+  }
+
+  /** The first change has all files of the oldest version. Neighbours with one id are one version. */
+  get changes(): readonly VersionChange[] {
+    return this.#changes
+  }
+
+  get id(): string | undefined {
+    return this.#changes.at(-1)?.id
+  }
+
+  /** Reads what was written. A line that is cut or damaged is left out. */
+  async load(): Promise<void> {
+    const text = await readFile(this.#path, 'utf8').catch(noneThere)
+    for (const line of text?.split('\n') ?? []) {
+      const change = changeOf(line)
+      if (change === undefined) continue
+      applyTo(this.#current, change)
+      this.#changes.push(change)
+    }
+  }
+
+  /** Notes what is found, if it has changed, and resolves when it is written. */
+  async note(found: ReadonlyMap<string, VersionFile>): Promise<void> {
+    const differing = [...found.values()].filter((file) => !isSame(this.#current.get(file.key), file))
+    const isMoved = (file: VersionFile): boolean => this.#current.get(file.key)?.sha256 === file.sha256
+    const [moved, files] = [differing.filter(isMoved), differing.filter((file) => !isMoved(file))]
+    const removed = [...this.#current.keys()].filter((key) => !found.has(key))
+    if (moved.length > 0) await this.#add(moved, [])
+    if (files.length > 0 || removed.length > 0) await this.#add(files, removed)
+  }
+
+  async #add(files: readonly VersionFile[], removed: readonly string[]): Promise<void> {
+    applyTo(this.#current, { files, removed })
+    const noted = { id: this.#idOf(this.#current), createdMs: Date.now(), files, removed }
+    this.#changes.push(noted)
+    this.#pins.delete(noted.id)
+    if (this.#changes.length > VERSIONS_MAX) {
+      const { createdMs, id } = this.#changes[FORGOTTEN]!
+      const base = [...this.#filesUpTo(FORGOTTEN).values()]
+      this.#changes = [{ id, createdMs, files: base, removed: [] }, ...this.#changes.slice(FORGOTTEN + 1)]
+      const staged = stageFile(this.#path, this.#changes.map(lineOf).join(''))
+      await rename(staged, this.#path).finally(() => rm(staged, { force: true }))
+    } else {
+      await mkdir(dirname(this.#path), { recursive: true })
+      await appendFile(this.#path, lineOf(noted))
+    }
+  }
+
+  /** The files of a version; undefined where it is not known. */
+  pin(id: string): LakePin | undefined {
+    const last = this.#changes.findLastIndex((change) => change.id === id)
+    if (last < 0) return undefined
+    const pin = this.#pins.get(id) ?? this.#pinOf(id, last)
+    if (pin === undefined) return undefined
+    this.#pins.delete(id)
+    this.#pins.set(id, pin)
+    const [oldest] = this.#pins.keys()
+    if (this.#pins.size > PINS_MAX && oldest !== undefined) this.#pins.delete(oldest)
+    return pin
+  }
+
+  /** When each content that is not current any more was replaced or removed, by SHA-256. */
+  replaced(): ReadonlyMap<string, number> {
+    const files = new Map<string, VersionFile>()
+    const replacedMs = new Map<string, number>()
+    for (const change of this.#changes) {
+      for (const key of [...change.files.map((file) => file.key), ...change.removed]) {
+        const before = files.get(key)
+        if (before !== undefined) replacedMs.set(before.sha256, change.createdMs)
+      }
+      applyTo(files, change)
+    }
+    for (const { sha256 } of files.values()) replacedMs.delete(sha256)
+    return replacedMs
+  }
+
+  /** Undefined where a line is lost: its files would be others than the version's. */
+  #pinOf(version: string, last: number): LakePin | undefined {
+    const found = this.#filesUpTo(last)
+    if (this.#idOf(found) !== version) return undefined
+    const bytes = Buffer.from(JSON.stringify([...found.values()]))
+    const files = new SharedArrayBuffer(bytes.length)
+    new Uint8Array(files).set(bytes)
+    this.#pinCount += 1
+    return { version, id: `${version} ${this.#pinCount}`, files }
+  }
+
+  #filesUpTo(last: number): Map<string, VersionFile> {
+    const files = new Map<string, VersionFile>()
+    for (const change of this.#changes.slice(0, last + 1)) applyTo(files, change)
+    return files
+  }
+
+  #idOf(files: ReadonlyMap<string, VersionFile>): string {
+    const parts = [...files.values()]
+      .map(({ key, sizeBytes, sha256 }) => `${key} ${sizeBytes} ${sha256}`)
+      .toSorted()
+    return `${this.#dataset}-${contentIdentity(parts).slice(0, ID_CHARACTERS)}`
+  }
+}
+
+function applyTo(files: Map<string, VersionFile>, change: Pick<VersionChange, 'files' | 'removed'>): void {
+  for (const key of change.removed) files.delete(key)
+  for (const file of change.files) files.set(file.key, file)
+}
+
+function isSame(left: VersionFile | undefined, right: VersionFile): boolean {
+  return left?.sha256 === right.sha256 && left.stamp === right.stamp && left.coldToMs === right.coldToMs
+}
+
+/** Begins with a line feed: the line before may have been cut. */
+function lineOf(change: VersionChange): string {
+  return `\n${JSON.stringify(change)}\n`
+}
+
+function changeOf(line: string): VersionChange | undefined {
+  try {
+    const change = JSON.parse(line) as VersionChange
+    return Array.isArray(change.files) && Array.isArray(change.removed) ? change : undefined
+  } catch {
+    return undefined
+  }
+}

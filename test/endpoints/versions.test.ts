@@ -1,0 +1,324 @@
+// Versions of the lake: an answer that is pinned keeps its bytes whatever changes, or is refused with the name of the file; it never
+// has other bytes.
+
+import assert from 'node:assert/strict'
+import { cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test, type TestContext } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
+import { pino } from 'pino'
+import { storeServices } from '../../server/catalogue/store-services.ts'
+import { compactClosedDays } from '../../server/compaction/compaction.ts'
+import { foldRawDates } from '../../server/fold/fold-raw-dates.ts'
+import { contentIdentity } from '../../shared/content-identity.ts'
+import { VERSIONS_DIRECTORY } from '../../shared/lake-pin.ts'
+import { EVENT_CLEAR, EVENT_SET } from '../../shared/lob-v1.ts'
+import { MS_PER_DAY, utcDateOf } from '../../shared/utc-date.ts'
+import { writeCandles } from '../../server/storage/candle-store.ts'
+import { writeObservations } from '../../server/storage/observation-store.ts'
+import { DirectoryStore } from '../../server/sync/directory-store.ts'
+import { syncLake } from '../../server/sync/lake-sync.ts'
+import { startColdServer } from '../support/cold-workers.ts'
+import { runs } from '../support/effort.ts'
+import { runImport } from '../support/import-harness.ts'
+import { delta, MS, snapshot, T } from '../support/kalshi-frames.ts'
+import { JULY_MS, manyCandles, manyObservations } from '../support/moved-rows.ts'
+import { storeOfThisFile } from '../support/postgres.ts'
+import { bookEvent, writeEvents } from '../support/recorded-events.ts'
+import { temporaryDirectory } from '../support/temporary-lake.ts'
+import { readProblem, TEST_CONFIG } from '../support/test-server.ts'
+
+const place = storeOfThisFile()
+const DATES = ['2026-06-24', '2026-06-25']
+const BOOK = `lob/source=kalshi/series=KXHIGHNY/date=${DATES[0]}/lob.parquet`
+const NEVER = new AbortController().signal
+const WAIT_MS_MAX = 20_000
+const DAYS = 3
+
+/** What is asked of a version, by dataset. */
+const TARGETS = {
+  lob: [
+    `lob?series=KXHIGHNY&from=${DATES[0]}&to=${DATES[1]}&interval=600&format=csv`,
+    `lob?market=${T}&date=${DATES[0]}&interval=3600&format=parquet`,
+    `lob/receipt?market=${T}&date=${DATES[0]}&interval=600`,
+  ],
+  trades: [`trades?series=KXHIGHNY&date=${DATES[0]}&format=csv`],
+  candles: [
+    `candles?series=KXHIGHNY&from=2026-07-01&to=2026-07-02T12:00:00Z`,
+    'candles?market=KXHIGHNY-26JUL01-T90&from=2026-07-01&to=2026-07-02&fill=false&format=parquet',
+  ],
+  observations: [
+    'observations?station=NYC&from=2026-07-01&to=2026-07-02&format=csv',
+    'observations?from=2026-07-01&to=2026-07-02',
+  ],
+} as const
+type Dataset = keyof typeof TARGETS
+const DATASETS = Object.keys(TARGETS) as Dataset[]
+
+function trade(id: number, ms: number): object {
+  const terms = {
+    yes_price_dollars: '0.4100',
+    no_price_dollars: '0.5900',
+    count_fp: '3.00',
+    taker_side: 'yes',
+  }
+  const ts = Math.floor(ms / 1000)
+  return {
+    type: 'trade',
+    sid: 2,
+    seq: 1,
+    msg: { trade_id: `t${id}`, market_ticker: T, ...terms, ts_ms: ms, ts },
+  }
+}
+
+async function importBooks(lake: string, round: number): Promise<void> {
+  const frames = [snapshot(1, { yes: [[40, 9]], ts_ms: MS + round }), trade(round, MS + round)]
+  for (let seq = 2; seq < 30; seq++)
+    frames.push(
+      delta(seq, { price_dollars: `0.${10 + ((seq + round) % 80)}`, ts_ms: MS + round + seq * 3_000_000 }),
+    )
+  await runImport(lake, 'kalshi', { lines: frames.map((frame) => JSON.stringify(frame)) })
+}
+
+async function moveRecords(lake: string, days: number): Promise<void> {
+  const { postgres } = place.store
+  await postgres.transaction(async (transaction) => {
+    await writeCandles(
+      transaction,
+      manyCandles(days).map((row) => ({ ...row, close: 4_000 + days })),
+    )
+    const rows = manyObservations(days).map((row) => ({ ...row, wind_speed_kt: days }))
+    await writeObservations(
+      transaction,
+      rows.map((observation) => ({ observation, filled: {} })),
+      (_, incoming) => incoming,
+    )
+  })
+  const clock = { nowMs: () => JULY_MS + days * MS_PER_DAY, sleep: async () => {} }
+  const { failures } = await compactClosedDays({ postgres, lake, delayMs: 0, clock })
+  assert.deepEqual(failures, [])
+}
+
+/** Each changes the lake as its command does. */
+const CHANGES: readonly ((lake: string, round: number) => Promise<void>)[] = [
+  importBooks,
+  (lake, round) => moveRecords(lake, DAYS + 1 + (round % 20)),
+  async function consolidate(lake, round) {
+    const ts = BigInt(MS + round) * 1_000_000n
+    await writeEvents(
+      lake,
+      [bookEvent(T, ts, EVENT_CLEAR), bookEvent(T, ts, EVENT_SET, 0, 30, 5_000_000 + round)],
+      { onExisting: 'replace' },
+    )
+  },
+  async function rebuild(lake) {
+    await rm(join(lake, BOOK))
+    await foldRawDates({ lake, source: 'kalshi', dates: DATES, signal: NEVER })
+  },
+  async function synchronize(lake, round) {
+    const other = `${lake}-other`
+    const remote = new DirectoryStore(other)
+    await mkdir(other, { recursive: true })
+    await syncLake({ lake, remote, direction: 'push' })
+    await importBooks(other, 100_000 + round)
+    const before = await readFile(join(lake, BOOK))
+    await syncLake({ lake, remote, direction: 'pull', raw: true })
+    assert.ok(!before.equals(await readFile(join(lake, BOOK))), 'the pull has replaced the file')
+  },
+]
+
+interface World {
+  readonly lake: string
+  readonly ask: (
+    target: string,
+  ) => Promise<{ status: number; version: string | null; body: Buffer; etag: string | null }>
+  readonly url: string
+}
+
+async function start(t: TestContext, lake: string, keepVersionsDays: number): Promise<World> {
+  const { postgres } = place.store
+  const server = await startColdServer(
+    { ...TEST_CONFIG, lake, keepVersionsDays, corsOrigins: ['*'] },
+    {
+      logger: pino({ level: process.env['TEST_LOG'] ?? 'silent' }),
+      store: storeServices(postgres),
+      storeAddress: postgres.address,
+    },
+  )
+  t.after(() => server.close())
+  const url = `http://127.0.0.1:${server.port}`
+  return {
+    lake,
+    url,
+    async ask(target) {
+      const response = await fetch(`${url}/api/v1/${target}`)
+      const { headers, status } = response
+      const body = Buffer.from(await response.arrayBuffer())
+      return { status, body, version: headers.get('lake-version'), etag: headers.get('etag') }
+    },
+  }
+}
+
+/** The version of a dataset once the server knows all files, and once it is not `before`. */
+async function versionOf({ ask }: World, dataset: Dataset, before?: string): Promise<string> {
+  for (const endMs = Date.now() + WAIT_MS_MAX; Date.now() < endMs; await delay(50)) {
+    const { version, body, status } = await ask(TARGETS[dataset][0])
+    assert.ok(status === 200, body.toString())
+    if (version !== null && version !== before) return version
+  }
+  throw new Error(`no new version of ${dataset}`)
+}
+
+async function freshLake(t: TestContext): Promise<string> {
+  const tables = 'TRUNCATE candles, observations, lake_manifest'
+  await place.store.postgres.run({ text: tables, parameters: [] })
+  const lake = join(await temporaryDirectory(t), 'lake')
+  await importBooks(lake, 0)
+  await moveRecords(lake, DAYS)
+  return lake
+}
+
+for (const keepDays of [30, 0]) {
+  const outcome =
+    keepDays > 0 ? 'the same bytes from kept files' : 'the same bytes or the name of the changed file'
+  test(`a version after many changes of the lake: ${outcome}`, async (t) => {
+    const world = await start(t, await freshLake(t), keepDays)
+    const pinned: { target: string; first: Awaited<ReturnType<World['ask']>>; plain: Buffer }[] = []
+    for (const dataset of DATASETS) {
+      const version = await versionOf(world, dataset)
+      for (const path of TARGETS[dataset]) {
+        const target = `${path}&version=${version}`
+        const [plain, first] = [await world.ask(path), await world.ask(target)]
+        assert.equal(first.status, 200, first.body.toString())
+        assert.equal(first.version, version)
+        assert.ok(first.body.equals(plain.body) || path.includes('receipt'), path)
+        pinned.push({ target, first, plain: plain.body })
+      }
+    }
+    const changes = runs(CHANGES.length, 50)
+    const gone = new Set<string>()
+    let others = 0
+    for (let round = 0; round < changes; round++) {
+      await CHANGES[round % CHANGES.length]!(world.lake, round + 1)
+      for (const { target, first } of pinned) {
+        const now = await world.ask(target)
+        if (now.status === 410 && keepDays === 0) {
+          const { code, detail } = JSON.parse(now.body.toString()) as { code: string; detail: string }
+          assert.equal(code, 'version_gone')
+          assert.match(
+            detail,
+            new RegExp(`The file ${target.split(/[/?]/, 1)[0]}/\\S+\\.parquet of version `),
+          )
+          gone.add(target)
+        } else {
+          assert.equal(now.status, 200, `${target} ${now.body.toString()}`)
+          assert.ok(now.body.equals(first.body), target)
+          assert.equal(now.etag === first.etag || keepDays === 0, true, `${target}: the ETag`)
+        }
+      }
+    }
+    for (const { target, plain } of pinned)
+      others += (await world.ask(target.replace(/&version=.*/, ''))).body.equals(plain) ? 0 : 1
+    assert.ok(others > 0, 'some unpinned answers have changed')
+    assert.equal(gone.size, keepDays === 0 ? pinned.length : 0)
+  })
+}
+
+test('versions are listed with what changed, alike on all servers, and known after a restart', async (t) => {
+  const lake = await freshLake(t)
+  const world = await start(t, lake, 0)
+  const first = await versionOf(world, 'lob')
+  await importBooks(lake, 7)
+  await versionOf(world, 'lob', first)
+  const second = await versionOf(world, 'lob', first)
+  const copy = join(lake, '..', 'copy')
+  await cp(lake, copy, { recursive: true, filter: (path) => !path.endsWith(VERSIONS_DIRECTORY) })
+  const other = await start(t, copy, 30)
+  assert.equal(await versionOf(other, 'lob'), second)
+  const list = async ({ ask }: World) =>
+    JSON.parse((await ask('versions?dataset=lob&limit=5')).body.toString()) as {
+      id: string
+      partitions: string[]
+      changed: number
+    }[]
+  const [newest, oldest] = await list(world)
+  assert.deepEqual([newest!.id, oldest!.id], [second, first])
+  assert.equal(newest!.changed, newest!.partitions.length)
+  assert.ok(newest!.partitions.includes(BOOK))
+  // A line that was cut, as by a crash, and one after it.
+  const path = join(lake, VERSIONS_DIRECTORY, 'lob.ndjson')
+  await writeFile(path, `${await readFile(path, 'utf8')}\n{"id":"lob-cut`)
+  const again = await start(t, lake, 0)
+  assert.deepEqual(
+    (await list(again)).map(({ id }) => id),
+    [second, first],
+  )
+  const gone = await again.ask(`${TARGETS.lob[0]}&version=${first}`)
+  assert.equal(gone.status, 410)
+  assert.ok(gone.body.toString().includes(BOOK))
+})
+
+test('what cannot be pinned is refused with the reason', async (t) => {
+  const world = await start(t, await freshLake(t), 0)
+  const ids = Object.fromEntries(
+    await Promise.all(DATASETS.map(async (dataset) => [dataset, await versionOf(world, dataset)] as const)),
+  ) as Record<Dataset, string>
+  const today = utcDateOf(Date.now())
+  const none = `lob-${contentIdentity([]).slice(0, 12)}`
+  const cases: readonly (readonly [string, number, string, RegExp])[] = [
+    [`lob?series=KXHIGHNY&date=${DATES[0]}&version=${none}`, 404, 'unknown_version', /knows no version lob-/],
+    [`lob?series=KXHIGHNY&date=${DATES[0]}&version=`, 400, 'invalid_parameter', /version must be/],
+    [
+      `lob?series=KXHIGHNY&date=${DATES[0]}&version=${ids.trades}`,
+      400,
+      'invalid_parameter',
+      /id of .*dataset=lob/,
+    ],
+    [`trades?series=KXHIGHNY&date=${DATES[0]}&version=x`, 400, 'invalid_parameter', /dataset=trades/],
+    [
+      `lob?series=KXHIGHNY&date=${today}&version=${ids.lob}`,
+      409,
+      'not_pinnable',
+      /can be pinned to a version from \S+T00:00:00Z on/,
+    ],
+    [`lob/receipt?series=KXHIGHNY&date=${today}&version=${ids.lob}`, 409, 'not_pinnable', new RegExp(today)],
+    [`trades?series=KXHIGHNY&date=${today}&version=${ids.trades}`, 409, 'not_pinnable', new RegExp(today)],
+    [
+      `candles?series=KXHIGHNY&from=2026-07-01&to=2026-07-30&version=${ids.candles}`,
+      409,
+      'not_pinnable',
+      /from 2026-07-01T00:00:00.000Z until before 2026-07-04T00:00:00.000Z/,
+    ],
+    [
+      `observations?station=NYC&from=2026-07-01&to=2026-07-30&version=${ids.observations}`,
+      409,
+      'not_pinnable',
+      /until before 2026-07-04/,
+    ],
+    [
+      `climate?station=NYC&from=2026-07-01&to=2026-07-02&version=${ids.lob}`,
+      400,
+      'invalid_parameter',
+      /have no versions/,
+    ],
+    [`series?version=${ids.lob}`, 400, 'invalid_parameter', /have no versions/],
+    [`markets?version=${ids.lob}`, 400, 'invalid_parameter', /have no versions/],
+    ['versions', 400, 'invalid_parameter', /dataset is missing/],
+    ['versions?dataset=climate', 400, 'invalid_parameter', /one of lob, trades, candles, observations/],
+    [`lob?series=KXNONE&date=${DATES[0]}&version=${ids.lob}`, 404, 'unknown_series', /KXNONE/],
+    [`trades?series=KXNONE&date=${DATES[0]}&version=${ids.trades}`, 404, 'unknown_series', /KXNONE/],
+    [
+      `candles?series=KXNONE&from=2026-07-01&to=2026-07-02&version=${ids.candles}`,
+      404,
+      'unknown_series',
+      /KXNONE/,
+    ],
+  ]
+  for (const [target, status, code, detail] of cases) {
+    const response = await fetch(`${world.url}/api/v1/${target}`)
+    const problem = await readProblem(response)
+    assert.equal(response.status, status, `${target}: ${problem.detail}`)
+    assert.equal(problem.code, code)
+    assert.match(problem.detail, detail)
+  }
+})

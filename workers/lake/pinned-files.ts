@@ -1,0 +1,85 @@
+// The files of the version that a request is pinned to: it lists and opens these and no others. A replaced file is read where it
+// is kept; a file that is neither kept nor as it was refuses the request.
+
+import { type BigIntStats, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { ApiError } from '../../shared/errors.ts'
+import { stampOf } from '../../shared/file-identity.ts'
+import { keptFilePath, type LakePin, type VersionFile } from '../../shared/lake-pin.ts'
+import { watched } from './watched-files.ts'
+
+/** A file of the version, and where its bytes are. */
+export interface PinnedFile extends VersionFile {
+  readonly path: string
+  readonly stat: BigIntStats
+}
+
+export class PinnedFiles {
+  readonly #lake: string
+  readonly #version: string
+  readonly #files: ReadonlyMap<string, VersionFile>
+  /** Names in directories below the lake. */
+  readonly #names = new Map<string, Set<string>>()
+
+  constructor(lake: string, { version, files }: LakePin) {
+    this.#lake = lake
+    this.#version = version
+    const list = JSON.parse(Buffer.from(files).toString()) as readonly VersionFile[]
+    this.#files = new Map(list.map((file) => [file.key, file]))
+    for (const { key } of list) {
+      for (let end = key.lastIndexOf('/'); end > 0; end = key.lastIndexOf('/', end - 1)) {
+        const directory = key.slice(0, end)
+        const name = key.slice(end + 1).split('/', 1)[0]!
+        const names = this.#names.get(directory)
+        if (names === undefined) this.#names.set(directory, new Set([name]))
+        else if (names.has(name)) break
+        else names.add(name)
+      }
+    }
+  }
+
+  /** The names in a directory below the lake (`lob/source=kalshi`), in code unit order. */
+  namesIn(directory: string): string[] {
+    return [...(this.#names.get(directory) ?? [])].toSorted((left, right) => (left < right ? -1 : 1))
+  }
+
+  /** Undefined where the version has no such file. @throws {ApiError} `version_gone` */
+  find(key: string): PinnedFile | undefined {
+    const file = this.#files.get(key)
+    if (file === undefined) return undefined
+    const kept = keptFilePath(this.#lake, file.sha256)
+    const keptStat = statAt(key, kept)
+    if (Number(keptStat?.size) === file.sizeBytes) return { ...file, path: kept, stat: keptStat! }
+    const path = join(this.#lake, ...key.split('/'))
+    const stat = statAt(key, path)
+    if (stat === undefined || stampOf(stat) !== file.stamp) throw this.gone(key)
+    return { ...file, path, stat }
+  }
+
+  /** What refuses a request whose file has gone since it was found. */
+  gone(key: string): ApiError {
+    return new ApiError(
+      'version_gone',
+      `The file ${key} of version ${this.#version} has been replaced and is not kept; ask without version.`,
+    )
+  }
+}
+
+function statAt(key: string, path: string): BigIntStats | undefined {
+  try {
+    return watched(key, () => statSync(path, { bigint: true, throwIfNoEntry: false }))
+  } catch (error) {
+    if (error instanceof ApiError) throw error
+    return undefined
+  }
+}
+
+let known: { readonly id: string; readonly lake: string; readonly files: PinnedFiles } | undefined
+
+/** The files of a pin; a thread remembers those of the last one. Undefined without a pin. */
+export function pinnedFiles(lake: string, pin: LakePin | null | undefined): PinnedFiles | undefined {
+  if (pin === null || pin === undefined) return undefined
+  if (known?.id !== pin.id || known.lake !== lake)
+    known = { id: pin.id, lake, files: new PinnedFiles(lake, pin) }
+  return known.files
+}

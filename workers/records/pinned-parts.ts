@@ -1,0 +1,88 @@
+// The files of the version that a request for records is pinned to, and the refusal of rows that no version has: those that the
+// relational store still holds.
+
+import { ApiError } from '../../shared/errors.ts'
+import { identityOf } from '../../shared/file-identity.ts'
+import { periodInstants, RECORD_PARTITIONS, recordFileName } from '../../shared/lake-layout.ts'
+import { isSeriesName } from '../../shared/series-name.ts'
+import type { PinnedFiles } from '../lake/pinned-files.ts'
+import { isCovered } from './lake-cover.ts'
+import { inOrder, type LakePart, lakeScopes, type PartSelection, periodsOf } from './lake-partitions.ts'
+
+interface Span {
+  readonly fromMs: number
+  readonly toMs: number
+}
+
+/** The files of a version that overlap a span, by scope and period. @throws {ApiError} `version_gone` */
+export function pinnedParts(pinned: PinnedFiles, selection: PartSelection): LakePart[] {
+  const { dataset, fromMs, toMs } = selection
+  const parts: LakePart[] = []
+  for (const scope of (selection.scopes ?? lakeScopes('', dataset, pinned)).filter(isSeriesName)) {
+    const directory = `${dataset}/${RECORD_PARTITIONS[dataset].scope}=${scope}`
+    for (const period of periodsOf(dataset, pinned.namesIn(directory))) {
+      const span = periodInstants(period)
+      if (span.fromMs >= toMs || span.toMs <= fromMs) continue
+      const part = pinnedPart(pinned, recordFileName(dataset, scope, period), scope, span)
+      if (part !== undefined) parts.push(part)
+    }
+  }
+  return inOrder(parts)
+}
+
+/** A file of a version. Like any file that no manifest knows it counts up to its last row, unless the version says more. */
+export function pinnedPart(
+  pinned: PinnedFiles,
+  key: string,
+  scope: string,
+  { fromMs, toMs }: Span,
+): LakePart | undefined {
+  const file = pinned.find(key)
+  if (file === undefined) return undefined
+  const { path, sha256, stat, coldToMs } = file
+  return {
+    scope,
+    name: key,
+    path,
+    fromMs,
+    toMs: coldToMs ?? toMs,
+    isRegistered: coldToMs !== null,
+    revisionMin: 0n,
+    identity: identityOf(stat),
+    sha256,
+  }
+}
+
+/**
+ * Refuses a range that ends behind the rows of the version's files, or of which the store has rows.
+ * @param countHot rows of the store in the range, up to one
+ * @throws {ApiError} `not_pinnable`
+ */
+export async function refuseNotPinnable(
+  noun: string,
+  parts: readonly LakePart[],
+  scopes: readonly string[],
+  { fromMs, toMs }: Span,
+  countHot: () => Promise<number>,
+): Promise<void> {
+  const ends = scopes.map((scope) => {
+    const own = parts.filter((part) => part.scope === scope)
+    return own.reduce((end, part) => Math.max(end, part.toMs), fromMs)
+  })
+  const endMs = Math.min(toMs, ...ends)
+  const isWhole = isCovered(parts, scopes, fromMs, toMs)
+  if (isWhole || (endMs >= toMs && (await countHot()) === 0)) return
+  const firstMs = parts.reduce((first, part) => Math.min(first, part.fromMs), Infinity)
+  const hint =
+    parts.length === 0
+      ? 'This version has none of the range.'
+      : `Those from ${textOf(firstMs)} until before ${textOf(Math.max(firstMs, endMs))} can be pinned.`
+  throw new ApiError(
+    'not_pinnable',
+    `${noun} of the range are not in files of the lake yet and cannot be pinned to a version. ${hint}`,
+  )
+}
+
+function textOf(ms: number): string {
+  return new Date(ms).toISOString()
+}
