@@ -158,6 +158,8 @@ export class LakeVersions {
   }
 
   async #look(): Promise<void> {
+    // A lake that is away has lost no files.
+    if ((await lstat(this.#options.lake).catch(noneThere)) === undefined) return
     const coldEnds = await this.#options.coldEnds?.().catch(() => undefined)
     for (const dataset of LAKE_DATASETS) {
       const list = this.#lists[dataset]

@@ -25,7 +25,7 @@ import { delta, MS, snapshot, T } from '../support/kalshi-frames.ts'
 import { JULY_MS, manyCandles, manyObservations } from '../support/moved-rows.ts'
 import { storeOfThisFile } from '../support/postgres.ts'
 import { bookEvent, writeEvents } from '../support/recorded-events.ts'
-import { temporaryDirectory } from '../support/temporary-lake.ts'
+import { endAfter, temporaryDirectory } from '../support/temporary-lake.ts'
 import { readProblem, TEST_CONFIG } from '../support/test-server.ts'
 
 const place = storeOfThisFile()
@@ -145,7 +145,7 @@ async function start(t: TestContext, lake: string, keepVersionsDays: number): Pr
       storeAddress: postgres.address,
     },
   )
-  t.after(() => server.close())
+  endAfter(t, () => server.close())
   const url = `http://127.0.0.1:${server.port}`
   return {
     lake,
@@ -253,6 +253,13 @@ test('versions are listed with what changed, alike on all servers, and known aft
     (await list(again)).map(({ id }) => id),
     [second, first],
   )
+  const response = await fetch(`${again.url}/api/v1/${TARGETS.lob[0]}&version=${second}`, {
+    headers: { origin: 'http://localhost' },
+  })
+  assert.equal(response.status, 200, await response.text())
+  assert.ok(response.headers.get('access-control-expose-headers')?.includes('Lake-Version'))
+  const metrics = await (await fetch(`${again.url}/metrics`)).text()
+  assert.match(metrics, /bookcast_http_pinned_total\{path="\/api\/v1\/lob"\} 1\n/)
   const gone = await again.ask(`${TARGETS.lob[0]}&version=${first}`)
   assert.equal(gone.status, 410)
   assert.ok(gone.body.toString().includes(BOOK))

@@ -5,6 +5,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import Ajv2020 from 'ajv/dist/2020.js'
 import { LOB_PARAMETERS } from '../../server/endpoints/lob-parameters.ts'
+import { VERSION_PARAMETER } from '../../server/endpoints/version-parameter.ts'
 import type { JsonSchema } from '../../server/http/documentation.ts'
 import { serviceOfThisFile } from '../support/conformance-service.ts'
 import { PARQUET_READERS } from '../support/parquet-readers.ts'
@@ -140,6 +141,7 @@ const RECORD_PATHS = [
   '/api/v1/series/{ticker}',
   '/api/v1/markets',
   '/api/v1/markets/{ticker}',
+  '/api/v1/versions',
   '/api/v1/files',
   '/health',
 ]
@@ -151,12 +153,12 @@ test('every documented answer fits its schema and is what the first example is r
     const { schema, example } = get.responses['200']?.content?.['application/json'] ?? {}
     assert.ok(schema !== undefined && example !== undefined, `${path} has an example answer`)
     assertFits(schema, example, path)
-    // The time of the last look at the lake is nobody's to know before.
-    if (path === '/health') continue
+    // The times of looks at the lake are nobody's to know before.
+    if (path === '/health' || path === '/api/v1/versions') continue
     const given: unknown = JSON.parse(await (await fetch(url + get['x-examples'][0]!.target)).text())
-    // A tag of an order-book answer names its files, which are others on each machine.
-    const answer =
-      path === '/api/v1/lob/receipt' ? { ...(given as object), etag: Object(example).etag } : given
+    // A tag of an order-book answer names its files, which are others on each machine; a version is known when they are read.
+    const { etag, version } = Object(example)
+    const answer = path === '/api/v1/lob/receipt' ? { ...(given as object), etag, version } : given
     assert.deepEqual(Array.isArray(answer) ? answer.slice(0, 1) : answer, example, path)
   }
   const problems = components.schemas.Problem.examples ?? []
@@ -186,7 +188,12 @@ test('the document holds the very declarations that validate requests', async ()
   const operation = paths['/api/v1/lob']?.get
   assert.deepEqual(
     operation?.parameters.map(({ name, in: place, required, schema }) => ({ name, place, required, schema })),
-    LOB_PARAMETERS.map(({ name, in: place, schema }) => ({ name, place, required: false, schema })),
+    [...LOB_PARAMETERS, VERSION_PARAMETER].map(({ name, in: place, schema }) => ({
+      name,
+      place,
+      required: false,
+      schema,
+    })),
   )
   const ids = Object.values(paths).map(({ get }) => get.operationId)
   assert.equal(new Set(ids).size, ids.length)

@@ -21,6 +21,7 @@ const DEFAULTS: ServeConfig = {
   rateLimit: null,
   trustedProxies: 0,
   sync: null,
+  keepVersionsDays: 0,
   corsOrigins: [],
   shares: { fairBytesPerS: 131_072, queueMs: 0, slots: 4, requests: 100, rows: 2_000_000 },
   connectionsMax: 10_000,
@@ -50,6 +51,12 @@ test('has a default for everything but the lake', () => {
   assert.deepEqual(config, DEFAULTS)
   assert.ok(Object.isFrozen(config))
   assert.throws(() => readServeCall([], {}), /--lake \(or BOOKCAST_LAKE\) must be given/)
+})
+
+test('keeps versions for whole days', () => {
+  assert.equal(configOf(['--lake', 'l', '--keep-versions', '30']).keepVersionsDays, 30)
+  for (const text of ['-1', '1.5', '30d', '3651', ''])
+    assert.throws(() => configOf(['--lake', 'l', `--keep-versions=${text}`]), /--keep-versions/)
 })
 
 test('leaves out the explorer when it is told to', () => {

@@ -5,6 +5,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, after, before } from 'node:test'
 
+/** A server that is still to be closed may write the list of versions at this moment. */
+const REMOVAL = { recursive: true, force: true, maxRetries: 5 } as const
+
 /** What is still to end before a test's directories go. */
 const writers = new WeakMap<TestContext, (() => Promise<unknown>)[]>()
 
@@ -13,7 +16,7 @@ export async function temporaryDirectory(t: TestContext): Promise<string> {
   const path = await mkdtemp(join(tmpdir(), 'bookcast-test-'))
   t.after(async () => {
     await endWriters(t)
-    await rm(path, { recursive: true, force: true })
+    await rm(path, REMOVAL)
   })
   return path
 }
@@ -37,7 +40,7 @@ export function lakeOfThisFile(write: (lake: string) => Promise<unknown>): { rea
     path = await mkdtemp(join(tmpdir(), 'bookcast-test-'))
     await write(path)
   })
-  after(() => rm(path, { recursive: true, force: true }))
+  after(() => rm(path, REMOVAL))
   return {
     get path() {
       return path

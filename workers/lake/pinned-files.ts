@@ -38,7 +38,7 @@ export class PinnedFiles {
     }
   }
 
-  /** The names in a directory below the lake (`lob/source=kalshi`), in code unit order. */
+  /** The names in a directory below the lake (`lob/source=…`), in code unit order. */
   namesIn(directory: string): string[] {
     return [...(this.#names.get(directory) ?? [])].toSorted((left, right) => (left < right ? -1 : 1))
   }
