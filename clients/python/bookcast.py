@@ -1601,6 +1601,7 @@ class _Endpoints(_Requests):
         ts: str,
         levels: Optional[int] = None,
         by: Optional[Literal["exchange", "received"]] = None,
+        version: Optional[str] = None,
         timeout: Optional[float] = None,
         on_progress: Optional[Callable[["Progress"], None]] = None,
     ) -> "Answer[BookAt]":
@@ -1615,6 +1616,8 @@ class _Endpoints(_Requests):
         levels: Book levels per side. A whole number from 1 to 50. Default: 10.
         by: exchange: the events that happened by the instant. received: those that the recorder
             had received by then; the books of midnight count as received. Default: exchange.
+        version: A version of the lake, as Lake-Version or /api/v1/versions name it: only its
+            files are read, or the request is refused.
         """
         form = _Form("/api/v1/lob/at", "BookAt", ("json",), None, False)
         parameters: Dict[str, Any] = {
@@ -1625,6 +1628,7 @@ class _Endpoints(_Requests):
             "ts": ts,
             "levels": levels,
             "by": by,
+            "version": version,
         }
         answer: Answer[BookAt] = Answer(self._connection(timeout, on_progress), form, parameters)
         return answer
@@ -1646,6 +1650,7 @@ class _Endpoints(_Requests):
         nulls: Optional[bool] = None,
         after: Optional[str] = None,
         limit: Optional[int] = None,
+        version: Optional[str] = None,
         timeout: Optional[float] = None,
         on_progress: Optional[Callable[["Progress"], None]] = None,
     ) -> LobEstimate:
@@ -1669,6 +1674,8 @@ class _Endpoints(_Requests):
         after: Only the rows behind a place: <ts> in nanoseconds, or <ts>,<market_id> for the
             row of one market. Rows are ordered by ts, then market_id.
         limit: Rows at most, of all pages together. Default: all there are.
+        version: A version of the lake, as Lake-Version or /api/v1/versions name it: only its
+            files are read, or the request is refused.
         """
         form = _Form("/api/v1/lob/estimate", "LobEstimate", ("json",), None, False)
         parameters: Dict[str, Any] = {
@@ -1686,6 +1693,7 @@ class _Endpoints(_Requests):
             "nulls": nulls,
             "after": after,
             "limit": limit,
+            "version": version,
         }
         answer: Answer[LobEstimate] = Answer(self._connection(timeout, on_progress), form, parameters)
         return self._one(answer.target, timeout, on_progress)

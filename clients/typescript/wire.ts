@@ -170,6 +170,8 @@ export interface LobAtParameters {
   readonly levels?: number | undefined
   /** exchange: the events that happened by the instant. received: those that the recorder had received by then; the books of midnight count as received. Default: exchange. */
   readonly by?: 'exchange' | 'received' | undefined
+  /** A version of the lake, as Lake-Version or /api/v1/versions name it: only its files are read, or the request is refused. */
+  readonly version?: string | undefined
 }
 
 export interface LobEstimate {

@@ -11,7 +11,9 @@ import type { Parameter } from '../query/parameters.ts'
 import { instantMs } from '../query/time-range.ts'
 import { LOB_PATH, type LobService, openingOf, refusalOf, validatorOf } from './lob.ts'
 import { COLUMN_SCHEMAS, LOB_ERRORS } from './lob-documentation.ts'
+import { versionHeader } from '../lake/lake-versions.ts'
 import { checkNames, LOB_PARAMETERS } from './lob-parameters.ts'
+import { VERSION_PARAMETER, versioned } from './version-parameter.ts'
 
 const [MARKET, SERIES, SOURCE, , , , , LEVELS] = LOB_PARAMETERS
 
@@ -175,10 +177,10 @@ export function lobAtEndpoint(service: LobService): Endpoint {
   return defineEndpoint({
     path: `${LOB_PATH}/at`,
     summary: 'Order books at one instant, exact to the nanosecond, with what each was made from.',
-    parameters: AT_PARAMETERS,
-    rule: atRule,
+    parameters: [...AT_PARAMETERS, VERSION_PARAMETER],
+    rule: versioned('lob', atRule),
     documentation: DOCUMENTATION,
-    async handle({ market, series, event, source, ts, levels, by }, context) {
+    async handle({ market, series, event, source, ts, levels, by, version }, context) {
       const ns = nsOfText(ts)!
       const query: LobQuery = {
         source,
@@ -196,12 +198,16 @@ export function lobAtEndpoint(service: LobService): Endpoint {
         at: { ns: String(ns), by },
       }
       try {
-        const stream = await service.pool.open(query, openingOf(service, query, context))
+        const stream = await service.pool.open(query, openingOf(service, query, context, version))
         const validator = validatorOf(service, query, stream.head)
         if (!stream.head.isHeld)
           return {
             status: 200,
-            headers: { 'Content-Type': 'application/json', ...validatorHeaders(validator) },
+            headers: {
+              'Content-Type': 'application/json',
+              ...validatorHeaders(validator),
+              ...versionHeader(service.versions, 'lob', stream.head, version),
+            },
             stream,
           }
         await stream.close()

@@ -13,6 +13,7 @@ import { estimatedBytes, sampleQueries, sampleSize } from '../lob/size-sample.ts
 import { LOB_PATH, type LobService, openingOf, refusalOf } from './lob.ts'
 import { LOB_ERRORS } from './lob-documentation.ts'
 import { LOB_PARAMETERS, lobQueryOf, lobRule } from './lob-parameters.ts'
+import { VERSION_PARAMETER, versioned } from './version-parameter.ts'
 
 const COUNT: JsonSchema = { type: 'integer', minimum: 0 }
 
@@ -101,12 +102,12 @@ export function lobEstimateEndpoint(service: LobService): Endpoint {
   return defineEndpoint({
     path: `${LOB_PATH}/estimate`,
     summary: 'Rows, bytes and files of an order-book answer, and how to cut one that is too large.',
-    parameters: LOB_PARAMETERS,
-    rule: lobRule,
+    parameters: [...LOB_PARAMETERS, VERSION_PARAMETER],
+    rule: versioned('lob', lobRule),
     documentation: DOCUMENTATION,
     async handle(values, context) {
       const query = lobQueryOf(values)
-      const opening = openingOf(service, query, context)
+      const opening = openingOf(service, query, context, values.version)
       const validation = { ...opening.validation, held: [] }
       const options = { ...opening, validation, headOnly: false, isEstimate: true }
       const headOf: HeadOf = async (asked) => headNow(service.pool, asked, options)

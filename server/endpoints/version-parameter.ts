@@ -1,7 +1,7 @@
 // The parameter `version` of the endpoints whose rows come from files of the lake, and what /openapi.json says of it.
 
 import type { ErrorCode } from '../../shared/errors.ts'
-import type { LakeDataset } from '../../shared/lake-pin.ts'
+import type { LakeDataset } from '../../shared/lake-layout.ts'
 import type { ResponseHeader } from '../http/documentation.ts'
 import { type ParameterRule, quote } from '../query/parameter-parser.ts'
 import type { Parameter } from '../query/parameters.ts'

@@ -40,6 +40,7 @@ const TARGETS = {
   lob: [
     `lob?series=KXHIGHNY&from=${DATES[0]}&to=${DATES[1]}&interval=600&format=csv`,
     `lob?market=${T}&date=${DATES[0]}&interval=3600&format=parquet`,
+    `lob/at?market=${T}&ts=${DATES[0]}T20:00:00Z`,
     `lob/receipt?market=${T}&date=${DATES[0]}&interval=600`,
   ],
   trades: [`trades?series=KXHIGHNY&date=${DATES[0]}&format=csv`],
