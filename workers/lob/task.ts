@@ -76,7 +76,7 @@ export default async function runLobTask(task: LobTask | LobWarmTask, bounds = B
 
 async function answer(task: LobTask, progress: Progress, bounds: SharingBounds): Promise<void> {
   const { files } = progress
-  const { lake, query, catalogue, headOnly, assistance, port } = task
+  const { lake, query, catalogue, headOnly, part, assistance, port } = task
   const version = pinnedFiles(lake, task.pin)
   const { series, seriesOf, isWanted, datesOf } = selectMarkets(lake, query, catalogue, version)
   const fileOf = (date: string): LakeFile | undefined => {
@@ -93,7 +93,6 @@ async function answer(task: LobTask, progress: Progress, bounds: SharingBounds):
   }
   if (task.isUnlimited !== true) refuseTooManyRows(query, plan)
   const ids = marketIdsOf(plan)
-  const { part } = task
   const blocks = part === undefined ? [] : sectionsOf(plan, query, fileOf, Number.MAX_SAFE_INTEGER)
   // With other files than the receipt was made from there may be no such block; the server looks at the identity.
   const fromBlock = part === undefined || part === 'receipt' ? 0 : part.fromBlock
