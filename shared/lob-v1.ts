@@ -32,6 +32,7 @@ export const QTY_UNITS_PER_CONTRACT = 1_000_000
 /**
  * Footer key-value metadata. `schema` … `markets` are those of contract.md 35. Bookcast writes the others too: `keyframes` is
  * `hourly` when every book known at the start of a UTC hour has its keyframe there, so that a reader may start at any hour;
+ * `hours` is what lob-hours.ts says of each market's hours;
  * `sample` is `true` where the books are invented; `column_crc32` and `footer_crc32` let a reader tell a damaged file from a
  * whole one. Files of version 0.1 may also have `strands` and `evidence`, which readers ignore.
  */
@@ -46,6 +47,7 @@ export const LOB_FOOTER_KEYS = {
   coversFrom: 'covers_from',
   coversTo: 'covers_to',
   gaps: 'gaps',
+  hours: 'hours',
   markets: 'markets',
   keyframes: 'keyframes',
   sample: 'sample',

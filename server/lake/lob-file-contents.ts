@@ -109,7 +109,7 @@ export class LobFileContents {
       if (compareIds(market, this.#lastMarket) < 0) throw new Error('its markets do not ascend')
       this.#lastMarket = market
       // Times of one market ascend (addRun checks it), so the first and the last show whether they leave the hour.
-      this.#figures.addRun(market, group.ts, group.event, from, row)
+      this.#figures.addRun(market, group, from, row)
       if (group.ts[from]! < start || group.ts[row - 1]! >= end) throw new Error('a row group spans an hour')
       from = row
     }

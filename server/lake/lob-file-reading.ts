@@ -1,12 +1,14 @@
 // Reads the parts of a lob.v1 file of Bookcast's own: its footer, whole row groups, and any bytes between. What they must
 // say is the caller's affair; errors name no file.
 
-import type { FileHandle } from 'node:fs/promises'
+import { open, type FileHandle } from 'node:fs/promises'
+import { isDeepStrictEqual } from 'node:util'
 import { parquetMetadata, parquetRead } from 'hyparquet'
 import type { ColumnData, DecodedArray, FileMetaData } from 'hyparquet'
 import { compressors } from 'hyparquet-compressors'
 import { FOOTER_BYTES_MAX } from '../../shared/limits.ts'
 import { lobFooterChecksum } from '../../shared/lob-checksum.ts'
+import { LOB_FOOTER_KEYS } from '../../shared/lob-v1.ts'
 import { PARQUET_MAGIC } from './lob-footer.ts'
 
 const TRAILER_BYTES = 8
@@ -92,4 +94,27 @@ export async function readBytes(file: FileHandle, start: number, end: number): P
     done += bytesRead
   }
   return bytes
+}
+
+/** Whether two files have the same rows, by their checksums, and `path` has no figures of hours as `next` has. */
+export async function lacksHoursAlone(path: string, next: string): Promise<boolean> {
+  const [own, other] = [await footerPairs(path), await footerPairs(next)]
+  const { hours, footerCrc32 } = LOB_FOOTER_KEYS
+  if (own === undefined || other === undefined || own.has(hours) || !other.delete(hours)) return false
+  for (const pairs of [own, other]) pairs.delete(footerCrc32)
+  return isDeepStrictEqual(own, other)
+}
+
+/** Undefined where the footer cannot be read or has no checksum. */
+async function footerPairs(path: string): Promise<Map<string, string | undefined> | undefined> {
+  const file = await open(path)
+  try {
+    const { metadata, isChecked } = await readLobFooter(file, (await file.stat()).size)
+    if (!isChecked) return undefined
+    return new Map(metadata.key_value_metadata?.map(({ key, value }) => [key, value]))
+  } catch {
+    return undefined
+  } finally {
+    await file.close()
+  }
 }

@@ -9,7 +9,7 @@ import { LOB_COLUMNS, LOB_FOOTER_KEYS as KEYS, LOB_SCHEMA } from '../../shared/l
 import { PARQUET_MAGIC, marketsText } from './lob-footer.ts'
 import { fillColumn, footerValue, readBytes, readLobFooter, readRowGroup } from './lob-file-reading.ts'
 import { chunkRange, metaOf } from './lob-parquet-pages.ts'
-import { LobFigures } from './lob-summary.ts'
+import { LobFigures, type LobRunColumns } from './lob-summary.ts'
 
 /** Throws an error that names the file and the first thing that differs; fulfilled when the file is whole. */
 export async function verifyLobFile(path: string): Promise<void> {
@@ -81,22 +81,21 @@ async function checkFigures(file: FileHandle, sizeBytes: number, metadata: FileM
   for (const [key, value] of expected) {
     if (valueOf(metadata, key) !== value) throw new Error(`footer value of ${key}`)
   }
+  if (footerValue(metadata, KEYS.hours) !== found.hours) throw new Error(`footer value of ${KEYS.hours}`)
   if (metadata.num_rows !== BigInt(found.rows)) throw new Error('row count')
 }
 
-function addRuns(figures: LobFigures, { market, ts, event }: DecodedRows, rows: number): void {
+function addRuns(figures: LobFigures, { market, ...columns }: DecodedRows, rows: number): void {
   let from = 0
   for (let row = 1; row <= rows; row++) {
     if (row < rows && market[row] === market[from]) continue
-    figures.addRun(market[from]!, ts, event, from, row)
+    figures.addRun(market[from]!, columns, from, row)
     from = row
   }
 }
 
-interface DecodedRows {
+interface DecodedRows extends LobRunColumns {
   readonly market: ArrayLike<string>
-  readonly ts: ArrayLike<bigint>
-  readonly event: ArrayLike<number>
 }
 
 // Decodes every column, because a column that does not decode is damage, but keeps only what the figures need.
@@ -117,10 +116,12 @@ async function decodeRowGroup(
   const decoded = {
     market: Array.from<string>({ length: rows }),
     ts: new BigInt64Array(rows),
+    recvTs: new BigInt64Array(rows),
     event: new Uint8Array(rows),
   }
   fillColumn(decoded.market, columns.get('market_id')!)
   fillColumn(decoded.ts, columns.get('ts')!)
+  fillColumn(decoded.recvTs, columns.get('recv_ts')!)
   fillColumn(decoded.event, columns.get('event')!)
   return decoded
 }

@@ -91,6 +91,7 @@ function keyValues(
     [KEYS.coversFrom, String(labels.coversFrom)],
     [KEYS.coversTo, String(labels.coversTo)],
     [KEYS.gaps, String(figures.gaps)],
+    ...(figures.hours === undefined ? [] : ([[KEYS.hours, figures.hours]] as const)),
     [KEYS.markets, marketsText(figures)],
     [KEYS.keyframes, KEYFRAMES_HOURLY],
     ...(labels.isSample === true ? ([[KEYS.sample, 'true']] as const) : []),

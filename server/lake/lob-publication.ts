@@ -3,6 +3,7 @@
 import { existsSync } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { haveEqualBytes } from './durable-file.ts'
+import { lacksHoursAlone } from './lob-file-reading.ts'
 import type { ConsolidatedFile } from './series-consolidation.ts'
 import { publishPartition } from './temporary-file.ts'
 
@@ -10,7 +11,7 @@ export interface WrittenLobFile {
   readonly path: string
   readonly series: string
   readonly date: string
-  /** `unchanged`: the lake held the same bytes already. */
+  /** `unchanged`: the lake held the same rows already. */
   readonly status: 'written' | 'replaced' | 'unchanged'
   readonly rows: number
   readonly markets: number
@@ -26,7 +27,7 @@ export async function describeFiles(files: readonly ConsolidatedFile[]): Promise
   for (const { writer, series, date, coversFrom, coversTo, figures } of files) {
     const { path, temporaryPath } = writer
     const isThere = existsSync(path)
-    const isUnchanged = isThere && (await haveEqualBytes(path, temporaryPath))
+    const isUnchanged = isThere && (await haveEqualRows(path, temporaryPath))
     const status = isUnchanged ? 'unchanged' : isThere ? 'replaced' : 'written'
     const { rows, gaps } = figures
     const markets = figures.markets.length
@@ -34,6 +35,11 @@ export async function describeFiles(files: readonly ConsolidatedFile[]): Promise
     written.push({ path, series, date, status, rows, markets, gaps, coversFrom, coversTo, sizeBytes })
   }
   return written
+}
+
+/** A file of an earlier version that lacks the figures of hours alone is not written again for them. */
+async function haveEqualRows(path: string, next: string): Promise<boolean> {
+  return (await haveEqualBytes(path, next)) || (await lacksHoursAlone(path, next))
 }
 
 /** Gives each file that differs from the lake's its name, and tells `onPublished`. Nothing is awaited. */

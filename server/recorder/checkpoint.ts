@@ -36,7 +36,7 @@ export interface StatedSeries {
   readonly hour: number
 }
 
-const MAGIC = Buffer.from('BCCHK03\n')
+const MAGIC = Buffer.from('BCCHK04\n')
 const HEADER_BYTES = MAGIC.length + 4
 
 export function checkpointPath({
