@@ -66,6 +66,9 @@ export interface LobQuery {
   readonly at?: LobInstant
 }
 
+/** What of a query says whose files answer it. */
+export type MarketsAsked = Pick<LobQuery, 'source' | 'market' | 'series' | 'dates'>
+
 /** What the catalogue knows of the markets that a request is about. */
 export interface LobCatalogueEntry {
   /** The series whose files hold them; null when the request itself names it or nobody knows. */

@@ -3,6 +3,7 @@
 
 import { CANDLE_FIELDS } from './candle.ts'
 import { CLIMATE_FIELDS } from './climate.ts'
+import { COVERAGE_FIELDS, GAP_FIELDS } from './coverage.ts'
 import { OBSERVATION_FIELDS } from './observation.ts'
 import type { RecordField } from './record-field.ts'
 import { TRADE_FIELDS } from './trade-fields.ts'
@@ -22,6 +23,8 @@ export const RECORD_FIELDS = {
   climate: CLIMATE_FIELDS,
   'climate-gaps': CLIMATE_GAP_FIELDS,
   trades: TRADE_FIELDS,
+  coverage: COVERAGE_FIELDS,
+  gaps: GAP_FIELDS,
 } as const satisfies Record<string, readonly RecordField[]>
 
 export type RecordKind = keyof typeof RECORD_FIELDS

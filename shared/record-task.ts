@@ -4,9 +4,11 @@
 
 import type { CandleInterval } from './candle.ts'
 import type { SeenFile } from './file-identity.ts'
+import type { CoveragePeriod } from './coverage.ts'
 import type { LakePin } from './lake-pin.ts'
 import type { FormatName } from './formats.ts'
 import type { LobSource } from './lob-sources.ts'
+import type { LobCatalogueEntry } from './lob-task.ts'
 import type { ObservationType } from './observation.ts'
 import type { StoreAddress } from './sql/store-address.ts'
 import type { StreamHead } from './stream-task.ts'
@@ -82,7 +84,29 @@ export interface TradeQuery extends RecordPage {
   readonly toMs: number
 }
 
-export type RecordQuery = CandleQuery | ObservationQuery | ClimateQuery | ClimateGapsQuery | TradeQuery
+/** Exactly one of market and series is given. */
+export interface CoverageQuery extends RecordPage {
+  readonly kind: 'coverage' | 'gaps'
+  readonly source: LobSource
+  readonly market: string | null
+  /** A series, or an event of one. */
+  readonly series: string | null
+  /** First and last UTC date; null for no bound. */
+  readonly from: string | null
+  readonly to: string | null
+  readonly by: CoveragePeriod
+  /** The first date to which recordings may still be added. */
+  readonly openFrom: string
+  readonly catalogue: LobCatalogueEntry | null
+}
+
+export type RecordQuery =
+  | CandleQuery
+  | ObservationQuery
+  | ClimateQuery
+  | ClimateGapsQuery
+  | TradeQuery
+  | CoverageQuery
 
 /** What decides whether a client holds the answer already. */
 export interface RecordValidation {

@@ -5,6 +5,7 @@ import { formatNames, OUTPUT_FORMATS } from '../../shared/formats.ts'
 import { candlesEndpoint } from '../../server/endpoints/candles.ts'
 import { climateGapsEndpoint } from '../../server/endpoints/climate-gaps.ts'
 import { climateEndpoint } from '../../server/endpoints/climate.ts'
+import { coverageEndpoint, gapsEndpoint } from '../../server/endpoints/coverage.ts'
 import { filesEndpoint } from '../../server/endpoints/files.ts'
 import { healthEndpoint, readyzEndpoint } from '../../server/endpoints/health.ts'
 import { livezEndpoint } from '../../server/endpoints/livez.ts'
@@ -50,6 +51,8 @@ const NAMES: Readonly<Record<string, Pick<ClientEndpoint, 'method' | 'row' | 'pr
   '/api/v1/climate': { method: 'climate', row: 'ClimateRecord', prefix: 'Climate' },
   '/api/v1/analysis/climate-gaps': { method: 'climateGaps', row: 'ClimateGap', prefix: 'ClimateGaps' },
   '/api/v1/trades': { method: 'trades', row: 'Trade', prefix: 'Trades' },
+  '/api/v1/coverage': { method: 'coverage', row: 'Coverage', prefix: 'Coverage' },
+  '/api/v1/gaps': { method: 'gaps', row: 'Gap', prefix: 'Gaps' },
   '/api/v1/series': { method: 'series', row: 'Series', prefix: 'Series' },
   '/api/v1/series/{ticker}': { method: 'seriesNamed', row: 'Series', prefix: 'SeriesNamed' },
   '/api/v1/markets': { method: 'markets', row: 'Market', prefix: 'Markets' },
@@ -79,6 +82,8 @@ function endpointsWithoutServices(): Endpoint[] {
     climateEndpoint(nobody),
     climateGapsEndpoint(nobody),
     tradesEndpoint(nobody),
+    coverageEndpoint(nobody),
+    gapsEndpoint(nobody),
     seriesListEndpoint(nobody),
     seriesEndpoint(nobody),
     marketListEndpoint(nobody),

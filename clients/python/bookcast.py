@@ -1233,6 +1233,56 @@ TradeColumn = Literal[
 ]
 
 
+class Coverage(TypedDict, total=False):
+    market_id: Optional[str]  # Market; null for all markets of a series on a date without a file.
+    date: str  # UTC date.
+    hour: str  # Start of the UTC hour; with by=hour alone.
+    state: str  # complete, partial, gap, not_listed, not_recorded or closed.
+    condition: str  # available, degraded, missing or pending; with by=day alone.
+    known_s: float  # Seconds in which the book is known.
+    gap_s: float  # Seconds recorded in which it is not known.
+    gaps: int  # Gaps that begin here.
+    events: int  # Book events, without those of keyframes.
+    first_book_ts: Optional[int]  # First instant at which the book is known, nanoseconds since the epoch.
+    snapshots: int  # Times that the exchange stated the whole book.
+    recv_lag_p50_ms: Optional[float]  # Median of receive time minus time of the events, milliseconds, to a tenth of itself; null without receive times.
+    recv_lag_p99_ms: Optional[float]  # The 99th percentile, alike.
+    file: Optional[str]  # Path of the file below the lake; null without one.
+
+
+CoverageColumn = Literal[
+    "market_id",
+    "date",
+    "hour",
+    "state",
+    "condition",
+    "known_s",
+    "gap_s",
+    "gaps",
+    "events",
+    "first_book_ts",
+    "snapshots",
+    "recv_lag_p50_ms",
+    "recv_lag_p99_ms",
+    "file",
+]
+
+
+class Gap(TypedDict, total=False):
+    market_id: Optional[str]  # Market; null for all markets of a series on dates without a file.
+    from_ts: int  # Start, nanoseconds since the epoch.
+    to_ts: int  # End, exclusive.
+    cause: str  # interrupted, no_snapshot or not_recorded.
+
+
+GapColumn = Literal[
+    "market_id",
+    "from_ts",
+    "to_ts",
+    "cause",
+]
+
+
 class Series(TypedDict, total=False):
     ticker: str  # Series ticker.
     measure_type: Literal["high", "low", "hourly"]  # What the markets settle on: the day's high or low, or the temperature of an hour.
@@ -1389,6 +1439,28 @@ _KINDS: Dict[str, Dict[str, str]] = {
         "aggressor": "string",
         "block": "boolean?",
         "origin": "string",
+    },
+    "Coverage": {
+        "market_id": "string?",
+        "date": "date",
+        "hour": "instant",
+        "state": "string",
+        "condition": "string",
+        "known_s": "number",
+        "gap_s": "number",
+        "gaps": "integer",
+        "events": "integer",
+        "first_book_ts": "integer?",
+        "snapshots": "integer",
+        "recv_lag_p50_ms": "number?",
+        "recv_lag_p99_ms": "number?",
+        "file": "string?",
+    },
+    "Gap": {
+        "market_id": "string?",
+        "from_ts": "integer",
+        "to_ts": "integer",
+        "cause": "string",
     },
     "Series": {
         "ticker": "string",
@@ -1942,6 +2014,99 @@ class _Endpoints(_Requests):
             "version": version,
         }
         answer: Answer[Trade] = Answer(self._connection(timeout, on_progress), form, parameters)
+        return answer
+
+    def coverage(
+        self,
+        *,
+        market: Optional[str] = None,
+        series: Optional[str] = None,
+        source: Optional[Literal["kalshi", "polymarket"]] = None,
+        start: Optional[Union[str, datetime.date]] = None,
+        end: Optional[Union[str, datetime.date]] = None,
+        by: Optional[Literal["hour", "day"]] = None,
+        format: Optional[Literal["json", "csv", "parquet", "ndjson"]] = None,
+        columns: Optional[Sequence[CoverageColumn]] = None,
+        limit: Optional[int] = None,
+        offset: Optional[int] = None,
+        timeout: Optional[float] = None,
+        on_progress: Optional[Callable[["Progress"], None]] = None,
+    ) -> "Answer[Coverage]":
+        """How much of each hour or date of a market is known.
+
+        market: Market ticker; for polymarket <condition_id>:<token_id>, or <condition_id> for
+            both its tokens. Exactly one of market and series is given.
+        series: Series ticker, or the ticker of one event of a series: all its markets.
+        source: Data source. Default: kalshi.
+        start: First UTC date. Default: the first there is.
+        end: Last UTC date. Default: the last there is. With from and to, dates without a file
+            are listed too.
+        by: One row for each hour or for each date of a market. Default: day.
+        format: Of bytes and files; rows are read in the form that suits them.
+        columns: Comma-separated columns, in the order wanted. Default: all.
+        limit: Rows at most, of all pages together. Default: all there are.
+        offset: Rows to skip. The Link header of a page that limit cut short has the address of
+            the next one. A whole number from 0 to 10000000. Default: 0.
+        """
+        form = _Form("/api/v1/coverage", "Coverage", ("json", "csv", "parquet", "ndjson",), 500000, False)
+        parameters: Dict[str, Any] = {
+            "market": market,
+            "series": series,
+            "source": source,
+            "from": start,
+            "to": end,
+            "by": by,
+            "format": format,
+            "columns": columns,
+            "limit": limit,
+            "offset": offset,
+        }
+        answer: Answer[Coverage] = Answer(self._connection(timeout, on_progress), form, parameters)
+        return answer
+
+    def gaps(
+        self,
+        *,
+        market: Optional[str] = None,
+        series: Optional[str] = None,
+        source: Optional[Literal["kalshi", "polymarket"]] = None,
+        start: Optional[Union[str, datetime.date]] = None,
+        end: Optional[Union[str, datetime.date]] = None,
+        format: Optional[Literal["json", "csv", "parquet", "ndjson"]] = None,
+        columns: Optional[Sequence[GapColumn]] = None,
+        limit: Optional[int] = None,
+        offset: Optional[int] = None,
+        timeout: Optional[float] = None,
+        on_progress: Optional[Callable[["Progress"], None]] = None,
+    ) -> "Answer[Gap]":
+        """When the book of a market is not known.
+
+        market: Market ticker; for polymarket <condition_id>:<token_id>, or <condition_id> for
+            both its tokens. Exactly one of market and series is given.
+        series: Series ticker, or the ticker of one event of a series: all its markets.
+        source: Data source. Default: kalshi.
+        start: First UTC date. Default: the first there is.
+        end: Last UTC date. Default: the last there is. With from and to, dates without a file
+            are listed too.
+        format: Of bytes and files; rows are read in the form that suits them.
+        columns: Comma-separated columns, in the order wanted. Default: all.
+        limit: Rows at most, of all pages together. Default: all there are.
+        offset: Rows to skip. The Link header of a page that limit cut short has the address of
+            the next one. A whole number from 0 to 10000000. Default: 0.
+        """
+        form = _Form("/api/v1/gaps", "Gap", ("json", "csv", "parquet", "ndjson",), 500000, False)
+        parameters: Dict[str, Any] = {
+            "market": market,
+            "series": series,
+            "source": source,
+            "from": start,
+            "to": end,
+            "format": format,
+            "columns": columns,
+            "limit": limit,
+            "offset": offset,
+        }
+        answer: Answer[Gap] = Answer(self._connection(timeout, on_progress), form, parameters)
         return answer
 
     def series(

@@ -475,6 +475,98 @@ export interface TradesParameters<Column extends TradesColumn = TradesColumn> {
   readonly version?: string | undefined
 }
 
+export interface Coverage {
+  /** Market; null for all markets of a series on a date without a file. */
+  readonly market_id: string | null
+  /** UTC date. */
+  readonly date: string
+  /** Start of the UTC hour; with by=hour alone. */
+  readonly hour: string
+  /** complete, partial, gap, not_listed, not_recorded or closed. */
+  readonly state: string
+  /** available, degraded, missing or pending; with by=day alone. */
+  readonly condition: string
+  /** Seconds in which the book is known. */
+  readonly known_s: number
+  /** Seconds recorded in which it is not known. */
+  readonly gap_s: number
+  /** Gaps that begin here. */
+  readonly gaps: number
+  /** Book events, without those of keyframes. */
+  readonly events: number
+  /** First instant at which the book is known, nanoseconds since the epoch. */
+  readonly first_book_ts: number | null
+  /** Times that the exchange stated the whole book. */
+  readonly snapshots: number
+  /** Median of receive time minus time of the events, milliseconds, to a tenth of itself; null without receive times. */
+  readonly recv_lag_p50_ms: number | null
+  /** The 99th percentile, alike. */
+  readonly recv_lag_p99_ms: number | null
+  /** Path of the file below the lake; null without one. */
+  readonly file: string | null
+}
+
+export type CoverageColumn = keyof Coverage
+
+/** How much of each hour or date of a market is known. */
+export interface CoverageParameters<Column extends CoverageColumn = CoverageColumn> {
+  /** Market ticker; for polymarket <condition_id>:<token_id>, or <condition_id> for both its tokens. Exactly one of market and series is given. */
+  readonly market?: string | undefined
+  /** Series ticker, or the ticker of one event of a series: all its markets. */
+  readonly series?: string | undefined
+  /** Data source. Default: kalshi. */
+  readonly source?: 'kalshi' | 'polymarket' | undefined
+  /** First UTC date. Default: the first there is. */
+  readonly from?: string | Date | undefined
+  /** Last UTC date. Default: the last there is. With from and to, dates without a file are listed too. */
+  readonly to?: string | Date | undefined
+  /** One row for each hour or for each date of a market. Default: day. */
+  readonly by?: 'hour' | 'day' | undefined
+  /** Of bytes and files; rows are read in the form that suits them. Default: json. */
+  readonly format?: 'json' | 'csv' | 'parquet' | 'ndjson' | undefined
+  /** Comma-separated columns, in the order wanted. Default: all. */
+  readonly columns?: readonly Column[] | undefined
+  /** Rows at most, of all pages together. Default: all there are. */
+  readonly limit?: number | undefined
+  /** Rows to skip. The Link header of a page that limit cut short has the address of the next one. A whole number from 0 to 10000000. Default: 0. */
+  readonly offset?: number | undefined
+}
+
+export interface Gap {
+  /** Market; null for all markets of a series on dates without a file. */
+  readonly market_id: string | null
+  /** Start, nanoseconds since the epoch. */
+  readonly from_ts: number
+  /** End, exclusive. */
+  readonly to_ts: number
+  /** interrupted, no_snapshot or not_recorded. */
+  readonly cause: string
+}
+
+export type GapsColumn = keyof Gap
+
+/** When the book of a market is not known. */
+export interface GapsParameters<Column extends GapsColumn = GapsColumn> {
+  /** Market ticker; for polymarket <condition_id>:<token_id>, or <condition_id> for both its tokens. Exactly one of market and series is given. */
+  readonly market?: string | undefined
+  /** Series ticker, or the ticker of one event of a series: all its markets. */
+  readonly series?: string | undefined
+  /** Data source. Default: kalshi. */
+  readonly source?: 'kalshi' | 'polymarket' | undefined
+  /** First UTC date. Default: the first there is. */
+  readonly from?: string | Date | undefined
+  /** Last UTC date. Default: the last there is. With from and to, dates without a file are listed too. */
+  readonly to?: string | Date | undefined
+  /** Of bytes and files; rows are read in the form that suits them. Default: json. */
+  readonly format?: 'json' | 'csv' | 'parquet' | 'ndjson' | undefined
+  /** Comma-separated columns, in the order wanted. Default: all. */
+  readonly columns?: readonly Column[] | undefined
+  /** Rows at most, of all pages together. Default: all there are. */
+  readonly limit?: number | undefined
+  /** Rows to skip. The Link header of a page that limit cut short has the address of the next one. A whole number from 0 to 10000000. Default: 0. */
+  readonly offset?: number | undefined
+}
+
 export interface Series {
   /** Series ticker. */
   readonly ticker: string
@@ -717,6 +809,20 @@ export const ENDPOINTS = {
     limitMax: 500000,
     hasFill: false,
     dates: ['date'],
+  },
+  coverage: {
+    path: '/api/v1/coverage',
+    formats: ['json', 'csv', 'parquet', 'ndjson'],
+    limitMax: 500000,
+    hasFill: false,
+    dates: ['from', 'to'],
+  },
+  gaps: {
+    path: '/api/v1/gaps',
+    formats: ['json', 'csv', 'parquet', 'ndjson'],
+    limitMax: 500000,
+    hasFill: false,
+    dates: ['from', 'to'],
   },
   series: {
     path: '/api/v1/series',

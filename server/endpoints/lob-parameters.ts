@@ -25,7 +25,7 @@ export const SOURCE_PARAMETER = {
   schema: { type: 'string', enum: lobSources(), default: lobSources()[0] },
 } as const satisfies Parameter
 
-export const LOB_PARAMETERS = [
+export const SELECTOR_PARAMETERS = [
   {
     name: 'market',
     in: 'query',
@@ -39,6 +39,10 @@ export const LOB_PARAMETERS = [
     schema: { type: 'string' },
   },
   SOURCE_PARAMETER,
+] as const satisfies readonly Parameter[]
+
+export const LOB_PARAMETERS = [
+  ...SELECTOR_PARAMETERS,
   {
     name: 'date',
     in: 'query',
@@ -132,7 +136,7 @@ function marketNameText(source: LobSource, place: number): string {
   return place === 0 ? text : `for ${source} ${text}`
 }
 
-const selectorRule: ParameterRule<LobParameters> = ({ has, values }, report) => {
+export const selectorRule: ParameterRule<typeof SELECTOR_PARAMETERS> = ({ has, values }, report) => {
   if (has('market') === has('series')) {
     const found = has('market') ? 'both are given' : 'neither is given'
     for (const name of ['market', 'series'])

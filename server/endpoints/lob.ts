@@ -7,7 +7,7 @@ import { type DateSpan, type LakeVersions, versionHeader } from '../lake/lake-ve
 import { ApiError } from '../../shared/errors.ts'
 import { OUTPUT_FORMATS } from '../../shared/formats.ts'
 import { canonicalParameters, textOfPlace } from '../../shared/lob-canonical.ts'
-import type { LobCatalogueEntry, LobHead, LobQuery } from '../../shared/lob-task.ts'
+import type { LobCatalogueEntry, LobHead, LobQuery, MarketsAsked } from '../../shared/lob-task.ts'
 import { MS_PER_DAY, utcDateStartMs } from '../../shared/utc-date.ts'
 import { PartStream, readRange } from '../http/byte-range.ts'
 import type { CachePolicy } from '../http/cache-policy.ts'
@@ -61,9 +61,9 @@ function replyHeaders(query: LobQuery, missingDates: readonly string[]): ReplyHe
 /** What the order-book endpoint asks the catalogue. */
 export interface LobCatalogue {
   /** What is known of the markets a query is about; null when nothing is. */
-  findForLob(query: LobQuery): LobCatalogueEntry | null
+  findForLob(query: MarketsAsked): LobCatalogueEntry | null
   /** Whether the market, series or event of a query is in the catalogue. */
-  knowsForLob(query: LobQuery): boolean
+  knowsForLob(query: MarketsAsked): boolean
 }
 
 /** What the endpoints of order books share. */
@@ -94,7 +94,10 @@ export function isFinalAnswer(dates: readonly string[], head: LobHead, nowMs: nu
 }
 
 /** Where an id does not say its series, only the lake's search can tell whether this replica holds the market. */
-function seriesAsked({ source, market, series }: LobQuery, entry: LobCatalogueEntry | null): string[] | null {
+export function seriesAsked(
+  { source, market, series }: MarketsAsked,
+  entry: LobCatalogueEntry | null,
+): string[] | null {
   const { seriesOf, isSeriesInId } = lobSourceNames(source)
   if (market !== null && !isSeriesInId) return null
   return [seriesOf(market ?? series ?? ''), series, entry?.series].filter((name) => typeof name === 'string')
@@ -104,7 +107,11 @@ function seriesAsked({ source, market, series }: LobQuery, entry: LobCatalogueEn
  * A name that only the catalogue knows is no unknown name: there is no data for it. What names a parameter says more. What is
  * not found may be what this replica does not hold.
  */
-export function refusalOf(error: unknown, query: LobQuery, service: LobService): unknown {
+export function refusalOf(
+  error: unknown,
+  query: MarketsAsked,
+  service: Pick<LobService, 'catalogue' | 'choice'>,
+): unknown {
   const { catalogue, choice = null } = service
   const refusal = isWithoutData(error, query, catalogue)
     ? new ApiError(
@@ -117,7 +124,7 @@ export function refusalOf(error: unknown, query: LobQuery, service: LobService):
   return mayBeElsewhere && choice !== null && choice.series !== null ? notHeld(choice) : refusal
 }
 
-function isWithoutData(error: unknown, query: LobQuery, catalogue: LobCatalogue): boolean {
+function isWithoutData(error: unknown, query: MarketsAsked, catalogue: LobCatalogue): boolean {
   const isUnknown =
     error instanceof ApiError && (error.code === 'unknown_market' || error.code === 'unknown_series')
   return isUnknown && error.errors.length === 0 && catalogue.knowsForLob(query)

@@ -56,7 +56,10 @@ const QUEUED_MAX = 64
 /** Whether a request may be small, by the rows that it asks for. */
 export function isSmallByRows(query: RecordQuery): boolean {
   // The gaps of ten years are few, whatever their limit is.
-  return query.kind === 'climate-gaps' || query.limit + query.offset <= SMALL_ROWS_MAX
+  if (query.kind === 'climate-gaps') return true
+  // One thread remembers what it has found in files.
+  if (query.kind === 'coverage' || query.kind === 'gaps') return false
+  return query.limit + query.offset <= SMALL_ROWS_MAX
 }
 
 export interface RecordPoolOptions {
@@ -196,7 +199,7 @@ export class RecordPool {
 
   /** Threads stand still while they wait for a file: no more of them are lost to a lake that does not answer. */
   #assertLakeAnswers({ kind }: RecordQuery): void {
-    if (kind !== 'candles' && kind !== 'observations' && kind !== 'trades') return
+    if (kind === 'climate' || kind === 'climate-gaps') return
     if (this.#small.pool.lostThreads + this.#bulk.pool.lostThreads < LOST_THREADS_MAX) return
     const [name] = this.#silentFiles
     throw new ApiError('lake_unavailable', `The lake cannot be read: ${name} and others do not answer.`)

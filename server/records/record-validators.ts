@@ -26,6 +26,8 @@ const DATASETS: Readonly<Record<RecordQuery['kind'], readonly DatasetName[]>> = 
   climate: ['climate'],
   'climate-gaps': ['climate'],
   trades: [],
+  coverage: [],
+  gaps: [],
 }
 
 /** The datasets of which threads remember something. */

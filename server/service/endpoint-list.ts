@@ -9,6 +9,7 @@ import { FreshVersions } from '../catalogue/fresh-versions.ts'
 import { candlesEndpoint } from '../endpoints/candles.ts'
 import { climateGapsEndpoint } from '../endpoints/climate-gaps.ts'
 import { climateEndpoint } from '../endpoints/climate.ts'
+import { coverageEndpoint, gapsEndpoint } from '../endpoints/coverage.ts'
 import { documentationEndpoints } from '../endpoints/documentation.ts'
 import { filesEndpoint } from '../endpoints/files.ts'
 import { healthEndpoint, readyzEndpoint } from '../endpoints/health.ts'
@@ -43,6 +44,7 @@ function recordEndpoints(
   answerCache: AnswerCache,
   choice: LakeChoice | null,
   versions: LakeVersions,
+  catalogue: Catalogue,
 ): Endpoint[] {
   if (pool === undefined) return []
   const service = { answers: new RecordAnswers(pool, validators, answerCache), validators, choice, versions }
@@ -52,6 +54,8 @@ function recordEndpoints(
     climateEndpoint(service),
     climateGapsEndpoint(service),
     tradesEndpoint(service),
+    coverageEndpoint({ service, catalogue }),
+    gapsEndpoint({ service, catalogue }),
   ]
 }
 
@@ -108,7 +112,7 @@ export function createEndpoints(
     lobAtEndpoint(lobService),
     lobEstimateEndpoint(lobService),
     lobDatesEndpoint(config.lake, choice),
-    ...recordEndpoints(recordPool, validators, answerCache, choice, lakeVersions),
+    ...recordEndpoints(recordPool, validators, answerCache, choice, lakeVersions, catalogue),
     ...(isStoreOff ? [] : catalogueEndpoints(catalogue)),
     versionsEndpoint(lakeVersions),
     filesEndpoint({ lake: config.lake, bucket: bucketOf(config), choice }),

@@ -13,6 +13,7 @@ import { FOOTER_BYTES_MAX, ROW_GROUP_BYTES_MAX } from '../../shared/limits.ts'
 import { NS_PER_MS, utcDateStartMs } from '../../shared/utc-date.ts'
 import type { ColumnChunk } from './column-pages.ts'
 import { parseFooter, type FileFooter } from './file-footer.ts'
+import { footerTexts, textAt } from './footer-texts.ts'
 import { indexFile, type FileIndex } from './file-index.ts'
 import { identityOf } from './market-lists.ts'
 import { lakeFileError, namingFile } from '../lake/lake-file-error.ts'
@@ -151,9 +152,28 @@ export class LakeFile {
   }
 
   #readFooter(): FileFooter {
+    const tail = this.#readFooterBytes()
+    return parseFooter(tail, Number(this.#stat.size), this.date, this.baseNs)
+  }
+
+  /** Single values of the footer (footer-texts.ts). */
+  footerTexts<Key extends string>(keys: readonly Key[]): Readonly<Record<Key, string>> | undefined {
+    return namingFile(this.name, () => {
+      const tail = this.#readFooterBytes()
+      const bytes = Buffer.from(tail.buffer, tail.byteOffset, tail.byteLength)
+      const length = bytes.readUInt32LE(bytes.length - 8)
+      return footerTexts(bytes.subarray(bytes.length - 8 - length, bytes.length - 8), keys)
+    })
+  }
+
+  /** The end of the file with all of its footer, its length and the magic. */
+  #readFooterBytes(): Uint8Array {
     const fileBytes = Number(this.#stat.size)
     if (fileBytes < 12) throw new Error('it is truncated')
-    let tail = this.#readExactly(fileBytes - Math.min(fileBytes, TAIL_BYTES), Math.min(fileBytes, TAIL_BYTES))
+    const tail = this.#readExactly(
+      fileBytes - Math.min(fileBytes, TAIL_BYTES),
+      Math.min(fileBytes, TAIL_BYTES),
+    )
     if (Buffer.from(tail.subarray(-4)).toString('latin1') !== MAGIC) {
       throw new Error('it is truncated or no parquet file')
     }
@@ -161,8 +181,7 @@ export class LakeFile {
       new DataView(tail.buffer, tail.byteOffset, tail.byteLength).getUint32(tail.length - 8, true) + 8
     if (footerBytes + 4 > fileBytes || footerBytes > FOOTER_BYTES_MAX)
       throw new Error('its footer is damaged')
-    if (footerBytes > tail.length) tail = this.#readExactly(fileBytes - footerBytes, footerBytes)
-    return parseFooter(tail, fileBytes, this.date, this.baseNs)
+    return footerBytes > tail.length ? this.#readExactly(fileBytes - footerBytes, footerBytes) : tail
   }
 
   #readExactly(offset: number, length: number): Uint8Array {
@@ -210,17 +229,9 @@ export class LakeFile {
 
 /** The ids of a list of markets as the footer has it behind its key: a field header, the length, and the JSON. */
 function idsOfList(bytes: Buffer): readonly string[] | undefined {
-  let length = 0
-  let at = 1
-  for (let shift = 0; ; shift += 7) {
-    const byte = bytes[at++]
-    if (byte === undefined || shift > 28) return undefined
-    length |= (byte & 0x7f) << shift
-    if (byte < 0x80) break
-  }
-  if (length < 0 || at + length > bytes.length) return undefined
+  const text = textAt(bytes, 1)
   try {
-    const list = JSON.parse(bytes.toString('utf8', at, at + length)) as readonly { readonly id: unknown }[]
+    const list = JSON.parse(text ?? '') as readonly { readonly id: unknown }[]
     const ids = list.map(({ id }) => id)
     return ids.every((id) => typeof id === 'string') ? ids : undefined
   } catch {

@@ -3,7 +3,7 @@
 
 import { ApiError } from '../../shared/errors.ts'
 import { lobSourceNames, lobSources } from '../../shared/lob-sources.ts'
-import type { LobCatalogueEntry, LobQuery } from '../../shared/lob-task.ts'
+import type { LobCatalogueEntry, MarketsAsked } from '../../shared/lob-task.ts'
 import type { PinnedFiles } from '../lake/pinned-files.ts'
 import { type FoundSeries, type MarketFilter, SeriesSearch } from './series-search.ts'
 
@@ -23,7 +23,7 @@ const HINT_FILES_MAX = 200
  */
 export function selectMarkets(
   lake: string,
-  query: LobQuery,
+  query: MarketsAsked,
   catalogue: LobCatalogueEntry | null = null,
   version?: PinnedFiles,
 ): MarketSelection {
@@ -52,7 +52,7 @@ export function selectMarkets(
   })
 }
 
-function marketsNamed({ source, market }: LobQuery): MarketFilter {
+function marketsNamed({ source, market }: MarketsAsked): MarketFilter {
   const { isNamed } = lobSourceNames(source)
   return (id) => isNamed(id, market!)
 }
@@ -65,14 +65,14 @@ function marketsOfEvent(event: string, catalogue: LobCatalogueEntry | null): Mar
 }
 
 /** The series under which an import files what is asked for when it is not told another. */
-function ownSeriesOf({ source, market, series }: LobQuery): string {
+function ownSeriesOf({ source, market, series }: MarketsAsked): string {
   return lobSourceNames(source).seriesOf(market ?? series!)
 }
 
 function isKnownTo(
-  source: LobQuery['source'],
+  source: MarketsAsked['source'],
   lake: string,
-  asked: LobQuery,
+  asked: MarketsAsked,
   version: PinnedFiles | undefined,
 ): boolean {
   const query = { ...asked, source }

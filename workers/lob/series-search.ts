@@ -11,7 +11,7 @@ import {
   lobSourceDirectory,
 } from '../../shared/lake-layout.ts'
 import { lobSourceNames, type LobSourceNames } from '../../shared/lob-sources.ts'
-import type { LobQuery } from '../../shared/lob-task.ts'
+import type { MarketsAsked } from '../../shared/lob-task.ts'
 import { isSeriesName } from '../../shared/series-name.ts'
 import { addDays } from '../../shared/utc-date.ts'
 import { lakeUnavailable } from '../lake/lake-file-error.ts'
@@ -45,7 +45,7 @@ const listedMarkets = new MarketLists()
 
 export class SeriesSearch {
   readonly #lake: string
-  readonly #query: LobQuery
+  readonly #query: MarketsAsked
   readonly #version: PinnedFiles | undefined
   readonly #names: LobSourceNames
   readonly #isWanted: MarketFilter
@@ -61,7 +61,7 @@ export class SeriesSearch {
 
   constructor(
     lake: string,
-    query: LobQuery,
+    query: MarketsAsked,
     isWanted: MarketFilter,
     likely: readonly string[],
     version: PinnedFiles | undefined,

@@ -161,6 +161,11 @@ async function makeAnswer(query: RecordQuery, request: RecordRequest): Promise<R
     const batches = (): Iterable<RecordBatch> => objectBatches(records, fields, query.units)
     return { rows: records.length, hasMore, batches }
   }
+  if (query.kind !== 'climate-gaps') {
+    // Few threads need the code of order-book files.
+    const { answerCoverage } = await import('./coverage.ts')
+    return answerCoverage(query, request)
+  }
   const gaps = await answerClimateGaps(query, request)
   const batches = (): Iterable<RecordBatch> =>
     objectBatches(

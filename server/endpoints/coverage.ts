@@ -1,0 +1,231 @@
+// GET /api/v1/coverage and GET /api/v1/gaps: when the recorded order books are known.
+
+import {
+  COVERAGE_FIELDS_BY,
+  COVERAGE_PERIODS,
+  type CoveragePeriod,
+  type GapCause,
+} from '../../shared/coverage.ts'
+import { LIST_LIMIT_DEFAULT } from '../../shared/limits.ts'
+import { lobKey } from '../../shared/lake-layout.ts'
+import { lobSources } from '../../shared/lob-sources.ts'
+import type { CoverageQuery } from '../../shared/record-task.ts'
+import { addDays, utcDateOf } from '../../shared/utc-date.ts'
+import { defineEndpoint, type Endpoint, type RequestContext } from '../http/endpoint.ts'
+import { refuseNotHeld } from '../lake/lake-choice.ts'
+import { type ParameterRule, quote } from '../query/parameter-parser.ts'
+import type { Parameter, ParameterValues } from '../query/parameters.ts'
+import { recordReply, type RecordService } from '../records/record-reply.ts'
+import { type LobCatalogue, refusalOf, seriesAsked } from './lob.ts'
+import { SELECTOR_PARAMETERS, selectorRule } from './lob-parameters.ts'
+import { recordDocumentation } from './record-documentation.ts'
+import {
+  checkDateRange,
+  checkLimit,
+  columnNames,
+  columnsParameter,
+  FORMAT_PARAMETER,
+  limitParameter,
+  OFFSET_PARAMETER,
+} from './record-parameters.ts'
+
+/** Catalogue entries are asked for dates; these are before and after all that are recorded. */
+const ALL_DATES = ['2000-01-01', '2199-12-31'] as const
+
+const RANGE_PARAMETERS = [
+  {
+    name: 'from',
+    in: 'query',
+    description: 'First UTC date. Default: the first there is.',
+    schema: { type: 'string', format: 'date' },
+  },
+  {
+    name: 'to',
+    in: 'query',
+    description:
+      'Last UTC date. Default: the last there is. With from and to, dates without a file are listed too.',
+    schema: { type: 'string', format: 'date' },
+  },
+] as const satisfies readonly Parameter[]
+
+const PAGE_PARAMETERS = [limitParameter(LIST_LIMIT_DEFAULT), OFFSET_PARAMETER] as const
+
+const COVERAGE_PARAMETERS = [
+  ...SELECTOR_PARAMETERS,
+  ...RANGE_PARAMETERS,
+  {
+    name: 'by',
+    in: 'query',
+    description: 'One row for each hour or for each date of a market.',
+    schema: { type: 'string', enum: COVERAGE_PERIODS, default: 'day' },
+  },
+  FORMAT_PARAMETER,
+  columnsParameter('coverage'),
+  ...PAGE_PARAMETERS,
+] as const satisfies readonly Parameter[]
+
+const GAPS_PARAMETERS = [
+  ...SELECTOR_PARAMETERS,
+  ...RANGE_PARAMETERS,
+  FORMAT_PARAMETER,
+  columnsParameter('gaps'),
+  ...PAGE_PARAMETERS,
+] as const satisfies readonly Parameter[]
+
+type GapsParameters = typeof GAPS_PARAMETERS
+
+const gapsRule: ParameterRule<GapsParameters> = (checked, report) => {
+  selectorRule(checked, report)
+  checkDateRange(checked.values, report)
+  checkLimit(checked.values, report)
+}
+
+const coverageRule: ParameterRule<typeof COVERAGE_PARAMETERS> = ({ has, values }, report) => {
+  selectorRule({ has, values }, report)
+  checkDateRange(values, report)
+  checkLimit(values, report)
+  const { by, columns = [] } = values
+  if (by === undefined) return
+  for (const column of columns)
+    if (!COVERAGE_FIELDS_BY[by].includes(column))
+      report('columns', `columns has ${quote(column)}, which by=${by} does not have.`)
+}
+
+const ABOUT_FOREIGN =
+  'Of files of other writers: without a coverage in the footer their first and last row count as its bounds; without receive times the lags are null; a book that goes on from the date before counts as known only if that date is asked for or is the one before.'
+
+const COVERAGE_DOCUMENTATION = recordDocumentation('coverage', {
+  tag: 'Order books',
+  description: `Rows are ordered by date, market_id and hour. The figures come from the footers of the files; files written before 0.6 are read once. A page may have fewer rows than limit: follow the Link header. ${ABOUT_FOREIGN}`,
+  errors: [
+    'unknown_market',
+    'unknown_series',
+    'ambiguous_market',
+    'no_data',
+    'not_held',
+    'lake_file_invalid',
+    'lake_file_changed',
+  ],
+  examples: [
+    { title: 'The dates of a series', values: { series: 'KXHIGHNY' } },
+    { title: 'The hours of a market', values: { market: 'KXHIGHNY-26JUL01-B81.5', by: 'hour' } },
+    { title: 'A column of the other period', values: { series: 'KXHIGHNY', columns: 'hour' }, status: 400 },
+  ],
+  exampleRecord: {
+    market_id: 'KXHIGHNY-26JUL01-B81.5',
+    date: '2026-07-01',
+    state: 'partial',
+    condition: 'degraded',
+    known_s: 86_300.5,
+    gap_s: 99.5,
+    gaps: 1,
+    events: 2_402,
+    first_book_ts: 1_782_864_000_000_000_000,
+    snapshots: 2,
+    recv_lag_p50_ms: 21.4,
+    recv_lag_p99_ms: 80.6,
+    file: lobKey(lobSources()[0]!, 'KXHIGHNY', '2026-07-01'),
+  },
+  hasFormats: true,
+})
+
+const GAPS_DOCUMENTATION = recordDocumentation('gaps', {
+  tag: 'Order books',
+  description: `Stretches in which a market was listed and its book is not known, by from_ts and market_id; stretches of less than a second without a recording are left out. ${ABOUT_FOREIGN}`,
+  errors: [
+    'unknown_market',
+    'unknown_series',
+    'ambiguous_market',
+    'no_data',
+    'not_held',
+    'lake_file_invalid',
+    'lake_file_changed',
+  ],
+  examples: [
+    { title: 'The gaps of a series', values: { series: 'KXHIGHNY' } },
+    { title: 'A series that is not in the lake', values: { series: 'KXNOSUCH' }, status: 404 },
+  ],
+  exampleRecord: {
+    market_id: 'KXHIGHNY-26JUL01-B81.5',
+    from_ts: 1_782_900_000_000_000_000,
+    to_ts: 1_782_900_099_500_000_000,
+    cause: 'interrupted' satisfies GapCause,
+  },
+  hasFormats: true,
+})
+
+interface CoverageService {
+  readonly service: RecordService
+  readonly catalogue: LobCatalogue
+}
+
+async function reply(
+  { service, catalogue }: CoverageService,
+  path: string,
+  kind: CoverageQuery['kind'],
+  by: CoveragePeriod,
+  values: ParameterValues<GapsParameters>,
+  context: RequestContext,
+) {
+  const { source, market = null, series = null, from = null, to = null, format, limit, offset } = values
+  const asked = { source, market, series, dates: ALL_DATES }
+  const entry = catalogue.findForLob(asked)
+  refuseNotHeld(service.choice ?? null, {
+    series: seriesAsked(asked, entry),
+    fromMs: from === null ? Infinity : Date.parse(from),
+  })
+  const columns = values.columns ?? (kind === 'gaps' ? columnNames('gaps') : COVERAGE_FIELDS_BY[by])
+  const openFrom = addDays(utcDateOf(Date.now()), -1)
+  const query = {
+    kind,
+    source,
+    market,
+    series,
+    from,
+    to,
+    by,
+    openFrom,
+    catalogue: entry,
+    format,
+    columns,
+    limit,
+    offset,
+  }
+  const fileNameParts = [kind, (market ?? series ?? '').replaceAll(':', '_')]
+  const options = {
+    path,
+    isFixed: true,
+    parameters: { ...values, ...(kind === 'coverage' ? { by } : {}) },
+    fileNameParts,
+  }
+  try {
+    return await recordReply(service, query, context, options)
+  } catch (error) {
+    throw refusalOf(error, asked, { catalogue, choice: service.choice ?? null })
+  }
+}
+
+export function coverageEndpoint(service: CoverageService): Endpoint {
+  const path = '/api/v1/coverage'
+  return defineEndpoint({
+    path,
+    summary: 'How much of each hour or date of a market is known.',
+    parameters: COVERAGE_PARAMETERS,
+    rule: coverageRule,
+    documentation: COVERAGE_DOCUMENTATION,
+    handle: async ({ by, ...values }, context) =>
+      reply(service, path, 'coverage', by, values as never, context),
+  })
+}
+
+export function gapsEndpoint(service: CoverageService): Endpoint {
+  const path = '/api/v1/gaps'
+  return defineEndpoint({
+    path,
+    summary: 'When the book of a market is not known.',
+    parameters: GAPS_PARAMETERS,
+    rule: gapsRule,
+    documentation: GAPS_DOCUMENTATION,
+    handle: async (values, context) => reply(service, path, 'gaps', 'day', values, context),
+  })
+}

@@ -1,0 +1,465 @@
+// /api/v1/coverage and /api/v1/gaps against a count over the events themselves: of random lakes, of foreign files, of files of
+// earlier versions, of the sample data and of real recordings.
+
+import assert from 'node:assert/strict'
+import { copyFileSync, cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { ByteWriter } from 'hyparquet-writer/src/bytewriter.js'
+import { writeMetadata } from 'hyparquet-writer/src/metadata.js'
+import { LobRecordingWriter } from '../../server/lake/lob-recording-writer.ts'
+import { groupedBy } from '../../shared/grouped-by.ts'
+import { lobFilePath } from '../../shared/lake-layout.ts'
+import { sealLobFooter } from '../../shared/lob-checksum.ts'
+import { EVENT_ADD, EVENT_CLEAR, EVENT_GAP, EVENT_SET } from '../../shared/lob-v1.ts'
+import { addDays, utcDateOf } from '../../shared/utc-date.ts'
+import { segmentsOf } from '../../workers/lob/book-segments.ts'
+import { runs } from '../support/effort.ts'
+import { runImport } from '../support/import-harness.ts'
+import { PLAIN_FOREIGN_FILE, writeForeignLakeFile } from '../support/lob-files.ts'
+import { readFooter, readFooterValue, readRows } from '../support/lob-rows.ts'
+import { naiveCoverage, naivePercentileMs } from '../support/naive-coverage.ts'
+import { storeOfThisFile } from '../support/postgres.ts'
+import { realDataPath } from '../support/real-data.ts'
+import {
+  bookEvent,
+  DAY_START,
+  HOUR,
+  pathOfDate,
+  SECOND,
+  SERIES,
+  writeEvents,
+} from '../support/recorded-events.ts'
+import { recordServerOfThisFile } from '../support/record-server.ts'
+import { SAMPLE_LAKE } from '../support/sample-server.ts'
+import { temporaryDirectory } from '../support/temporary-lake.ts'
+import { readProblem } from '../support/test-server.ts'
+
+interface CoverageRow {
+  readonly market_id: string | null
+  readonly date?: string
+  readonly hour?: string
+  readonly state: string
+  readonly condition?: string
+  readonly known_s: number
+  readonly gap_s: number
+  readonly gaps: number
+  readonly events: number
+  readonly first_book_ts: number | null
+  readonly snapshots: number
+  readonly recv_lag_p50_ms: number | null
+  readonly recv_lag_p99_ms: number | null
+  readonly file: string | null
+}
+
+const served = recordServerOfThisFile(storeOfThisFile())
+const SAMPLE_DATES = ['2026-07-01', '2026-07-02', '2026-07-03']
+const dayStartOf = (date: string): bigint => BigInt(Date.parse(`${date}T00:00:00Z`)) * 1_000_000n
+
+function asker(url: string) {
+  return async <Row>(query: string): Promise<Row[]> => {
+    const rows: Row[] = []
+    for (let next: string | undefined = `/api/v1/${query}`; next !== undefined;) {
+      const response = await fetch(url + next)
+      assert.equal(response.status, 200, `${next}: ${response.status === 200 ? '' : await response.text()}`)
+      rows.push(...((await response.json()) as Row[]))
+      next = /^<([^>]+)>; rel="next"/.exec(response.headers.get('link') ?? '')?.[1]
+    }
+    return rows
+  }
+}
+
+/** A lag is given to a tenth of itself, and never below what it is, but for three digits. */
+function assertLag(given: number | null, lags: readonly bigint[], share: number): void {
+  const exact = naivePercentileMs(lags, share)
+  if (exact === null || given === null) return assert.equal(given, exact)
+  const least = Math.max(exact, 0.001)
+  assert.ok(given >= least * 0.99 && given <= least * 1.1, `${given} is not ${exact}`)
+}
+
+/** Compares the hours, the dates and the gaps of a series with the events of its files. */
+async function compare(
+  url: string,
+  lake: string,
+  place: {
+    readonly source: 'kalshi' | 'polymarket'
+    readonly series: string
+    readonly dates: readonly string[]
+  },
+): Promise<number> {
+  const ask = asker(url)
+  const { source, series, dates } = place
+  const query = `series=${series}&source=${source}`
+  const hours = await ask<CoverageRow>(`coverage?${query}&by=hour&limit=5000`)
+  const days = await ask<CoverageRow>(`coverage?${query}&by=day&limit=7`)
+  const gaps = await ask<{ market_id: string; from_ts: number; to_ts: number; cause: string }>(
+    `gaps?${query}&limit=50000`,
+  )
+  let before = new Map<string, boolean>()
+  let [hourAt, dayAt] = [0, 0]
+  const expectedGaps: { market_id: string; from: bigint; to: bigint; cause: string }[] = []
+  for (const date of dates) {
+    const path = lobFilePath(lake, source, series, date)
+    const rows = await readRows(path)
+    const covers = async (key: string): Promise<bigint> => BigInt((await readFooterValue(path, key))!)
+    const span = { from: await covers('covers_from'), to: (await covers('covers_to')) + 1n }
+    const dayStart = dayStartOf(date)
+    const byMarket = groupedBy(rows, ({ market_id: id }) => id)
+    const after = new Map<string, boolean>()
+    for (const id of [...byMarket.keys()].toSorted((a, b) => (a < b ? -1 : 1))) {
+      const events = byMarket.get(id)!.map(({ ts, recv_ts: recvTs, event }) => ({ ts, recvTs, event }))
+      const known = before.get(id)
+      const state = known === undefined ? 'none' : known ? 'known' : 'unknown'
+      const counted = naiveCoverage(events, dayStart, span, state)
+      after.set(id, counted.endsKnown)
+      expectedGaps.push(...counted.gaps.map((gap) => ({ market_id: id, ...gap })))
+      const sum = { known_s: 0, gap_s: 0, gaps: 0, events: 0, snapshots: 0 }
+      const own = hours.slice(hourAt, (hourAt += 24))
+      for (const [index, hour] of own.entries()) {
+        const naive = counted.hours[index]!
+        const { market_id, known_s, gap_s, events: eventCount, snapshots, first_book_ts } = hour
+        assert.deepEqual(
+          {
+            market_id,
+            hour: hour.hour,
+            known_s,
+            gap_s,
+            gaps: hour.gaps,
+            eventCount,
+            snapshots,
+            first_book_ts,
+          },
+          {
+            market_id: id,
+            hour: `${date}T${String(index).padStart(2, '0')}:00:00Z`,
+            known_s: Number(naive.known) / 1e9,
+            gap_s: Number(naive.gap) / 1e9,
+            gaps: naive.gaps,
+            eventCount: naive.events,
+            snapshots: naive.snapshots,
+            first_book_ts: naive.firstBook === null ? null : Number(naive.firstBook),
+          },
+          `${id} ${hour.hour}`,
+        )
+        assertLag(hour.recv_lag_p50_ms, naive.lags, 0.5)
+        assertLag(hour.recv_lag_p99_ms, naive.lags, 0.99)
+        for (const name of Object.keys(sum) as (keyof typeof sum)[]) sum[name] += hour[name]
+      }
+      const day = days[dayAt++]!
+      const lags = counted.hours.flatMap(({ lags: ofHour }) => ofHour)
+      assert.deepEqual([day.market_id, day.date], [id, date])
+      for (const [name, value] of Object.entries(sum))
+        assert.ok(
+          Math.abs((day[name as keyof CoverageRow] as number) - value) < 1e-6,
+          `${id} ${date} ${name}`,
+        )
+      assert.equal(day.first_book_ts, own.find(({ first_book_ts: ts }) => ts !== null)?.first_book_ts ?? null)
+      assertLag(day.recv_lag_p50_ms, lags, 0.5)
+      assertLag(day.recv_lag_p99_ms, lags, 0.99)
+      const states = own.map(({ state: ofHour }) => ofHour).filter((one) => one !== 'not_listed')
+      if (states.every((one) => one === 'complete') && states.length > 0)
+        assert.deepEqual([day.state, day.condition], ['complete', 'available'])
+      if (day.gap_s > 0) assert.equal(day.condition, 'degraded')
+    }
+    before = after
+  }
+  assert.deepEqual([hours.length, days.length], [hourAt, dayAt])
+  const merged: typeof expectedGaps = []
+  for (const gap of expectedGaps) {
+    const last = merged.findLast(({ market_id: id }) => id === gap.market_id)
+    if (last?.to === gap.from && last.cause === gap.cause) last.to = gap.to
+    else merged.push({ ...gap })
+  }
+  const inOrder = merged.toSorted((a, b) => Number(a.from - b.from) || (a.market_id < b.market_id ? -1 : 1))
+  assert.deepEqual(
+    gaps.filter(({ cause }) => cause !== 'not_recorded'),
+    inOrder.map(({ market_id: id, from, to, cause }) => ({
+      market_id: id,
+      from_ts: Number(from),
+      to_ts: Number(to),
+      cause,
+    })),
+  )
+  return hours.length
+}
+
+/** Times within two dates, many of them at the same instants and at starts of hours. */
+const instants = fc.oneof(
+  fc.integer({ min: 0, max: 47 }).map((hour) => BigInt(hour) * HOUR),
+  fc.bigInt({ min: 0n, max: 48n * 60n - 1n }).map((minute) => minute * 60n * SECOND + 1n),
+  fc.bigInt({ min: 0n, max: 48n * HOUR - 1n }),
+)
+const randomEvents = fc.array(
+  fc.record({
+    market: fc.integer({ min: 0, max: 2 }),
+    at: instants,
+    event: fc.constantFrom(EVENT_CLEAR, EVENT_CLEAR, EVENT_SET, EVENT_SET, EVENT_ADD, EVENT_GAP),
+    lag: fc.constantFrom(0n, 0n, -5n, 900n, 5_000_000n, 123_456_789n, 70_000_000_000n),
+  }),
+  { minLength: 1, maxLength: 60 },
+)
+
+test('equals a count over the events on random lakes, whether the footers have the figures or not', async () => {
+  const { url, lake } = await served()
+  const cases = fc.sample(randomEvents, { numRuns: runs(12, 300), seed: 31 })
+  const written: { series: string; dates: string[] }[] = []
+  for (const [number, events] of cases.entries()) {
+    const series = `KXRANDOM${number}`
+    const writer = new LobRecordingWriter({ lake, source: 'kalshi' })
+    for (const { market, at, event, lag } of events.toSorted((a, b) => Number(a.at - b.at))) {
+      const one = bookEvent(`${series}-M${market}`, DAY_START + at, event, 0, 4_500, 1_000_000)
+      writer.append(series, { ...one, recvTs: one.ts + lag })
+    }
+    const files = await writer.finish()
+    const dates = files.map(({ date }) => date).toSorted()
+    for (const date of dates) await writeAsForeign(lake, series, date)
+    written.push({ series, dates })
+  }
+  let hours = 0
+  for (const place of written) {
+    hours += await compare(url, lake, { source: 'kalshi', ...place })
+    for (const path of ['coverage?by=hour&', 'gaps?']) {
+      const [own, foreign] = await Promise.all(
+        [place.series, `FOREIGN${place.series}`].map((series) =>
+          asker(url)<CoverageRow>(`${path}series=${series}`),
+        ),
+      )
+      const unlike = { recv_lag_p50_ms: null, recv_lag_p99_ms: null, file: null }
+      const alike = (row: CoverageRow): object => ('state' in row ? { ...row, ...unlike } : row)
+      assert.ok(foreign!.every((row) => !('state' in row) || row.recv_lag_p50_ms === null))
+      assert.deepEqual(foreign!.map(alike), own!.map(alike))
+    }
+  }
+  assert.ok(hours > 300)
+})
+
+/** The same rows from another writer, who states coverage and keyframes but no figures and no receive times. */
+async function writeAsForeign(lake: string, series: string, date: string): Promise<void> {
+  const path = lobFilePath(lake, 'kalshi', series, date)
+  const rows = await readRows(path)
+  const keys = ['schema', 'covers_from', 'covers_to', 'keyframes', 'markets']
+  const values = await Promise.all(
+    keys.map(async (key) => [key, (await readFooterValue(path, key))!] as const),
+  )
+  const events = rows.map((row) => ({ ...row, marketId: row.market_id }))
+  const keyValues = Object.fromEntries(values)
+  const place = { source: 'kalshi', series: `FOREIGN${series}`, date } as const
+  writeForeignLakeFile(lake, place, events, { ...PLAIN_FOREIGN_FILE, keyValues })
+}
+
+test('equals a count over the events of the sample data', async () => {
+  const { url, lake } = await served()
+  cpSync(SAMPLE_LAKE, lake, { recursive: true })
+  const dates = SAMPLE_DATES
+  for (const series of ['KXHIGHCHI', 'KXHIGHDEN'])
+    await compare(url, SAMPLE_LAKE, { source: 'kalshi', series, dates })
+  await compare(url, SAMPLE_LAKE, { source: 'polymarket', series: 'highest-temperature-in-nyc', dates })
+  const lost = await asker(url)<{ from_ts: number; to_ts: number }>(
+    'gaps?series=KXHIGHCHI-26JUL02&to=2026-07-02',
+  )
+  const [from, to] = ['2026-07-02T18:12:07.304Z', '2026-07-02T18:13:42.911Z'].map(
+    (text) => Date.parse(text) * 1e6,
+  )
+  assert.equal(lost.length, 6)
+  assert.ok(lost.every((gap) => gap.from_ts === from && gap.to_ts === to))
+})
+
+test('equals a count over the events of real recordings', async (t) => {
+  const paths = [
+    realDataPath('order-books', 'kalshi', 'INXD-23AUG31-B4512.part1.ndjson.gz'),
+    realDataPath('order-books', 'kalshi', 'INXD-23AUG31-B4512.part2.ndjson.gz'),
+  ].filter((path) => path !== undefined)
+  if (paths.length === 0) return t.skip('real recordings not present')
+  const { url, lake } = await served()
+  const { files } = await runImport(lake, 'kalshi', { paths })
+  const dates = files.map(({ date }) => date)
+  assert.ok((await compare(url, lake, { source: 'kalshi', series: 'INXD', dates })) > 0)
+})
+
+test('reads no row group of files that have the figures in their footers', async () => {
+  const { url, lake } = await served()
+  for (const date of SAMPLE_DATES)
+    for (const series of ['KXHIGHCHI', 'KXBROKEN']) {
+      const path = lobFilePath(lake, 'kalshi', series, date)
+      mkdirSync(dirname(path), { recursive: true })
+      const bytes = readFileSync(lobFilePath(SAMPLE_LAKE, 'kalshi', 'KXHIGHCHI', date))
+      if (series === 'KXBROKEN') bytes.fill(0xff, 4, bytes.length - 8 - bytes.readUInt32LE(bytes.length - 8))
+      writeFileSync(path, bytes)
+    }
+  const ask = asker(url)
+  for (const query of ['coverage?', 'coverage?by=hour&', 'gaps?']) {
+    const broken = await ask<CoverageRow>(`${query}series=KXBROKEN`)
+    assert.ok(broken.length > 0)
+    const renamed = broken.map((row) =>
+      'file' in row ? { ...row, file: row.file!.replace('KXBROKEN', 'KXHIGHCHI') } : row,
+    )
+    assert.deepEqual(renamed, await ask(`${query}series=KXHIGHCHI`))
+  }
+  const lob = await fetch(`${url}/api/v1/lob?series=KXBROKEN&date=2026-07-01&interval=3600`)
+  assert.equal(lob.status, 503)
+})
+
+test('tells dates without files, open dates and hours without a recording', async () => {
+  const { url, lake } = await served()
+  const today = utcDateOf(Date.now())
+  const market = `${SERIES}-26JUL01-B81.5`
+  const end = DAY_START + 20n * HOUR
+  await writeEvents(lake, [bookEvent(market, DAY_START + 6n * HOUR, EVENT_CLEAR)], {}, end)
+  await writeEvents(lake, [bookEvent(`${SERIES}-OPEN-1`, dayStartOf(today), EVENT_CLEAR)])
+  await writeEvents(lake, [bookEvent(`${SERIES}-26JUL03-B1`, dayStartOf('2026-07-03') + HOUR, EVENT_CLEAR)])
+  const ask = asker(url)
+  const hours = await ask<CoverageRow>(`coverage?market=${market}&by=hour&columns=hour,state,known_s`)
+  assert.deepEqual(
+    hours.map(({ state }) => state),
+    Array.from({ length: 24 }, (_, hour) =>
+      hour < 6 ? 'not_recorded' : hour < 20 ? 'complete' : hour === 20 ? 'partial' : 'not_recorded',
+    ),
+  )
+  const days = await ask<CoverageRow>(
+    `coverage?series=${SERIES}&from=2026-06-30&to=2026-07-03&columns=date,market_id,state,condition`,
+  )
+  assert.deepEqual(days, [
+    { date: '2026-06-30', market_id: null, state: 'not_recorded', condition: 'missing' },
+    { date: '2026-07-01', market_id: market, state: 'partial', condition: 'degraded' },
+    { date: '2026-07-02', market_id: null, state: 'not_recorded', condition: 'missing' },
+    { date: '2026-07-03', market_id: `${SERIES}-26JUL03-B1`, state: 'partial', condition: 'degraded' },
+  ])
+  const [open] = await ask<CoverageRow>(`coverage?series=${SERIES}-OPEN`)
+  assert.deepEqual([open!.date, open!.condition], [today, 'pending'])
+  const gaps = await ask(`gaps?series=${SERIES}&from=2026-07-01&to=2026-07-02`)
+  const ts = (text: string): number => Date.parse(text) * 1e6
+  assert.deepEqual(gaps, [
+    {
+      market_id: market,
+      from_ts: ts('2026-07-01T00:00:00Z'),
+      to_ts: ts('2026-07-01T06:00:00Z'),
+      cause: 'not_recorded',
+    },
+    {
+      market_id: market,
+      from_ts: Number(end + 1n),
+      to_ts: ts('2026-07-02T00:00:00Z'),
+      cause: 'not_recorded',
+    },
+    {
+      market_id: null,
+      from_ts: ts('2026-07-02T00:00:00Z'),
+      to_ts: ts('2026-07-03T00:00:00Z'),
+      cause: 'not_recorded',
+    },
+  ])
+  const asked = await ask<CoverageRow>(
+    `coverage?market=${market}&from=2026-06-30&to=2026-07-03&columns=state`,
+  )
+  assert.deepEqual(
+    asked.map(({ state }) => state),
+    ['not_recorded', 'partial', 'not_recorded', 'not_listed'],
+  )
+})
+
+test('cuts a date at the close of its market', () => {
+  const hour = Number(HOUR)
+  const file = { from: 0, to: 24 * hour, isStated: true, tellsMidnight: true }
+  const market = { changes: [hour, 2 * hour, 5 * hour], hours: [], lagP50: -1, lagP99: -1 }
+  const knowledgeOf = (closes: number): string[] =>
+    segmentsOf(file, market, { before: 'none', closes }).map(
+      ({ from, to, knowledge }) => `${from / hour}-${to / hour} ${knowledge}`,
+    )
+  const until5 = ['0-1 not_listed', '1-2 gap', '2-5 known']
+  assert.deepEqual(knowledgeOf(Infinity), [...until5, '5-24 gap'])
+  assert.deepEqual(knowledgeOf(6 * hour), [...until5, '5-6 gap', '6-24 closed'])
+  assert.deepEqual(knowledgeOf(5 * hour), [...until5, '5-24 closed'])
+  assert.deepEqual(knowledgeOf(-1), ['0-24 closed'])
+})
+
+test('does not write a file of an earlier version again for the figures alone, and reads it', async (t) => {
+  const own = await temporaryDirectory(t)
+  const events = [
+    bookEvent(`${SERIES}-A-1`, DAY_START + HOUR, EVENT_CLEAR),
+    bookEvent(`${SERIES}-A-1`, DAY_START + 2n * HOUR + 5n, EVENT_GAP),
+  ]
+  await writeEvents(own, events)
+  const path = pathOfDate(own, '2026-07-01')
+  const rows = await readRows(path)
+  assert.ok(rows.length > 0)
+  assert.notEqual(await readFooterValue(path, 'hours'), undefined)
+  const old = await temporaryDirectory(t)
+  const oldPath = pathOfDate(old, '2026-07-01')
+  mkdirSync(dirname(oldPath), { recursive: true })
+  copyFileSync(path, oldPath)
+  await removeHours(oldPath)
+  const before = readFileSync(oldPath)
+  assert.deepEqual(
+    (await writeEvents(old, events)).map(({ status }) => status),
+    ['unchanged'],
+  )
+  assert.deepEqual(readFileSync(oldPath), before)
+  const { url, lake } = await served()
+  for (const [series, from] of [
+    ['KXNEW', path],
+    ['KXOLD', oldPath],
+  ] as const) {
+    const to = lobFilePath(lake, 'kalshi', series, '2026-07-01')
+    mkdirSync(dirname(to), { recursive: true })
+    copyFileSync(from, to)
+  }
+  for (const query of ['coverage?by=hour&columns=hour,known_s,gap_s,gaps,events,recv_lag_p99_ms&', 'gaps?'])
+    assert.deepEqual(await asker(url)(`${query}series=KXOLD`), await asker(url)(`${query}series=KXNEW`))
+})
+
+/** Leaves a file as versions before the figures of hours wrote it. */
+async function removeHours(path: string): Promise<void> {
+  const bytes = readFileSync(path)
+  const metadata = await readFooter(path)
+  const pairs = metadata.key_value_metadata!.filter(({ key }) => key !== 'hours')
+  const writer = new ByteWriter()
+  writeMetadata(writer, { ...metadata, key_value_metadata: pairs }, Number.MAX_SAFE_INTEGER)
+  sealLobFooter(new Uint8Array(writer.buffer, 0, writer.index - 4))
+  const dataEnd = bytes.length - 8 - bytes.readUInt32LE(bytes.length - 8)
+  writeFileSync(path, Buffer.concat([bytes.subarray(0, dataEnd), writer.getBytes(), Buffer.from('PAR1')]))
+}
+
+test('refuses bad parameters with one sentence that names them', async () => {
+  const { url, lake } = await served()
+  await writeEvents(lake, [bookEvent(`${SERIES}-A-1`, DAY_START, EVENT_CLEAR)])
+  const shared = [
+    ['', ['market', 'series']],
+    [`series=${SERIES}&market=${SERIES}-26JUL01-B81.5`, ['market', 'series']],
+    ['series=', ['series']],
+    ['series=a/b', ['series']],
+    ['market=lower case', ['market']],
+    [`series=${SERIES}&source=binance`, ['source']],
+    [`series=${SERIES}&from=2026-7-1`, ['from']],
+    [`series=${SERIES}&to=today`, ['to']],
+    [`series=${SERIES}&from=2026-07-02&to=2026-07-01`, ['to']],
+    [`series=${SERIES}&from=2000-01-01&to=2026-07-01`, ['from']],
+    [`series=${SERIES}&limit=0`, ['limit']],
+    [`series=${SERIES}&limit=50001`, ['limit']],
+    [`series=${SERIES}&offset=-1`, ['offset']],
+    [`series=${SERIES}&columns=price`, ['columns']],
+    [`series=${SERIES}&date=2026-07-01`, ['date']],
+  ] as const
+  const own = [
+    [`series=${SERIES}&by=minute`, ['by']],
+    [`series=${SERIES}&columns=hour`, ['columns']],
+    [`series=${SERIES}&by=hour&columns=condition`, ['columns']],
+  ] as const
+  for (const path of ['coverage', 'gaps'])
+    for (const [query, names] of path === 'coverage' ? [...shared, ...own] : shared) {
+      const response = await fetch(`${url}/api/v1/${path}?${query}`)
+      assert.equal(response.status, 400, `${path}?${query}`)
+      const { errors } = await readProblem(response)
+      assert.deepEqual(
+        errors?.map(({ parameter }) => parameter),
+        names,
+        `${path}?${query}`,
+      )
+    }
+  for (const query of ['series=KXNOSUCH', 'market=KXNOSUCH-26JUL01-B1']) {
+    const response = await fetch(`${url}/api/v1/coverage?${query}`)
+    assert.equal(response.status, 404, query)
+  }
+  const year = addDays('2026-07-01', 366)
+  assert.equal((await fetch(`${url}/api/v1/gaps?series=${SERIES}&from=2026-07-01&to=${year}`)).status, 200)
+})

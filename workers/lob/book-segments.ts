@@ -1,0 +1,82 @@
+// A market's date as a row of segments: when its book is known, and what is the matter when it is not.
+
+import type { GapCause } from '../../shared/coverage.ts'
+import type { MarketHours } from '../../shared/lob-hours.ts'
+import { MS_PER_DAY } from '../../shared/utc-date.ts'
+import type { FileCoverage } from './file-coverage.ts'
+
+export const DAY_NS = MS_PER_DAY * 1e6
+
+/** Recordings cut at midnight lose so much; no row of an answer is lost with it. */
+export const UNRECORDED_NS_MIN = 1e9
+
+/** Nanoseconds after midnight, `to` exclusive. Segments follow each other from 0 to the end of the date. */
+export interface BookSegment {
+  readonly from: number
+  readonly to: number
+  readonly knowledge: 'known' | 'gap' | 'not_listed' | 'not_recorded' | 'closed'
+  /** Why it is not known, though it should be. */
+  readonly cause: GapCause | null
+}
+
+/** What the date before leaves: nothing of the market, or a book that was known, or not, at its end. */
+export type BookBefore = 'none' | 'known' | 'unknown'
+
+export interface SegmentOptions {
+  readonly before: BookBefore
+  /** When the market closes; Infinity when it does not, or nobody knows. */
+  readonly closes: number
+}
+
+/** Of a date without a file. */
+export function segmentsWithoutFile(closes: number): BookSegment[] {
+  return segmentsOf({ from: DAY_NS, to: DAY_NS, isStated: true, tellsMidnight: true }, undefined, {
+    before: 'none',
+    closes,
+  })
+}
+
+/** Of a market of a file, or one that the file does not have. */
+export function segmentsOf(
+  file: Omit<FileCoverage, 'markets'>,
+  market: MarketHours | undefined,
+  { before, closes }: SegmentOptions,
+): BookSegment[] {
+  const isCarried = !file.tellsMidnight && before === 'known' && market !== undefined
+  const recordedFrom = isCarried && !file.isStated ? 0 : file.from
+  const recordedTo = Math.min(file.to, DAY_NS)
+  const changes = isCarried ? changesOfCarried(market, recordedFrom) : (market?.changes ?? [])
+  const opens = Math.min(Math.max(closes, 0), DAY_NS)
+  const segments: BookSegment[] = []
+  let at = 0
+  const add = (to: number, knowledge: BookSegment['knowledge'], cause: GapCause | null): void => {
+    const end = knowledge === 'closed' ? to : Math.min(to, opens)
+    if (end <= at) return
+    const last = segments.at(-1)
+    if (last?.knowledge === knowledge && last.cause === cause) segments.pop()
+    const from = last?.knowledge === knowledge && last.cause === cause ? last.from : at
+    segments.push({ from, to: end, knowledge, cause })
+    at = end
+  }
+  const addRecorded = (to: number, knowledge: 'known' | 'gap' | 'not_listed', cause: GapCause | null): void =>
+    add(Math.min(to, recordedTo), knowledge, cause)
+  add(recordedFrom, 'not_recorded', 'not_recorded')
+  const [first = Infinity] = changes
+  if (before === 'none' || market === undefined) addRecorded(first, 'not_listed', null)
+  else addRecorded(first, 'gap', before === 'unknown' && recordedFrom <= 0 ? 'interrupted' : 'no_snapshot')
+  for (let index = 1; index <= changes.length; index++) {
+    const to = changes[index] ?? Infinity
+    if (index % 2 === 0) addRecorded(to, 'known', null)
+    else addRecorded(to, 'gap', index === 1 ? 'no_snapshot' : 'interrupted')
+  }
+  add(DAY_NS, 'not_recorded', 'not_recorded')
+  add(DAY_NS, 'closed', null)
+  return segments
+}
+
+/** The changes of a book that is known from the start, whatever its first row is. */
+export function changesOfCarried({ changes, lossBefore }: MarketHours, from: number): readonly number[] {
+  return lossBefore === undefined
+    ? [from, from, ...changes.slice(2)]
+    : [from, from, lossBefore, ...changes.slice(1)]
+}

@@ -1,0 +1,149 @@
+// When the books of a file are known, market by market: from the figures in its footer, or, where it has none, from one scan of
+// four columns. Remembered until the file is replaced, within a bound on memory.
+
+import { type MarketHours, MarketHoursCount, parseHours } from '../../shared/lob-hours.ts'
+import { EVENT_GAP, LOB_FOOTER_KEYS as KEYS } from '../../shared/lob-v1.ts'
+import { namingFile } from '../lake/lake-file-error.ts'
+import { decodeInt32, decodeInt64, decodeStrings } from './decode-column.ts'
+import { HOUR_NS } from './file-index.ts'
+import type { LakeFile } from './lake-file.ts'
+
+/** Memory that is kept of files, by estimate: about 15,000 dates of six markets. */
+const BYTES_MAX = 64 * 1024 * 1024
+const FILE_BYTES = 512
+const MARKET_BYTES = 400
+const BYTES_PER_NUMBER = 4
+
+/** Instants are nanoseconds after the file's midnight. */
+export interface FileCoverage {
+  readonly from: number
+  /** Exclusive. */
+  readonly to: number
+  /** The file says so; else the span of its rows. */
+  readonly isStated: boolean
+  /** Every book that is known at midnight has its keyframe there. */
+  readonly tellsMidnight: boolean
+  /** In code unit order of the ids. */
+  readonly markets: ReadonlyMap<string, MarketHours>
+}
+
+interface Remembered {
+  readonly identity: string
+  readonly coverage: FileCoverage
+  readonly sizeBytes: number
+}
+
+const remembered = new Map<string, Remembered>()
+let rememberedBytes = 0
+
+/** What is remembered of the file with this name, if it is that file still. */
+export function rememberedCoverage(name: string, identity: string): FileCoverage | undefined {
+  const known = remembered.get(name)
+  if (known?.identity !== identity) return undefined
+  remembered.delete(name)
+  remembered.set(name, known)
+  return known.coverage
+}
+
+/** Undefined where only a scan of the rows would tell. @throws {ApiError} that names a file which cannot be read */
+export function statedCoverage(file: LakeFile): FileCoverage | undefined {
+  const known = rememberedCoverage(file.name, file.identity)
+  if (known !== undefined) return known
+  const stated = coverageInFooter(file)
+  if (stated !== undefined) remember(file, stated)
+  return stated
+}
+
+/** @throws {ApiError} that names a file which cannot be read, or has changed since it was opened */
+export function coverageOf(file: LakeFile): FileCoverage {
+  const stated = statedCoverage(file)
+  if (stated !== undefined) return stated
+  const scanned = namingFile(file.name, () => scan(file))
+  file.assertUnchanged()
+  remember(file, scanned)
+  return scanned
+}
+
+function coverageInFooter(file: LakeFile): FileCoverage | undefined {
+  const texts = file.footerTexts([KEYS.date, KEYS.coversFrom, KEYS.coversTo, KEYS.hours, KEYS.markets])
+  if (texts?.date !== file.date) return undefined
+  return namingFile(file.name, () => {
+    const ids = (JSON.parse(texts.markets) as readonly { readonly id: string }[]).map(({ id }) => id)
+    const hours = parseHours(texts.hours)
+    if (ids.length !== hours.length) throw new Error('it has the hours of other markets')
+    return {
+      from: Number(BigInt(texts.covers_from) - file.baseNs),
+      to: Number(BigInt(texts.covers_to) - file.baseNs) + 1,
+      isStated: true,
+      tellsMidnight: true,
+      markets: sortedById(ids.map((id, index) => [id, hours[index]!])),
+    }
+  })
+}
+
+/** One pass over ts, recv_ts, market_id and event of every row. */
+function scan(file: LakeFile): FileCoverage {
+  const { index } = file
+  const counts: { readonly id: string; readonly hours: MarketHoursCount }[] = []
+  const numbers = new Map<string, number>()
+  const numberOf = (id: string): number => {
+    let number = numbers.get(id)
+    if (number === undefined) {
+      number = counts.push({ id, hours: new MarketHoursCount() }) - 1
+      numbers.set(id, number)
+    }
+    return number
+  }
+  let first = Infinity
+  for (const { rows, columns, tsMin } of index.rowGroups) {
+    first = Math.min(first, tsMin)
+    const { ts: tsChunk, recv_ts: recvChunk, market_id: marketChunk, event: eventChunk } = columns
+    const ts = decodeInt64(file.readChunk(tsChunk), tsChunk, rows, file.baseNs)
+    const lag = decodeInt64(file.readChunk(recvChunk), recvChunk, rows, file.baseNs)
+    for (let row = 0; row < rows; row++) lag[row]! -= ts[row]!
+    const market = decodeStrings(file.readChunk(marketChunk), marketChunk, rows, numberOf)
+    const event = decodeInt32(file.readChunk(eventChunk), eventChunk, rows, EVENT_GAP)
+    for (let from = 0; from < rows;) {
+      const hour = Math.floor(ts[from]! / HOUR_NS)
+      let to = from + 1
+      while (to < rows && market[to] === market[from] && Math.floor(ts[to]! / HOUR_NS) === hour) to++
+      counts[market[from]!]!.hours.addRows({ ts, lag, event }, from, to)
+      from = to
+    }
+  }
+  const { statedCoverage: stated, coversTo, tellsMidnight } = index
+  return {
+    from: stated?.from ?? first,
+    to: (stated?.to ?? coversTo) + 1,
+    isStated: stated !== undefined,
+    tellsMidnight,
+    markets: sortedById(counts.map(({ id, hours }) => [id, compact(hours.result())])),
+  }
+}
+
+function compact(hours: MarketHours): MarketHours {
+  return { ...hours, hours: Int32Array.from(hours.hours) }
+}
+
+function sortedById(markets: (readonly [string, MarketHours])[]): ReadonlyMap<string, MarketHours> {
+  return new Map(markets.toSorted(([left], [right]) => (left < right ? -1 : 1)))
+}
+
+function remember({ name, identity }: LakeFile, coverage: FileCoverage): void {
+  let sizeBytes = FILE_BYTES
+  for (const [id, { changes, hours }] of coverage.markets)
+    sizeBytes +=
+      MARKET_BYTES + id.length + 2 * BYTES_PER_NUMBER * changes.length + BYTES_PER_NUMBER * hours.length
+  forget(name)
+  remembered.set(name, { identity, coverage, sizeBytes })
+  rememberedBytes += sizeBytes
+  for (const oldest of remembered.keys()) {
+    if (rememberedBytes <= BYTES_MAX) return
+    forget(oldest)
+  }
+}
+
+function forget(name: string): void {
+  rememberedBytes -= remembered.get(name)?.sizeBytes ?? 0
+  remembered.delete(name)
+}

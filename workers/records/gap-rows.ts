@@ -1,0 +1,74 @@
+// The rows of /api/v1/gaps: stretches in which a market's book is not known, over midnights too, by their start.
+
+import type { GapCause } from '../../shared/coverage.ts'
+import type { RecordField } from '../../shared/record-field.ts'
+import type { CoverageQuery } from '../../shared/record-task.ts'
+import { NS_PER_MS } from '../../shared/utc-date.ts'
+import { DAY_NS, UNRECORDED_NS_MIN } from '../lob/book-segments.ts'
+import type { CoverageColumn, CoverageTarget, MarketDate } from './coverage.ts'
+
+interface Gap {
+  readonly market_id: string | null
+  readonly from_ts: bigint
+  to_ts: bigint
+  readonly cause: GapCause
+}
+
+export class GapRows implements CoverageTarget {
+  readonly #query: CoverageQuery
+  readonly #fields: readonly RecordField[]
+  readonly #gaps: Gap[] = []
+  /** By market: the one that may go on in the next date. */
+  readonly #last = new Map<string | null, Gap>()
+
+  constructor(query: CoverageQuery, fields: readonly RecordField[]) {
+    this.#query = query
+    this.#fields = fields
+  }
+
+  add({ id, startMs, isOpen, segments }: MarketDate): boolean {
+    const midnight = BigInt(startMs) * NS_PER_MS
+    for (const { from, to, cause } of segments) {
+      const isUnrecorded = cause === 'not_recorded'
+      if (cause === null || (isUnrecorded && to - from < UNRECORDED_NS_MIN)) continue
+      // What an open date does not have may still come.
+      if (isUnrecorded && isOpen && to === DAY_NS) continue
+      const [fromTs, toTs] = [midnight + BigInt(from), midnight + BigInt(to)]
+      const last = this.#last.get(id)
+      if (last?.to_ts === fromTs && last.cause === cause) {
+        last.to_ts = toTs
+        continue
+      }
+      const gap = { market_id: id, from_ts: fromTs, to_ts: toTs, cause }
+      this.#gaps.push(gap)
+      this.#last.set(id, gap)
+    }
+    return true
+  }
+
+  get rows(): number {
+    return this.#page().length
+  }
+
+  get hasMore(): boolean {
+    return this.#gaps.length > this.#query.offset + this.#query.limit
+  }
+
+  columns(): readonly CoverageColumn[] {
+    const page = this.#page()
+    return this.#fields.map(({ name }) => page.map((gap) => gap[name as keyof Gap])) as CoverageColumn[]
+  }
+
+  #page(): readonly Gap[] {
+    const { offset, limit } = this.#query
+    const inOrder = this.#gaps.toSorted(
+      (a, b) =>
+        (a.from_ts < b.from_ts ? -1 : a.from_ts > b.from_ts ? 1 : 0) || compareIds(a.market_id, b.market_id),
+    )
+    return inOrder.slice(offset, offset + limit)
+  }
+}
+
+function compareIds(a: string | null, b: string | null): number {
+  return (a ?? '') < (b ?? '') ? -1 : 1
+}
