@@ -15,6 +15,7 @@ export const ERROR_TYPES = {
   no_data: { status: 404, title: 'No data for what was asked' },
   method_not_allowed: { status: 405, title: 'Method not allowed' },
   unknown_format: { status: 406, title: 'Format not offered' },
+  gap: { status: 409, title: 'A book is not known throughout' },
   not_pinnable: { status: 409, title: 'Rows that no version has yet' },
   version_gone: { status: 410, title: 'The version is no longer there' },
   target_too_long: { status: 414, title: 'Request target too long' },

@@ -16,6 +16,7 @@ function tsText(seconds: number): string {
 export function canonicalParameters(query: LobQuery): string {
   const { source, market, series, dates, intervalS, levels, hour, format, columns, nulls, after, limit } =
     query
+  const { onGap = null } = query
   return Object.entries({
     market,
     series,
@@ -28,6 +29,7 @@ export function canonicalParameters(query: LobQuery): string {
     format,
     columns: columns.join(','),
     nulls,
+    on_gap: onGap,
     after: after && textOfPlace(after),
     limit,
   })

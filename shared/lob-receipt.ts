@@ -18,6 +18,9 @@ export interface LobReceipt {
   /** Of the body, lower-case hex digits. */
   readonly sha256: string
   readonly rows: number
+  /** Seconds in which the books of its markets are known, and in which they are lost, of the hours that it is about. */
+  readonly knownS: number
+  readonly gapS: number
   /** Ticks of the first and last row, seconds since the Unix epoch; null without rows. */
   readonly firstSeconds: number | null
   readonly lastSeconds: number | null

@@ -18,7 +18,16 @@ export const SNAPSHOT_COLUMNS = [
   'bids',
   'asks',
 ] as const
-export type SnapshotColumn = (typeof SNAPSHOT_COLUMNS)[number]
+/** These and what is there on request alone. */
+export const ALL_SNAPSHOT_COLUMNS = [...SNAPSHOT_COLUMNS, 'book_state'] as const
+export type SnapshotColumn = (typeof ALL_SNAPSHOT_COLUMNS)[number]
+
+/** What `book_state` says of a row's book, by number. */
+export const BOOK_STATES = ['known', 'gap', 'held', 'carried', 'crossed'] as const
+export type BookState = (typeof BOOK_STATES)[number]
+
+/** What becomes of rows whose book is lost; `empty`, the default, is left out of queries. */
+export const ON_GAP = ['empty', 'skip', 'hold', 'fail'] as const
 
 /** A place in the order of rows: behind the row of the market at this tick, or behind all of its rows. */
 export interface RowPlace {
@@ -58,6 +67,7 @@ export interface LobQuery {
   readonly columns: readonly SnapshotColumn[]
   /** Whether what a quote does not have is null, not 0 or -1. */
   readonly nulls: boolean
+  readonly onGap?: 'skip' | 'hold' | 'fail' | undefined
   /** Only rows behind this place; null for all. */
   readonly after: RowPlace | null
   /** Rows of the answer at most, the first ones; null for all, which then must not be more than the format's limit. */
@@ -154,6 +164,8 @@ export interface LobHead extends StreamHead {
   readonly lastRow: RowPlace | null
   /** Requested dates that have no file, ascending. */
   readonly missingDates: readonly string[]
+  /** Requested dates that are not wholly known as far as the rows of the answer go. */
+  readonly partialDates: readonly string[]
   /** The files that it is made of, below the lake's root. */
   readonly files: readonly string[]
   /** `stampOf` each of the files. */

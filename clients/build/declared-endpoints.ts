@@ -35,6 +35,8 @@ export interface ClientEndpoint {
   readonly summary: string
   readonly parameters: readonly Parameter[]
   readonly schema: JsonSchema
+  /** A record as it is without parameters; fields that it lacks are there on request. */
+  readonly exampleRecord: object
   readonly formats: readonly string[]
   /** Its place in the viewer at /docs, behind the #. */
   readonly anchor: string
@@ -104,14 +106,14 @@ export function clientEndpoint({
 }: DocumentedEndpoint): ClientEndpoint {
   const names = NAMES[path]
   if (names === undefined) throw new Error(`the clients have no method for ${path}`)
-  const { schema, contentTypes } = documentation
+  const { schema, contentTypes, exampleRecord } = documentation
   const formats = contentTypes.map((type) => {
     const format = FORMATS.get(type)
     if (format === undefined) throw new Error(`the clients do not know ${type}, which ${path} answers`)
     return format
   })
   const anchor = `/${documentation.tag}/${operationId(path)}`
-  return { ...names, path, summary, parameters, schema, formats, anchor }
+  return { ...names, path, summary, parameters, schema, exampleRecord, formats, anchor }
 }
 
 /** The endpoints that the clients have methods for, in the documentation's order. */

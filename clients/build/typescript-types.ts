@@ -46,11 +46,12 @@ function elementType(items: JsonSchema): string {
   return line.length <= LINE_TYPE_MAX ? line : `{\n${fields.map((field) => `    ${field}\n`).join('')}  }`
 }
 
-function members(fields: readonly [string, JsonSchema][], indent: string): string {
+function members(fields: readonly [string, JsonSchema][], indent: string, exampleRecord?: object): string {
   return fields
     .map(([name, field]) => {
       const comment = field.description === undefined ? '' : `${indent}/** ${field.description} */\n`
-      return `${comment}${indent}readonly ${name}: ${typeOf(field)}\n`
+      const mark = exampleRecord === undefined || name in exampleRecord ? '' : '?'
+      return `${comment}${indent}readonly ${name}${mark}: ${typeOf(field)}${mark && ' | undefined'}\n`
     })
     .join('')
 }
@@ -102,7 +103,9 @@ function endpointTypes(endpoint: ClientEndpoint, isRowNew: boolean, isPrefixNew:
   const hasColumns = hasParameter(endpoint, 'columns')
   const column = columnType(endpoint)
   const blocks = [
-    isRowNew ? `export interface ${row} {\n${members(rowFields(endpoint), '  ')}}\n` : '',
+    isRowNew
+      ? `export interface ${row} {\n${members(rowFields(endpoint), '  ', hasColumns ? endpoint.exampleRecord : undefined)}}\n`
+      : '',
     hasColumns && isPrefixNew ? `export type ${column} = keyof ${row}\n` : '',
     query.length === 0 || !isPrefixNew
       ? ''

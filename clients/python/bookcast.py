@@ -1017,6 +1017,7 @@ class Snapshot(TypedDict, total=False):
     mid: float  # (bid + ask) / 2; 0 when there is no two-sided book, null with nulls=true.
     bids: List[Dict[str, Any]]  # Bid levels, high to low.
     asks: List[Dict[str, Any]]  # Ask levels, low to high.
+    book_state: Literal["known", "gap", "held", "carried", "crossed"]  # On request alone. gap: lost, and empty here; held: lost, with the levels of before (on_gap=hold); carried: from the file of an earlier date; crossed: best_bid is not below best_ask.
 
 
 SnapshotColumn = Literal[
@@ -1028,6 +1029,7 @@ SnapshotColumn = Literal[
     "mid",
     "bids",
     "asks",
+    "book_state",
 ]
 
 
@@ -1043,6 +1045,8 @@ class LobReceipt(TypedDict, total=False):
     last_ts: Optional[int]  # ts of the last row; null without rows.
     markets: int  # Markets that have rows.
     blocks: List[Dict[str, Any]]  # The parts of the body from which it can be built: hours, or dates whose files have no keyframes. None of parquet.
+    known_s: float  # Seconds in which the books are known, all markets together.
+    gap_s: float  # Seconds in which they are lost, alike.
     missing_dates: List[str]  # Requested dates without a file.
 
 
@@ -1348,6 +1352,7 @@ _KINDS: Dict[str, Dict[str, str]] = {
         "mid": "number",
         "bids": "other",
         "asks": "other",
+        "book_state": "string",
     },
     "LobDate": {
         "date": "date",
@@ -1515,6 +1520,7 @@ class _Endpoints(_Requests):
         format: Optional[Literal["json", "csv", "parquet", "ndjson"]] = None,
         columns: Optional[Sequence[SnapshotColumn]] = None,
         nulls: Optional[bool] = None,
+        on_gap: Optional[Literal["empty", "skip", "hold", "fail"]] = None,
         after: Optional[str] = None,
         limit: Optional[int] = None,
         version: Optional[str] = None,
@@ -1535,9 +1541,11 @@ class _Endpoints(_Requests):
         levels: Book levels per side. A whole number from 1 to 50. Default: 10.
         hour: Only the snapshots of this UTC hour. A whole number from 0 to 23.
         format: Of bytes and files; rows are read in the form that suits them.
-        columns: Comma-separated columns, in the order wanted. Default: all.
+        columns: Comma-separated columns, in the order wanted. Default: all but book_state.
         nulls: true: best_bid and best_ask are null without a level on that side, spread and mid
             unless both sides have one. Default: false.
+        on_gap: Rows whose book is lost: empty gives them without levels, hold with those of the
+            last book, skip leaves them out, fail refuses the request with 409. Default: empty.
         after: Only the rows behind a place: <ts> in nanoseconds, or <ts>,<market_id> for the
             row of one market. Rows are ordered by ts, then market_id.
         limit: Rows at most, of all pages together. Default: all there are.
@@ -1558,6 +1566,7 @@ class _Endpoints(_Requests):
             "format": format,
             "columns": columns,
             "nulls": nulls,
+            "on_gap": on_gap,
             "after": after,
             "limit": limit,
             "version": version,
@@ -1580,6 +1589,7 @@ class _Endpoints(_Requests):
         format: Optional[Literal["json", "csv", "parquet", "ndjson"]] = None,
         columns: Optional[Sequence[SnapshotColumn]] = None,
         nulls: Optional[bool] = None,
+        on_gap: Optional[Literal["empty", "skip", "hold", "fail"]] = None,
         after: Optional[str] = None,
         limit: Optional[int] = None,
         version: Optional[str] = None,
@@ -1600,9 +1610,11 @@ class _Endpoints(_Requests):
         levels: Book levels per side. A whole number from 1 to 50. Default: 10.
         hour: Only the snapshots of this UTC hour. A whole number from 0 to 23.
         format: Of bytes and files; rows are read in the form that suits them.
-        columns: Comma-separated columns, in the order wanted. Default: all.
+        columns: Comma-separated columns, in the order wanted. Default: all but book_state.
         nulls: true: best_bid and best_ask are null without a level on that side, spread and mid
             unless both sides have one. Default: false.
+        on_gap: Rows whose book is lost: empty gives them without levels, hold with those of the
+            last book, skip leaves them out, fail refuses the request with 409. Default: empty.
         after: Only the rows behind a place: <ts> in nanoseconds, or <ts>,<market_id> for the
             row of one market. Rows are ordered by ts, then market_id.
         limit: Rows at most, of all pages together. Default: all there are.
@@ -1623,6 +1635,7 @@ class _Endpoints(_Requests):
             "format": format,
             "columns": columns,
             "nulls": nulls,
+            "on_gap": on_gap,
             "after": after,
             "limit": limit,
             "version": version,

@@ -18,6 +18,8 @@ export interface Snapshot {
   readonly bids: readonly { readonly price: number; readonly qty: number }[]
   /** Ask levels, low to high. */
   readonly asks: readonly { readonly price: number; readonly qty: number }[]
+  /** On request alone. gap: lost, and empty here; held: lost, with the levels of before (on_gap=hold); carried: from the file of an earlier date; crossed: best_bid is not below best_ask. */
+  readonly book_state?: 'known' | 'gap' | 'held' | 'carried' | 'crossed' | undefined
 }
 
 export type LobColumn = keyof Snapshot
@@ -44,10 +46,12 @@ export interface LobParameters<Column extends LobColumn = LobColumn> {
   readonly hour?: number | undefined
   /** Of bytes and files; rows are read in the form that suits them. Default: json. */
   readonly format?: 'json' | 'csv' | 'parquet' | 'ndjson' | undefined
-  /** Comma-separated columns, in the order wanted. Default: all. */
+  /** Comma-separated columns, in the order wanted. Default: all but book_state. */
   readonly columns?: readonly Column[] | undefined
   /** true: best_bid and best_ask are null without a level on that side, spread and mid unless both sides have one. Default: false. */
   readonly nulls?: boolean | undefined
+  /** Rows whose book is lost: empty gives them without levels, hold with those of the last book, skip leaves them out, fail refuses the request with 409. Default: empty. */
+  readonly on_gap?: 'empty' | 'skip' | 'hold' | 'fail' | undefined
   /** Only the rows behind a place: <ts> in nanoseconds, or <ts>,<market_id> for the row of one market. Rows are ordered by ts, then market_id. */
   readonly after?: string | undefined
   /** Rows at most, of all pages together. Default: all there are. */
@@ -84,6 +88,10 @@ export interface LobReceipt {
     readonly bytes: number
     readonly sha256: string
   }[]
+  /** Seconds in which the books are known, all markets together. */
+  readonly known_s: number
+  /** Seconds in which they are lost, alike. */
+  readonly gap_s: number
   /** Requested dates without a file. */
   readonly missing_dates: readonly string[]
 }
@@ -481,7 +489,7 @@ export interface Coverage {
   /** UTC date. */
   readonly date: string
   /** Start of the UTC hour; with by=hour alone. */
-  readonly hour: string
+  readonly hour?: string | undefined
   /** complete, partial, gap, not_listed, not_recorded or closed. */
   readonly state: string
   /** available, degraded, missing or pending; with by=day alone. */

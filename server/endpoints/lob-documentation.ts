@@ -4,7 +4,7 @@ import type { ErrorCode } from '../../shared/errors.ts'
 import { formatContentTypes } from '../../shared/formats.ts'
 import { lobSourceNames, lobSources } from '../../shared/lob-sources.ts'
 import type { SnapshotColumn } from '../../shared/lob-task.ts'
-import { SNAPSHOT_COLUMNS } from '../../shared/lob-task.ts'
+import { ALL_SNAPSHOT_COLUMNS, BOOK_STATES } from '../../shared/lob-task.ts'
 import { VERSION_ERRORS, VERSION_HEADER } from './version-parameter.ts'
 import { type EndpointDocumentation, type JsonSchema, objectSchema } from '../http/documentation.ts'
 
@@ -41,6 +41,12 @@ export const COLUMN_SCHEMAS: Readonly<Record<SnapshotColumn, JsonSchema>> = {
   },
   bids: { type: 'array', items: LEVEL, description: 'Bid levels, high to low.' },
   asks: { type: 'array', items: LEVEL, description: 'Ask levels, low to high.' },
+  book_state: {
+    type: 'string',
+    enum: BOOK_STATES,
+    description:
+      'On request alone. gap: lost, and empty here; held: lost, with the levels of before (on_gap=hold); carried: from the file of an earlier date; crossed: best_bid is not below best_ask.',
+  },
 }
 
 /** Errors of every endpoint of order books. */
@@ -49,6 +55,7 @@ export const LOB_ERRORS: readonly ErrorCode[] = [
   'unknown_market',
   'unknown_series',
   'no_data',
+  'gap',
   ...VERSION_ERRORS,
   'too_many_requests',
   'client_limit',
@@ -69,7 +76,7 @@ export const LOB_DOCUMENTATION: EndpointDocumentation = {
     // With `columns` a record has those alone, so none is required.
     items: {
       type: 'object',
-      properties: Object.fromEntries(SNAPSHOT_COLUMNS.map((name) => [name, COLUMN_SCHEMAS[name]])),
+      properties: Object.fromEntries(ALL_SNAPSHOT_COLUMNS.map((name) => [name, COLUMN_SCHEMAS[name]])),
       additionalProperties: false,
     },
   },
@@ -80,6 +87,11 @@ export const LOB_DOCUMENTATION: EndpointDocumentation = {
     },
     'Missing-Dates': {
       description: 'Requested dates without a file, comma-separated; left out when there are none.',
+      schema: { type: 'string' },
+    },
+    'Partial-Dates': {
+      description:
+        'Requested dates on which a book is lost or not recorded for a second or more, comma-separated; of files of earlier versions whichever of their markets it is.',
       schema: { type: 'string' },
     },
     Link: {

@@ -13,7 +13,13 @@ import {
   LOB_LEVELS_MIN,
   LOB_RANGE_DAYS_MAX,
 } from '../../shared/limits.ts'
-import { type LobQuery, type RowPlace, SNAPSHOT_COLUMNS } from '../../shared/lob-task.ts'
+import {
+  ALL_SNAPSHOT_COLUMNS,
+  type LobQuery,
+  ON_GAP,
+  type RowPlace,
+  SNAPSHOT_COLUMNS,
+} from '../../shared/lob-task.ts'
 import { MS_PER_DAY, NS_PER_SECOND, utcDatesBetween, utcDateStartMs } from '../../shared/utc-date.ts'
 import { type ParameterRule, quote, type ReportError } from '../query/parameter-parser.ts'
 import type { Parameter, ParameterValues } from '../query/parameters.ts'
@@ -98,10 +104,10 @@ export const LOB_PARAMETERS = [
   {
     name: 'columns',
     in: 'query',
-    description: 'Comma-separated columns, in the order wanted. Default: all.',
+    description: 'Comma-separated columns, in the order wanted. Default: all but book_state.',
     schema: {
       type: 'array',
-      items: { type: 'string', enum: SNAPSHOT_COLUMNS },
+      items: { type: 'string', enum: ALL_SNAPSHOT_COLUMNS },
       uniqueItems: true,
       minItems: 1,
     },
@@ -112,6 +118,13 @@ export const LOB_PARAMETERS = [
     description:
       'true: best_bid and best_ask are null without a level on that side, spread and mid unless both sides have one.',
     schema: { type: 'string', enum: ['true', 'false'], default: 'false' },
+  },
+  {
+    name: 'on_gap',
+    in: 'query',
+    description:
+      'Rows whose book is lost: empty gives them without levels, hold with those of the last book, skip leaves them out, fail refuses the request with 409.',
+    schema: { type: 'string', enum: ON_GAP, default: 'empty' },
   },
   {
     name: 'after',
@@ -226,6 +239,7 @@ export function lobQueryOf(values: LobValues): LobQuery {
     format: values.format,
     columns: values.columns ?? SNAPSHOT_COLUMNS,
     nulls: values.nulls === 'true',
+    ...(values.on_gap === 'empty' ? {} : { onGap: values.on_gap }),
     after: values.after === undefined ? null : placeOf(values.after),
     limit: values.limit ?? null,
   }

@@ -51,6 +51,8 @@ const DOCUMENTATION: EndpointDocumentation = {
         sha256: SHA256,
       }),
     },
+    known_s: { type: 'number', description: 'Seconds in which the books are known, all markets together.' },
+    gap_s: { type: 'number', description: 'Seconds in which they are lost, alike.' },
     missing_dates: {
       type: 'array',
       items: { type: 'string', format: 'date' },
@@ -96,6 +98,8 @@ const DOCUMENTATION: EndpointDocumentation = {
         sha256: '1e95638b9b2aa3eed004e80b88e261cab61fea2ba938525323d6e4de219245f3',
       },
     ],
+    known_s: 3_600,
+    gap_s: 0,
     missing_dates: [],
   },
 }
@@ -132,6 +136,8 @@ export function lobReceiptEndpoint(service: LobService): Endpoint {
             hour: new Date(seconds * 1000).toISOString().replace('.000', ''),
             ...block,
           })),
+          known_s: receipt.knownS,
+          gap_s: receipt.gapS,
           missing_dates: head.missingDates,
         })
         const etag = strongEtag('receipt', head.identity, version ?? '')

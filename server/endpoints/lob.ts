@@ -49,12 +49,13 @@ function fileName(query: LobQuery): string {
   return `lob_${subject}_${dates}${hour}_${query.intervalS}s.${query.format}`
 }
 
-function replyHeaders(query: LobQuery, missingDates: readonly string[]): ReplyHeaders {
+function replyHeaders(query: LobQuery, { missingDates, partialDates }: LobHead): ReplyHeaders {
   const { contentType, isFile } = OUTPUT_FORMATS[query.format]
   return {
     'Content-Type': contentType,
     ...(isFile ? { 'Content-Disposition': `attachment; filename="${fileName(query)}"` } : {}),
     ...(missingDates.length > 0 ? { 'Missing-Dates': missingDates.join(',') } : {}),
+    ...(partialDates.length > 0 ? { 'Partial-Dates': partialDates.join(',') } : {}),
   }
 }
 
@@ -199,7 +200,7 @@ export function lobEndpoint(service: LobService): Endpoint {
         const receipt = isPlain ? service.receipts.get(head.identity) : undefined
         stream.sizeBytes = receipt?.bytes
         const headers = {
-          ...replyHeaders(query, head.missingDates),
+          ...replyHeaders(query, head),
           ...validatorHeaders(validator),
           ...versionHeader(service.versions, 'lob', head, values.version),
           Link: linksOf(query, values, head),

@@ -8,7 +8,7 @@ import type { Exchange } from './exchange.ts'
 const CORS_MAX_AGE_S = 600
 
 const EXPOSED =
-  'Accept-Ranges, Content-Disposition, Content-Range, ETag, Lake-Version, Link, Missing-Dates, Repr-Digest, Retry-After, X-Request-Id'
+  'Accept-Ranges, Content-Disposition, Content-Range, ETag, Lake-Version, Link, Missing-Dates, Partial-Dates, Repr-Digest, Retry-After, X-Request-Id'
 const NO_HEADERS: ReplyHeaders = Object.freeze({})
 
 export class CorsPolicy {

@@ -79,6 +79,7 @@ test('a day counts as closed two days after its end, in files a day old', () => 
     rows: 1,
     lastRow: null,
     missingDates: [],
+    partialDates: [],
     files: [],
     stamps: [],
     identity: 'i',

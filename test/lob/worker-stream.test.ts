@@ -20,6 +20,7 @@ const HEAD: LobHead = {
   rows: 3,
   lastRow: null,
   missingDates: [],
+  partialDates: [],
   files: [],
   stamps: [],
   identity: 'i',

@@ -199,6 +199,7 @@ export default async function run(task: LobTask | LobWarmTask): Promise<void> {
     rows: figure(words, 'rows', sectionCount || figure(words, 'bytes', 100)),
     lastRow: null,
     missingDates,
+    partialDates: [],
     files: [],
     stamps: [],
     identity,

@@ -28,6 +28,7 @@ export interface NaiveRow {
   readonly mid: number
   readonly bids: readonly NaiveLevel[]
   readonly asks: readonly NaiveLevel[]
+  readonly book_state?: string
 }
 
 /** A row of a request with `nulls=true`. */
@@ -61,6 +62,10 @@ export interface NaiveOptions {
   readonly coversTo?: bigint
   /** Close times (ns) of the markets that have one. */
   readonly closeTs?: ReadonlyMap<string, bigint>
+  /** Rows whose book is lost; `empty` by default. */
+  readonly onGap?: 'skip' | 'hold' | undefined
+  /** Whether rows say the state of their book. */
+  readonly hasState?: boolean
 }
 
 export interface NaiveBook {
@@ -101,10 +106,12 @@ function marketRows(
   const rows: NaiveRow[] = []
   const book: NaiveBook = { known: false, bids: new Map(), asks: new Map() }
   let next = 0
+  let isCarried = false
   const applyWhile = (isDue: (event: NaiveEvent) => boolean) => {
     let wasKnown = book.known
     for (let event = events[next]; event !== undefined && isDue(event); event = events[next]) {
-      applyEvent(book, event)
+      applyEvent(book, event, options.onGap === 'hold')
+      if (event.event === 0) isCarried = event.ts < dateStart
       wasKnown ||= book.known
       next += 1
     }
@@ -119,13 +126,27 @@ function marketRows(
     begun = applyWhile((event) => event.ts <= tick) || begun
     if (!begun) continue
     if (options.hour !== undefined && Math.floor(second / 3600) !== options.hour) continue
-    rows.push(snapshotRow(Number(tick), marketId, book, options.levels))
+    if (options.onGap === 'skip' && !book.known) continue
+    const row = snapshotRow(Number(tick), marketId, book, options.levels)
+    const state = stateOf(row, book, isCarried, options)
+    rows.push(options.hasState === true ? { ...row, book_state: state } : row)
   }
   return rows
 }
 
+function stateOf(
+  { best_bid: bid, best_ask: ask }: NaiveRow,
+  { known }: NaiveBook,
+  isCarried: boolean,
+  { onGap }: NaiveOptions,
+): string {
+  if (!known) return onGap === 'hold' ? 'held' : 'gap'
+  if (bid > 0 && ask > 0 && bid >= ask) return 'crossed'
+  return isCarried ? 'carried' : 'known'
+}
+
 /** Changes a book as one event says. */
-export function applyEvent(book: NaiveBook, event: NaiveEvent): void {
+export function applyEvent(book: NaiveBook, event: NaiveEvent, isHeld = false): void {
   const qty = BigInt(event.qty)
   const side = event.side === 0 ? book.bids : book.asks
   switch (event.event) {
@@ -136,6 +157,7 @@ export function applyEvent(book: NaiveBook, event: NaiveEvent): void {
       return
     case 3: // gap: nothing is known until the next clear
       book.known = false
+      if (isHeld) return
       book.bids.clear()
       book.asks.clear()
       return

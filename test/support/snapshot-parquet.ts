@@ -120,6 +120,7 @@ export function expectedTexts(
       mid: summary.mid,
       bids: row.bids.map(levelValues),
       asks: row.asks.map(levelValues),
+      book_state: 'known',
     }
     return rowText(Object.fromEntries(columns.map((column) => [column, values[column]])))
   })

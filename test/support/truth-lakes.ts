@@ -91,11 +91,15 @@ export function expectedRows(events: readonly NaiveEvent[], shape: Shape, query:
     const start = dateStartNs(date)
     const ofDate = written.filter(({ ts }) => ts >= start && ts < start + DAY_NS)
     const coversTo = ofDate.reduce((last, { ts }) => (ts > last ? ts : last), start - 1n)
-    return naiveSnapshots(events, {
+    const hasState = query.columns.includes('book_state')
+    // A keyframe states a book in the file of its date.
+    return naiveSnapshots(hasState ? written : events, {
       dateStartMs: Number(start / 1_000_000n),
       intervalS: query.intervalS,
       levels: query.levels,
       coversTo,
+      onGap: query.onGap === 'fail' ? undefined : query.onGap,
+      hasState,
       ...(query.hour === null ? {} : { hour: query.hour }),
     }).filter(({ market_id: id }) => query.market === null || id === query.market)
   })

@@ -145,7 +145,9 @@ function csvColumns(rows: readonly NaiveRow[], columns: readonly SnapshotColumn[
     columns.flatMap((column) =>
       column === 'bids' || column === 'asks'
         ? numbers.flatMap((index) => [row[column][index]?.price ?? '', row[column][index]?.qty ?? ''])
-        : [row[column]],
+        : column === 'book_state'
+          ? []
+          : [row[column]],
     ),
   )
   return [header, ...lines].map((fields) => `${fields.join(',')}\n`).join('')

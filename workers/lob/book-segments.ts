@@ -38,7 +38,7 @@ export function segmentsWithoutFile(closes: number): BookSegment[] {
 
 /** Of a market of a file, or one that the file does not have. */
 export function segmentsOf(
-  file: Omit<FileCoverage, 'markets'>,
+  file: Pick<FileCoverage, 'from' | 'to' | 'isStated' | 'tellsMidnight'>,
   market: MarketHours | undefined,
   { before, closes }: SegmentOptions,
 ): BookSegment[] {

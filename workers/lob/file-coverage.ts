@@ -21,6 +21,8 @@ export interface FileCoverage {
   readonly to: number
   /** The file says so; else the span of its rows. */
   readonly isStated: boolean
+  /** Its rows had to be counted. */
+  readonly isCounted: boolean
   /** Every book that is known at midnight has its keyframe there. */
   readonly tellsMidnight: boolean
   /** In code unit order of the ids. */
@@ -75,6 +77,7 @@ function coverageInFooter(file: LakeFile): FileCoverage | undefined {
       from: Number(BigInt(texts.covers_from) - file.baseNs),
       to: Number(BigInt(texts.covers_to) - file.baseNs) + 1,
       isStated: true,
+      isCounted: false,
       tellsMidnight: true,
       markets: sortedById(ids.map((id, index) => [id, hours[index]!])),
     }
@@ -116,6 +119,7 @@ function scan(file: LakeFile): FileCoverage {
     from: stated?.from ?? first,
     to: (stated?.to ?? coversTo) + 1,
     isStated: stated !== undefined,
+    isCounted: true,
     tellsMidnight,
     markets: sortedById(counts.map(({ id, hours }) => [id, compact(hours.result())])),
   }

@@ -50,6 +50,8 @@ export interface FileIndex {
   readonly isContinued: boolean
   /** The writer promises a keyframe of every book that is known at the file's midnight: no other is. */
   readonly tellsMidnight: boolean
+  /** Some book is lost in it. */
+  readonly hasGaps: boolean
 }
 
 /** An open file. */
@@ -98,6 +100,7 @@ function indexFromFooter(footer: FileFooter): FileIndex | undefined {
     isSeekable: true,
     isContinued,
     tellsMidnight: true,
+    hasGaps: (footer.gaps ?? 0) > 0,
   }
 }
 
@@ -122,6 +125,7 @@ class FileScan {
   readonly #numbers = new Map<string, number>()
   #isSeekable = true
   #isContinued = false
+  #hasGaps = false
   #coversTo = Number.NEGATIVE_INFINITY
 
   constructor(file: ChunkReader, footer: FileFooter) {
@@ -149,6 +153,7 @@ class FileScan {
       isSeekable: this.#isSeekable,
       isContinued: this.#isContinued,
       tellsMidnight: this.#footer.hasHourlyKeyframes,
+      hasGaps: this.#hasGaps,
     }
   }
 
@@ -203,7 +208,10 @@ class FileScan {
     if (event === EVENT_CLEAR) {
       market.firstBook ??= instant
       market.bookAtEnd = 'known'
-    } else if (event === EVENT_GAP) market.bookAtEnd = 'unknown'
+    } else if (event === EVENT_GAP) {
+      market.bookAtEnd = 'unknown'
+      this.#hasGaps = true
+    }
   }
 
   /** A book known after `market.hour` must have had a keyframe in every later hour up to `hour`. */

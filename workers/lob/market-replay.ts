@@ -47,7 +47,10 @@ export class MarketReplay {
     this.book = book
     this.#groups = entry === undefined ? [] : source.groupsOf(market)
     this.#keyframedFromHour =
-      file.index.isSeekable && entry !== undefined && (entry.firstBook !== null || !book.isKnown)
+      file.index.isSeekable &&
+      !book.isHeldInGaps &&
+      entry !== undefined &&
+      (entry.firstBook !== null || !book.isKnown)
         ? Math.ceil((entry.firstBook ?? 0) / HOUR_NS)
         : Number.POSITIVE_INFINITY
   }

@@ -139,6 +139,10 @@ export class OrderBook {
   readonly bids = new BookSide()
   readonly asks = new BookSide()
   isKnown = false
+  /** It comes from the file of an earlier date, and this one has not stated it so far. */
+  isCarried = false
+  /** A lost book keeps its levels until the next `clear`. */
+  isHeldInGaps = false
   /** Whether the row last taken may look different now. */
   isChanged = true
 
@@ -179,8 +183,10 @@ export class OrderBook {
             : bids.apply(kind === SET, price[index]!, qty[index]!)
         if (isChanged) this.isChanged = true
       } else if (kind === CLEAR || kind === GAP) {
-        this.forget()
+        if (kind === CLEAR || !this.isHeldInGaps) this.forget()
         this.isKnown = kind === CLEAR
+        this.isChanged = true
+        this.isCarried = false
       }
     }
     return index

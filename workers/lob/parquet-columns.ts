@@ -61,19 +61,11 @@ function nanoseconds(seconds: number): bigint {
   return BigInt(seconds) * BigInt(NS_PER_SECOND)
 }
 
-/** `market_id`: UTF-8, with a dictionary of the markets that the row group really has. */
+/** `market_id` or another column of few texts: UTF-8, with a dictionary of those that the row group really has. */
 export class MarketColumn implements BufferedColumn, LeafColumn {
-  readonly path = ['market_id']
+  readonly path: readonly string[]
   readonly type = 'BYTE_ARRAY'
-  readonly schema: readonly SchemaElement[] = [
-    {
-      name: 'market_id',
-      type: 'BYTE_ARRAY',
-      repetition_type: 'REQUIRED',
-      converted_type: 'UTF8',
-      logical_type: { type: 'STRING' },
-    },
-  ]
+  readonly schema: readonly SchemaElement[]
   readonly leaves = [this]
   readonly #ids: readonly Buffer[]
   /** Code + 1 of each market in this row group; 0: not seen yet. */
@@ -83,7 +75,17 @@ export class MarketColumn implements BufferedColumn, LeafColumn {
   readonly #codes = new CodeArray(ROWS_MIN)
   #rows = 0
 
-  constructor(marketIds: readonly string[]) {
+  constructor(marketIds: readonly string[], name = 'market_id') {
+    this.path = [name]
+    this.schema = [
+      {
+        name,
+        type: 'BYTE_ARRAY',
+        repetition_type: 'REQUIRED',
+        converted_type: 'UTF8',
+        logical_type: { type: 'STRING' },
+      },
+    ]
     this.#ids = marketIds.map((id) => Buffer.from(id, 'utf8'))
     this.#codeOfMarket = new Uint32Array(marketIds.length)
     this.#marketOfCode = new Uint32Array(marketIds.length)

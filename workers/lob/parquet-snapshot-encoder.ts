@@ -4,7 +4,7 @@
 // who reads: the caller decides when a row group is complete and where its bytes go.
 
 import { PARQUET_OUT_ROW_GROUP_ROWS } from '../../shared/limits.ts'
-import type { SnapshotColumn } from '../../shared/lob-task.ts'
+import { BOOK_STATES, type SnapshotColumn } from '../../shared/lob-task.ts'
 import type { BufferedColumn } from '../output/parquet-leaf.ts'
 import { MarketColumn, PriceColumn, TimestampColumn } from './parquet-columns.ts'
 import { type ByteSink, ParquetFileWriter } from '../output/parquet-file-writer.ts'
@@ -40,6 +40,7 @@ export class ParquetSnapshotEncoder {
   readonly #mid: PriceColumn | undefined
   readonly #bids: LevelListColumn | undefined
   readonly #asks: LevelListColumn | undefined
+  readonly #state: MarketColumn | undefined
   #rows = 0
   #isFinished = false
 
@@ -65,6 +66,7 @@ export class ParquetSnapshotEncoder {
     this.#mid = asked.has('mid') ? new PriceColumn('mid', nulls) : undefined
     this.#bids = asked.has('bids') ? new LevelListColumn('bids', levels) : undefined
     this.#asks = asked.has('asks') ? new LevelListColumn('asks', levels) : undefined
+    this.#state = asked.has('book_state') ? new MarketColumn(BOOK_STATES, 'book_state') : undefined
     const byName: Record<SnapshotColumn, BufferedColumn | undefined> = {
       ts: this.#ts,
       market_id: this.#marketId,
@@ -74,6 +76,7 @@ export class ParquetSnapshotEncoder {
       mid: this.#mid,
       bids: this.#bids,
       asks: this.#asks,
+      book_state: this.#state,
     }
     this.#columns = columns.map((name) => byName[name]).filter((column) => column !== undefined)
     this.#file = new ParquetFileWriter(
@@ -91,7 +94,7 @@ export class ParquetSnapshotEncoder {
   /**
    * Appends one row. Rows come in time order. `tsSeconds` counts from the Unix epoch; prices are cents (`mid` in half
    * cents, `spread` −1 without a two-sided book), quantities whole contracts. Each side's levels are the first
-   * `bidCount` or `askCount` entries of arrays that the caller may reuse. Throws a RangeError for a value that the
+   * `bidCount` or `askCount` entries of arrays that the caller may reuse; `state` is a number of BOOK_STATES. Throws a RangeError for a value that the
    * file could not hold exactly; the encoder is then of no further use.
    */
   appendRow(
@@ -107,6 +110,7 @@ export class ParquetSnapshotEncoder {
     askCount: number,
     askPrices: Uint8Array,
     askQtys: Float64Array,
+    state = 0,
   ): void {
     if (this.#isFinished || this.#rows >= this.#maxRowGroupRows)
       throw new RangeError(
@@ -120,6 +124,7 @@ export class ParquetSnapshotEncoder {
     this.#mid?.append(mid)
     this.#bids?.append(bidCount, bidPrices, bidQtys)
     this.#asks?.append(askCount, askPrices, askQtys)
+    this.#state?.append(state)
     this.#rows++
   }
 

@@ -27,6 +27,12 @@ const CARRY_OVER_PAUSE_MS_MAX = 60 * 60 * 1000
 const DAY_NS = MS_PER_DAY * 1e6
 const CARRY_OVER_PAUSE_NS_MAX = CARRY_OVER_PAUSE_MS_MAX * 1e6
 
+/** Both inclusive. */
+export interface TickSpan {
+  readonly firstTick: number
+  readonly lastTick: number
+}
+
 /** A market's part in one date: it has a row at every tick from `firstTick` to `lastTick`. */
 export interface MarketPlan {
   readonly id: string
@@ -35,6 +41,8 @@ export interface MarketPlan {
   /** Ticks are counted from the date's midnight. */
   readonly firstTick: number
   readonly lastTick: number
+  /** Ticks between these that have no row, ascending; left out where each has one. */
+  readonly skipped?: readonly TickSpan[]
 }
 
 /** One requested date that has a file. Markets are in code unit order of their ids. */
@@ -59,12 +67,13 @@ export type IndexOfDate = (date: string) => FileIndex | undefined
 /** Close times, ms since the epoch, by market id; a market without one is open as long as the recording covers it. */
 export type CloseTimes = Readonly<Record<string, number>>
 
-/** Plans `query` for the markets that `isWanted` accepts. */
+/** Plans `query` for the markets that `isWanted` accepts; `withGaps` looks at the losses of each. */
 export function planLob(
   query: LobQuery,
   isWanted: (marketId: string) => boolean,
   indexOf: IndexOfDate,
   closesAtMs: CloseTimes = {},
+  withGaps: (market: MarketPlan, date: string) => readonly MarketPlan[] = (market) => [market],
 ): LobPlan {
   const dates: DatePlan[] = []
   const missingDates: string[] = []
@@ -81,6 +90,7 @@ export function planLob(
     const markets = planDate(query, date, index, isWanted, indexOf)
       .flatMap((market) => endAtClose(market, query.intervalS, startMs, closesAtMs[market.id]))
       .flatMap((market) => beginBehind(market, query, startSeconds))
+      .flatMap((market) => withGaps(market, date))
     rows += countRows(markets)
     dates.push({ date, startSeconds, markets })
     if (limit !== null && rows > limit) return { ...cutAfter(dates, query.intervalS, limit), missingDates }
@@ -91,9 +101,33 @@ export function planLob(
 /** Rows of the ticks up to `stopTick`, which is not counted. */
 export function countRows(markets: readonly MarketPlan[], stopTick = Infinity): number {
   let rows = 0
-  for (const { firstTick, lastTick } of markets)
-    rows += Math.max(0, Math.min(lastTick, stopTick - 1) - firstTick + 1)
+  for (const market of markets) {
+    rows += ticksIn(market, market.firstTick, stopTick)
+    for (const span of market.skipped ?? [])
+      rows -= ticksIn(span, market.firstTick, Math.min(stopTick, market.lastTick + 1))
+  }
   return rows
+}
+
+/** Ticks of a span from `firstTick` on up to `stopTick`, which is not counted. */
+function ticksIn(span: TickSpan, firstTick: number, stopTick: number): number {
+  return Math.max(0, Math.min(span.lastTick + 1, stopTick) - Math.max(span.firstTick, firstTick))
+}
+
+function hasRowAt({ firstTick, lastTick, skipped }: MarketPlan, tick: number): boolean {
+  const isSkipped = skipped?.some((span) => span.firstTick <= tick && tick <= span.lastTick) === true
+  return firstTick <= tick && tick <= lastTick && !isSkipped
+}
+
+/** The market's part from its first row to its last; nothing where it has none. */
+export function trimmed(market: MarketPlan): readonly MarketPlan[] {
+  let { firstTick, lastTick } = market
+  const { skipped = [] } = market
+  for (const span of skipped)
+    if (span.firstTick <= firstTick) firstTick = Math.max(firstTick, span.lastTick + 1)
+  for (const span of skipped.toReversed())
+    if (span.lastTick >= lastTick) lastTick = Math.min(lastTick, span.firstTick - 1)
+  return firstTick > lastTick ? [] : [{ ...market, firstTick, lastTick }]
 }
 
 /** The market's part behind the place where the rows begin; nothing where it has no row there. */
@@ -127,11 +161,11 @@ function cutAfter(
     }
     const tick = tickOfRow(markets, left)
     left -= countRows(markets, tick)
-    const atTick = markets.filter(({ firstTick, lastTick }) => firstTick <= tick && tick <= lastTick)
+    const atTick = markets.filter((market) => hasRowAt(market, tick))
     const last = new Map(atTick.slice(0, left).map(({ id }) => [id, tick]))
     const kept = markets.flatMap((market) => {
       const lastTick = last.get(market.id) ?? Math.min(market.lastTick, tick - 1)
-      return lastTick < market.firstTick ? [] : [{ ...market, lastTick }]
+      return lastTick < market.firstTick ? [] : trimmed({ ...market, lastTick })
     })
     cut.push({ ...datePlan, markets: kept })
     const lastRow = { seconds: startSeconds + tick * intervalS, marketId: atTick[left - 1]!.id }

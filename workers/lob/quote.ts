@@ -1,7 +1,8 @@
 // The best prices of a book and what follows from them. Cents; 0 where a side has no level. Rules: contract.md 28
 // and 29.
 
-import type { SnapshotColumn } from '../../shared/lob-task.ts'
+import { BOOK_STATES, type BookState, type SnapshotColumn } from '../../shared/lob-task.ts'
+import type { OrderBook } from './order-book.ts'
 
 /** Ask minus bid, not below 0; -1 unless both sides have a level. */
 export function spreadOf(bestBid: number, bestAsk: number): number {
@@ -17,4 +18,21 @@ export function midOf(bestBid: number, bestAsk: number): number {
 export function isMissing(column: SnapshotColumn, bestBid: number, bestAsk: number): boolean {
   if (column === 'best_bid') return bestBid === 0
   return bestAsk === 0 || (column !== 'best_ask' && bestBid === 0)
+}
+
+const numberOf = (state: BookState): number => BOOK_STATES.indexOf(state)
+const [KNOWN, GAP, HELD, CARRIED, CROSSED] = [
+  numberOf('known'),
+  numberOf('gap'),
+  numberOf('held'),
+  numberOf('carried'),
+  numberOf('crossed'),
+]
+
+/** The number of a book's state in BOOK_STATES, by the prices that its row shows. */
+export function stateOf(book: OrderBook): number {
+  if (!book.isKnown) return book.isHeldInGaps ? HELD : GAP
+  const [bestBid, bestAsk] = [book.bestBid(), book.bestAsk()]
+  if (bestBid !== 0 && bestAsk !== 0 && bestBid >= bestAsk) return CROSSED
+  return book.isCarried ? CARRIED : KNOWN
 }

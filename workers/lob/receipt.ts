@@ -15,6 +15,7 @@ export interface ReceiptJob extends Omit<SnapshotJob, 'sink'> {
   readonly blocks: readonly Section[]
   readonly textSink: () => SinkPlan<SectionSink>
   readonly anySink: () => SinkPlan
+  readonly bookTimes: Pick<LobReceipt, 'knownS' | 'gapS'>
 }
 
 /** Throws where fewer or more rows are made than planned. */
@@ -23,6 +24,7 @@ export async function makeReceipt({
   blocks,
   textSink,
   anySink,
+  bookTimes,
   ...job
 }: ReceiptJob): Promise<LobReceipt> {
   const { query, checkpoint } = job
@@ -55,6 +57,7 @@ export async function makeReceipt({
     firstSeconds: span === undefined ? null : span.firstMs / 1000,
     lastSeconds: span === undefined ? null : span.lastMs / 1000,
     markets: job.marketNumbers.size,
+    ...bookTimes,
     blocks: isText
       ? blocks.map(({ datePlan, firstTick, lastTick }, number) => ({
           seconds: startOf(datePlan.startSeconds + firstTick * query.intervalS),

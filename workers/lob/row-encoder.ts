@@ -6,11 +6,13 @@ import type { LobQuery, SnapshotColumn } from '../../shared/lob-task.ts'
 import { DIGITS_MAX, writeDigits } from '../output/ascii-digits.ts'
 import { TEXT_SLACK_BYTES, type TextTable } from '../output/text-table.ts'
 import type { BookSide, OrderBook } from './order-book.ts'
+import { stateOf } from './quote.ts'
 import { rowBytes, rowView } from './row-buffer.ts'
 import {
   PART_BIDS,
   PART_MARKET,
   PART_QUOTE,
+  PART_STATE,
   PART_TEXT,
   PART_TS,
   RowLayout,
@@ -153,7 +155,8 @@ export class TextRowEncoder {
       } else if (kind === PART_TS) {
         this.#tsOffsets[marketIndex] = position - start
         position = this.#writeTs(position)
-      } else if (kind === PART_BIDS) position = this.#format.writeLevels(position, book.bids, false)
+      } else if (kind === PART_STATE) position = this.#writeText(position, firstText + stateOf(book))
+      else if (kind === PART_BIDS) position = this.#format.writeLevels(position, book.bids, false)
       else position = this.#format.writeLevels(position, book.asks, true)
     }
     return position

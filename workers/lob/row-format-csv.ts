@@ -28,7 +28,7 @@ export class CsvRowFormat implements RowFormat {
     this.columns = columns
     this.texts = {
       before: (_, index) => (index === 0 ? '' : ','),
-      market: csvField,
+      text: csvField,
       missing: nulls ? '' : null,
       afterRow: '\n',
     }

@@ -49,7 +49,7 @@ export class JsonRowFormat implements RowFormat {
     this.contentAfter = encoder.encode(isArray ? ']' : '')
     this.texts = {
       before: (name, index) => `${index === 0 ? '{' : ','}"${name}":`,
-      market: (id) => JSON.stringify(id),
+      text: (value) => JSON.stringify(value),
       missing: nulls ? 'null' : null,
       afterRow: isArray ? '}' : '}\n',
     }

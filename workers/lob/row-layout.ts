@@ -2,7 +2,7 @@
 // made of ready texts, one for each market and one for each pair of best prices, with the keys and separators around
 // them. The text of a pair is made when the pair is first met.
 
-import type { SnapshotColumn } from '../../shared/lob-task.ts'
+import { BOOK_STATES, type SnapshotColumn } from '../../shared/lob-task.ts'
 import { TextTable } from '../output/text-table.ts'
 import { CENTS_PER_DOLLAR } from './order-book.ts'
 import { isMissing, midOf, spreadOf } from './quote.ts'
@@ -13,18 +13,19 @@ export const PART_MARKET = 2
 export const PART_QUOTE = 3
 export const PART_BIDS = 4
 export const PART_ASKS = 5
+export const PART_STATE = 6
 
-/** What a text format writes around values, and how it writes a market id. */
+/** What a text format writes around values, and how it writes a text. */
 export interface RowTexts {
   /** What stands before the value of a column. */
   before(column: SnapshotColumn, index: number): string
-  market(id: string): string
+  text(value: string): string
   /** What stands for a value of the quote that the book does not have; null: the 0 or -1 of contract.md 29. */
   readonly missing: string | null
   readonly afterRow: string
 }
 
-/** One part of a row: one of PART_…; the number of its text, or of market 0's; its texts by best prices. */
+/** One part of a row: one of PART_…; the number of its text, or of its first one; its texts by best prices. */
 export interface RowPart {
   readonly kind: number
   readonly firstText: number
@@ -47,6 +48,7 @@ const KIND_OF: Readonly<Record<SnapshotColumn, number>> = {
   mid: PART_QUOTE,
   bids: PART_BIDS,
   asks: PART_ASKS,
+  book_state: PART_STATE,
 }
 /** Best prices at which every number is as long as it can be. */
 const LONG_BID = 10
@@ -66,7 +68,8 @@ export class RowLayout {
     this.parts = templatesOf(columns, format).map(({ kind, items }) => {
       const firstText = this.texts.size
       if (kind === PART_TEXT) add(fill(items, () => ''))
-      if (kind === PART_MARKET) for (const id of marketIds) add(fill(items, () => format.market(id)))
+      if (kind === PART_MARKET) for (const id of marketIds) add(fill(items, () => format.text(id)))
+      if (kind === PART_STATE) for (const state of BOOK_STATES) add(fill(items, () => format.text(state)))
       const quote = kind === PART_QUOTE ? new QuoteTexts(items, this.texts, format.missing) : null
       // The longest text has numbers alone or none.
       quote?.textOf(LONG_BID, LONG_ASK)
@@ -132,7 +135,7 @@ function templatesOf(columns: readonly SnapshotColumn[], format: RowTexts): Temp
   for (const [index, column] of columns.entries()) {
     const kind = KIND_OF[column]
     addText(format.before(column, index))
-    if (kind === PART_MARKET || kind === PART_QUOTE) {
+    if (kind === PART_MARKET || kind === PART_QUOTE || kind === PART_STATE) {
       if (open?.kind === PART_TEXT) open.kind = kind
       else if (open?.kind !== kind) begin(kind)
       open!.items.push({ column })

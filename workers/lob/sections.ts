@@ -7,7 +7,7 @@ import type { LobQuery } from '../../shared/lob-task.ts'
 import { SECONDS_PER_DAY, SECONDS_PER_HOUR } from '../../shared/utc-date.ts'
 import { type IndexedRowGroup, mayHoldMarket } from './file-index.ts'
 import type { FileOfDate } from './lake-file.ts'
-import { countRows, type DatePlan, type LobPlan } from './plan.ts'
+import { countRows, type DatePlan, type LobPlan, trimmed } from './plan.ts'
 import type { SinkPlan } from './snapshot-sink.ts'
 
 /** Ticks `firstTick` to `lastTick` of one date of a plan; at least one market has a row there. */
@@ -47,12 +47,13 @@ export function sectionRowsMax({ reserveBytes }: Pick<SinkPlan, 'reserveBytes'>,
 /** Cuts a plan into sections of at most `rowsMax` rows, or of one tick where even that has more. */
 export function sectionsOf(
   { dates }: LobPlan,
-  { intervalS }: LobQuery,
+  { intervalS, onGap }: LobQuery,
   fileOf: FileOfDate,
   rowsMax: number,
 ): Section[] {
   return dates.flatMap((datePlan) => {
-    const isSeekable = fileOf(datePlan.date)?.index.isSeekable === true
+    // A book that is held comes from before the hour.
+    const isSeekable = onGap !== 'hold' && fileOf(datePlan.date)?.index.isSeekable === true
     const sectionS = isSeekable ? SECONDS_PER_HOUR : SECONDS_PER_DAY
     const ticksMax = Math.max(1, Math.floor(rowsMax / datePlan.markets.length))
     const sections: Section[] = []
@@ -63,9 +64,8 @@ export function sectionsOf(
       for (let part = 0; part < parts; part++) {
         const firstTick = startTick + Math.floor(((stopTick - startTick) * part) / parts)
         const lastTick = startTick + Math.floor(((stopTick - startTick) * (part + 1)) / parts) - 1
-        const hasRows = datePlan.markets.some(
-          (market) => Math.max(market.firstTick, firstTick) <= Math.min(market.lastTick, lastTick),
-        )
+        const { markets } = datePlan
+        const hasRows = countRows(markets, lastTick + 1) > countRows(markets, firstTick)
         if (hasRows) sections.push({ datePlan, firstTick, lastTick })
       }
     }
@@ -77,7 +77,7 @@ export function sectionsOf(
 export function planFrom(plan: LobPlan, { datePlan, firstTick }: Section): LobPlan {
   const markets = datePlan.markets
     .filter(({ lastTick }) => lastTick >= firstTick)
-    .map((market) => ({ ...market, firstTick: Math.max(market.firstTick, firstTick) }))
+    .flatMap((market) => trimmed({ ...market, firstTick: Math.max(market.firstTick, firstTick) }))
   const dates = [{ ...datePlan, markets }, ...plan.dates.slice(plan.dates.indexOf(datePlan) + 1)]
   return { ...plan, dates, rows: dates.reduce((sum, date) => sum + countRows(date.markets), 0) }
 }

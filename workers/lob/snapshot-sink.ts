@@ -9,7 +9,7 @@ import type { LobQuery } from '../../shared/lob-task.ts'
 import type { RowOutput } from '../output/chunk-stream.ts'
 import { CENTS_PER_DOLLAR, type OrderBook } from './order-book.ts'
 import { ParquetSnapshotEncoder } from './parquet-snapshot-encoder.ts'
-import { midOf, spreadOf } from './quote.ts'
+import { midOf, spreadOf, stateOf } from './quote.ts'
 import { TextRowEncoder, type RowFormat, type RowShape } from './row-encoder.ts'
 import { CsvRowFormat } from './row-format-csv.ts'
 import { JsonRowFormat } from './row-format-json.ts'
@@ -163,6 +163,7 @@ export class ParquetRows {
       askCount,
       this.#askPrices,
       this.#askQtys,
+      stateOf(book),
     )
   }
 }

@@ -74,16 +74,12 @@ class DateSnapshots {
     this.datePlan = datePlan
     this.#job = job
     this.#file = file
-    this.#replays = ids.map(
-      (id, number) =>
-        new MarketReplay(
-          file,
-          source,
-          number,
-          file.index.markets.get(id),
-          carried.get(id) ?? new OrderBook(),
-        ),
-    )
+    this.#replays = ids.map((id, number) => {
+      const book = carried.get(id) ?? new OrderBook()
+      book.isCarried = carried.has(id)
+      book.isHeldInGaps = job.query.onGap === 'hold'
+      return new MarketReplay(file, source, number, file.index.markets.get(id), book)
+    })
     this.#numbers = ids.map((id) => job.marketNumbers.get(id)!)
     this.#isOpening = job.isOpenedEarly && !job.sink.hasSent
   }
@@ -91,7 +87,8 @@ class DateSnapshots {
   /** Writes the rows of the ticks from `from` to `to` and returns how many there were. */
   async write(from: number, to: number): Promise<number> {
     const { sink, query } = this.#job
-    const { intervalS } = query
+    const { intervalS, onGap } = query
+    const isSkipping = onGap === 'skip'
     const { markets, startSeconds } = this.datePlan
     const replays = this.#replays
     const firstTick = markets.reduce((first, market) => Math.min(first, market.firstTick), Infinity)
@@ -106,6 +103,7 @@ class DateSnapshots {
         const replay = replays[index]!
         if (this.#isOpening) await this.#open(replay, instant, rows)
         else replay.advanceTo(instant)
+        if (isSkipping && !replay.book.isKnown) continue
         if (sink.isFull) await sink.makeRoom()
         sink.row(startSeconds + seconds, this.#numbers[index]!, replay.book)
         rows++

@@ -17,6 +17,7 @@ import {
 import { ChunkStream, RequestCancelled } from '../output/chunk-stream.ts'
 import { failureOf } from '../output/stream-failure.ts'
 import { booksAt } from './books-at.ts'
+import { bookTimes, gapsOf, partialDates } from './book-losses.ts'
 import { prepareDecompression } from './decompress.ts'
 import { type FileOfDate, LakeFile } from './lake-file.ts'
 import { selectMarkets } from './market-search.ts'
@@ -84,7 +85,9 @@ async function answer(task: LobTask, progress: Progress, bounds: SharingBounds):
     return files.get(date)
   }
   // Every file the answer needs is open before its first byte: nothing replaced later can change it.
-  const plan = planLob(query, isWanted, (date) => fileOf(date)?.index, catalogue?.closesAtMs)
+  const closesAtMs = catalogue?.closesAtMs
+  const withGaps = gapsOf(query, fileOf)
+  const plan = planLob(query, isWanted, (date) => fileOf(date)?.index, closesAtMs, withGaps)
   if (plan.dates.length === 0) {
     throw noData(query, series, datesOf(series))
   }
@@ -130,7 +133,8 @@ async function answer(task: LobTask, progress: Progress, bounds: SharingBounds):
     port.postMessage({ kind: 'end', rows: made.rows })
   } else if (part === 'receipt') {
     const sinks = { textSink: () => planTextSink(query, ids), anySink: () => planSink(query, ids, plan.rows) }
-    await answerReceipt(port, progress, head, { ...job, ...sinks, plan, blocks })
+    const times = bookTimes(query, plan, fileOf, closesAtMs)
+    await answerReceipt(port, progress, head, { ...job, ...sinks, plan, blocks, bookTimes: times })
   } else if (textPlan === null || head.sections === null) {
     const { stream, job: wholeJob } = open(textPlan ?? planSink(query, ids, plan.rows))
     const rows = await writeSnapshots(wholeJob, made)
@@ -262,6 +266,7 @@ function headOf(
     rows: plan.rows,
     lastRow: plan.lastRow,
     missingDates: plan.missingDates,
+    partialDates: partialDates(query, plan, (date) => files.get(date), catalogue?.closesAtMs),
     files: dates.flatMap((date) => files.get(date)?.name ?? []),
     stamps: dates.flatMap((date) => files.get(date)?.stamp ?? []),
     identity,

@@ -1,0 +1,160 @@
+// What an answer of order books does about books that are lost, and what it says of them: the ticks that have no row, the dates
+// that are not wholly known, and the time for which books are known.
+
+import { ApiError } from '../../shared/errors.ts'
+import type { LobReceipt } from '../../shared/lob-receipt.ts'
+import type { LobQuery } from '../../shared/lob-task.ts'
+import { addDays, instantText, NS_PER_SECOND, utcDateStartMs } from '../../shared/utc-date.ts'
+import {
+  type BookBefore,
+  type BookSegment,
+  changesOfCarried,
+  DAY_NS,
+  segmentsOf,
+  UNRECORDED_NS_MIN,
+} from './book-segments.ts'
+import { coverageOf, type FileCoverage, statedCoverage } from './file-coverage.ts'
+import { HOUR_NS } from './file-index.ts'
+import type { FileOfDate } from './lake-file.ts'
+import { type CloseTimes, type LobPlan, type MarketPlan, type TickSpan, trimmed } from './plan.ts'
+
+const NS_PER_MS = 1e6
+/** Gaps that a refusal lists. */
+const LISTED_MAX = 100
+
+/**
+ * What becomes of each market of a plan. With `on_gap=skip` the ticks at which its book is lost have no row.
+ * @throws {ApiError} `gap` with `on_gap=fail` for a book that is lost between its first and its last row
+ */
+export function gapsOf({ onGap, intervalS }: LobQuery, fileOf: FileOfDate) {
+  const intervalNs = intervalS * NS_PER_SECOND
+  return (market: MarketPlan, date: string): readonly MarketPlan[] => {
+    if (onGap !== 'skip' && onGap !== 'fail') return [market]
+    const lost = lossesOf(market, coverageOf(fileOf(date)!))
+    if (onGap === 'skip') {
+      const skipped = lost
+        .map(({ from, to }): TickSpan => ({
+          firstTick: Math.ceil(from / intervalNs),
+          lastTick: Math.ceil(to / intervalNs) - 1,
+        }))
+        .filter(({ firstTick, lastTick }) => firstTick <= lastTick)
+      return skipped.length === 0 ? [market] : trimmed({ ...market, skipped })
+    }
+    const [first, last] = [market.firstTick * intervalNs, market.lastTick * intervalNs]
+    const within = lost.filter(({ from, to }) => from <= last && to > first)
+    if (within.length > 0) throw gapError(market.id, date, within)
+    return [market]
+  }
+}
+
+interface Loss {
+  readonly from: number
+  /** Exclusive; Infinity where the book stays lost. */
+  readonly to: number
+}
+
+function lossesOf({ id, carriedFrom }: MarketPlan, { markets }: FileCoverage): Loss[] {
+  const market = markets.get(id)
+  if (market === undefined) return []
+  const changes = carriedFrom === null ? market.changes : changesOfCarried(market, 0)
+  const losses: Loss[] = []
+  for (let index = 2; index < changes.length; index += 2)
+    losses.push({ from: changes[index]!, to: changes[index + 1] ?? Infinity })
+  return losses
+}
+
+function gapError(id: string, date: string, losses: readonly Loss[]): ApiError {
+  const startMs = utcDateStartMs(date)!
+  const textOf = (ns: number): string =>
+    ns === Infinity ? 'the end' : instantText(BigInt(startMs) * BigInt(NS_PER_MS) + BigInt(ns))
+  const gaps = losses.slice(0, LISTED_MAX).map(({ from, to }) => `${id}: ${textOf(from)} to ${textOf(to)}`)
+  const more = losses.length > 1 ? ` and ${losses.length - 1} more` : ''
+  return new ApiError(
+    'gap',
+    `The book of ${gaps[0]} is not known${more}. Leave out on_gap=fail, or ask for other hours or markets; /api/v1/gaps lists all gaps.`,
+    { errors: gaps.map((detail) => ({ parameter: 'on_gap', detail })) },
+  )
+}
+
+/** Nanoseconds of the date that a query is about. */
+function windowOf({ hour }: LobQuery): { readonly from: number; readonly to: number } {
+  return hour === null ? { from: 0, to: DAY_NS } : { from: hour * HOUR_NS, to: (hour + 1) * HOUR_NS }
+}
+
+/** The dates on which a book of the plan is lost or not recorded for a second or more; without any scan. */
+export function partialDates(
+  query: LobQuery,
+  { dates }: LobPlan,
+  fileOf: FileOfDate,
+  closesAtMs: CloseTimes = {},
+): string[] {
+  const window = windowOf(query)
+  const partial = dates.filter(({ date, markets }) => {
+    const file = fileOf(date)!
+    const coverage = statedCoverage(file)
+    // Whose gaps they are, nobody says; who does not say what is covered, has no end. That others have counted the rows
+    // meanwhile makes no difference.
+    if (coverage === undefined || coverage.isCounted) {
+      const { hasGaps, statedCoverage: stated } = file.index
+      return (
+        hasGaps || (stated !== undefined && DAY_NS - stated.to + Math.max(0, stated.from) > UNRECORDED_NS_MIN)
+      )
+    }
+    return markets.some(({ id }) => {
+      const segments = segmentsOf(coverage, coverage.markets.get(id), {
+        before: 'none',
+        closes: closeOf(id, date, closesAtMs),
+      })
+      const { gap, unrecorded } = timesWithin(segments, window)
+      return gap > 0 || unrecorded >= UNRECORDED_NS_MIN
+    })
+  })
+  return partial.map(({ date }) => date)
+}
+
+/** How long the books of a plan are known and lost, in the hours that the query is about; files may be scanned for it. */
+export function bookTimes(
+  query: LobQuery,
+  { dates }: LobPlan,
+  fileOf: FileOfDate,
+  closesAtMs: CloseTimes = {},
+): Pick<LobReceipt, 'knownS' | 'gapS'> {
+  const window = windowOf(query)
+  let [knownNs, gapNs] = [0, 0]
+  for (const { date, markets } of dates) {
+    const coverage = coverageOf(fileOf(date)!)
+    const previous = fileOf(addDays(date, -1))
+    for (const { id } of markets) {
+      const changes = previous && coverageOf(previous).markets.get(id)?.changes
+      const before: BookBefore =
+        changes === undefined ? 'none' : changes.length % 2 === 0 ? 'known' : 'unknown'
+      const closes = closeOf(id, date, closesAtMs)
+      const { known, gap } = timesWithin(
+        segmentsOf(coverage, coverage.markets.get(id), { before, closes }),
+        window,
+      )
+      knownNs += known
+      gapNs += gap
+    }
+  }
+  return { knownS: knownNs / NS_PER_SECOND, gapS: gapNs / NS_PER_SECOND }
+}
+
+function closeOf(id: string, date: string, closesAtMs: CloseTimes): number {
+  const closes = closesAtMs[id]
+  return closes === undefined ? Infinity : (closes - utcDateStartMs(date)!) * NS_PER_MS
+}
+
+function timesWithin(
+  segments: readonly BookSegment[],
+  { from, to }: { readonly from: number; readonly to: number },
+) {
+  const times = { known: 0, gap: 0, unrecorded: 0 }
+  for (const segment of segments) {
+    const ns = Math.max(0, Math.min(segment.to, to) - Math.max(segment.from, from))
+    if (segment.knowledge === 'known') times.known += ns
+    else if (segment.knowledge === 'gap') times.gap += ns
+    else if (segment.knowledge === 'not_recorded') times.unrecorded += ns
+  }
+  return times
+}
