@@ -92,11 +92,11 @@ const coverageRule: ParameterRule<typeof COVERAGE_PARAMETERS> = ({ has, values }
 }
 
 const ABOUT_FOREIGN =
-  'Of files of other writers: without a coverage in the footer their first and last row count as its bounds; without receive times the lags are null; a book that goes on from the date before counts as known only if that date is asked for or is the one before.'
+  'Of files of other writers: where the footer states no coverage, the first and the last row bound it; without receive times the lags are null; without keyframes a book is taken over from the date before alone.'
 
 const COVERAGE_DOCUMENTATION = recordDocumentation('coverage', {
   tag: 'Order books',
-  description: `Rows are ordered by date, market_id and hour. The figures come from the footers of the files; files written before 0.6 are read once. A page may have fewer rows than limit: follow the Link header. ${ABOUT_FOREIGN}`,
+  description: `Rows are ordered by date, market_id and hour. The figures come from the footers of the files; files of earlier versions, which lack them, are read once. A page may have fewer rows than limit: follow the Link header. ${ABOUT_FOREIGN}`,
   errors: [
     'unknown_market',
     'unknown_series',
@@ -112,19 +112,19 @@ const COVERAGE_DOCUMENTATION = recordDocumentation('coverage', {
     { title: 'A column of the other period', values: { series: 'KXHIGHNY', columns: 'hour' }, status: 400 },
   ],
   exampleRecord: {
-    market_id: 'KXHIGHNY-26JUL01-B81.5',
+    market_id: 'KXHIGHNY-26JUL01-B79.5',
     date: '2026-07-01',
-    state: 'partial',
-    condition: 'degraded',
-    known_s: 86_300.5,
-    gap_s: 99.5,
-    gaps: 1,
-    events: 2_402,
+    state: 'complete',
+    condition: 'available',
+    known_s: 86_400,
+    gap_s: 0,
+    gaps: 0,
+    events: 449,
     first_book_ts: 1_782_864_000_000_000_000,
-    snapshots: 2,
-    recv_lag_p50_ms: 21.4,
-    recv_lag_p99_ms: 80.6,
-    file: lobKey(lobSources()[0]!, 'KXHIGHNY', '2026-07-01'),
+    snapshots: 0,
+    recv_lag_p50_ms: 6.32,
+    recv_lag_p99_ms: 131,
+    file: lobKey(lobSources()[0], 'KXHIGHNY', '2026-07-01'),
   },
   hasFormats: true,
 })
@@ -142,13 +142,13 @@ const GAPS_DOCUMENTATION = recordDocumentation('gaps', {
     'lake_file_changed',
   ],
   examples: [
-    { title: 'The gaps of a series', values: { series: 'KXHIGHNY' } },
+    { title: 'The gaps of an event', values: { series: 'KXHIGHCHI-26JUL02' } },
     { title: 'A series that is not in the lake', values: { series: 'KXNOSUCH' }, status: 404 },
   ],
   exampleRecord: {
-    market_id: 'KXHIGHNY-26JUL01-B81.5',
-    from_ts: 1_782_900_000_000_000_000,
-    to_ts: 1_782_900_099_500_000_000,
+    market_id: 'KXHIGHCHI-26JUL02-B88.5',
+    from_ts: 1_783_015_927_304_000_000,
+    to_ts: 1_783_016_022_911_000_000,
     cause: 'interrupted' satisfies GapCause,
   },
   hasFormats: true,

@@ -135,9 +135,9 @@ export function filesEndpoint(options: FilesEndpointOptions): Endpoint {
       exampleRecord: {
         path: `lob/source=${lobSources()[0]}/series=KXHIGHNY/date=2026-07-01/lob.parquet`,
         url: null,
-        bytes: 222342,
+        bytes: 225818,
         rows: 14115,
-        sha256: 'd8f50a2125a7406c7a7d7e27284bd01885ad75f0b9653006ead221070e01dd96',
+        sha256: '3d762bda08d5790c1d5304669b688083de8d3f4108abb1be706c4ad76d8a97c7',
         min_ts: '2026-07-01T00:00:00.000000000Z',
         max_ts: '2026-07-01T23:59:59.762230000Z',
       },

@@ -173,6 +173,7 @@ test('the footer states the figures of every market', async (t) => {
     'covers_from',
     'covers_to',
     'gaps',
+    'hours',
     'markets',
     'keyframes',
     'column_crc32',

@@ -271,7 +271,16 @@ test('after a file is replaced a range is answered with the whole new answer, ne
 test('receipts are kept up to a bound, the newest ones', () => {
   const receipts = new LobReceipts(100)
   const block = { seconds: 0, rows: 1, bytes: 1, sha256: '' }
-  const receipt = { bytes: 1, sha256: '', rows: 1, firstSeconds: 0, lastSeconds: 0, markets: 1, knownS: 0, gapS: 0 }
+  const receipt = {
+    bytes: 1,
+    sha256: '',
+    rows: 1,
+    firstSeconds: 0,
+    lastSeconds: 0,
+    markets: 1,
+    knownS: 0,
+    gapS: 0,
+  }
   for (let number = 0; number < 50; number++)
     receipts.keep(String(number), { ...receipt, blocks: Array.from({ length: 9 }, () => block) })
   const known = Array.from({ length: 50 }, (_, number) => String(number)).filter((id) => receipts.get(id))

@@ -8,7 +8,7 @@ import type { CoverageQuery } from '../../shared/record-task.ts'
 import { MS_PER_HOUR, NS_PER_MS, NS_PER_SECOND } from '../../shared/utc-date.ts'
 import { type BookSegment, DAY_NS, UNRECORDED_NS_MIN } from '../lob/book-segments.ts'
 import { HOUR_NS } from '../lob/file-index.ts'
-import type { CoverageColumn, CoverageTarget, MarketDate } from './coverage.ts'
+import type { CoverageColumn, CoverageTarget, MarketDate } from './coverage-target.ts'
 
 const LAG_DIGITS = 3
 const NONE_TS = -1n

@@ -19,6 +19,7 @@ import { LakeFile } from '../lob/lake-file.ts'
 import { identityOf } from '../lob/market-lists.ts'
 import { selectMarkets } from '../lob/market-search.ts'
 import { CoverageRows } from './coverage-rows.ts'
+import type { CoverageTarget, MarketDate } from './coverage-target.ts'
 import { GapRows } from './gap-rows.ts'
 import { assertRegular, type LakePart } from './lake-partitions.ts'
 import { isNumeric, type RecordBatch } from './record-batch.ts'
@@ -27,32 +28,6 @@ import type { RecordRequest } from './record-context.ts'
 const NS_PER_MS = 1e6
 /** A page ends before the file with which more bytes would be counted than these. */
 const COUNTED_BYTES_MAX = 256 * 1024 * 1024
-
-/** A market on a date. */
-export interface MarketDate {
-  /** Null: all markets of the series, on a date without a file. */
-  readonly id: string | null
-  readonly date: string
-  /** Midnight, ms since the epoch. */
-  readonly startMs: number
-  readonly isOpen: boolean
-  /** Null without a file. */
-  readonly file: string | null
-  readonly coverage: FileCoverage | null
-  readonly segments: readonly BookSegment[]
-}
-
-/** Takes markets and dates in the order of dates, and makes rows of them. */
-export interface CoverageTarget {
-  /** False when no more rows are wanted. */
-  add(entry: MarketDate): boolean
-  /** By field: doubles (NaN for null), texts or null, or big integers (below 0 for null). */
-  columns(): readonly CoverageColumn[]
-  readonly rows: number
-  readonly hasMore: boolean
-}
-
-export type CoverageColumn = readonly number[] | readonly (string | null)[] | readonly bigint[]
 
 interface DateFile {
   readonly date: string

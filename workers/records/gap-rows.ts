@@ -5,7 +5,7 @@ import type { RecordField } from '../../shared/record-field.ts'
 import type { CoverageQuery } from '../../shared/record-task.ts'
 import { NS_PER_MS } from '../../shared/utc-date.ts'
 import { DAY_NS, UNRECORDED_NS_MIN } from '../lob/book-segments.ts'
-import type { CoverageColumn, CoverageTarget, MarketDate } from './coverage.ts'
+import type { CoverageColumn, CoverageTarget, MarketDate } from './coverage-target.ts'
 
 interface Gap {
   readonly market_id: string | null
