@@ -1066,6 +1066,7 @@ class BookAt(TypedDict, total=False):
     mid: Optional[float]  # (bid + ask) / 2; 0 when there is no two-sided book, null with nulls=true.
     bids: List[Dict[str, Any]]  # Bid levels, high to low.
     asks: List[Dict[str, Any]]  # Ask levels, low to high.
+    book_state: Literal["known", "gap", "held", "carried", "crossed"]  # On request alone. gap: lost, and empty here; held: lost, with the levels of before (on_gap=hold); carried: from the file of an earlier date; crossed: best_bid is not below best_ask.
     provenance: Dict[str, Any]
 
 
@@ -1369,6 +1370,7 @@ _KINDS: Dict[str, Dict[str, str]] = {
         "mid": "number?",
         "bids": "other",
         "asks": "other",
+        "book_state": "string",
         "provenance": "other",
     },
     "Candle": {
@@ -1733,6 +1735,7 @@ class _Endpoints(_Requests):
         format: Optional[Literal["json", "csv", "parquet", "ndjson"]] = None,
         columns: Optional[Sequence[SnapshotColumn]] = None,
         nulls: Optional[bool] = None,
+        on_gap: Optional[Literal["empty", "skip", "hold", "fail"]] = None,
         after: Optional[str] = None,
         limit: Optional[int] = None,
         version: Optional[str] = None,
@@ -1753,9 +1756,11 @@ class _Endpoints(_Requests):
         levels: Book levels per side. A whole number from 1 to 50. Default: 10.
         hour: Only the snapshots of this UTC hour. A whole number from 0 to 23.
         format: Of bytes and files; rows are read in the form that suits them.
-        columns: Comma-separated columns, in the order wanted. Default: all.
+        columns: Comma-separated columns, in the order wanted. Default: all but book_state.
         nulls: true: best_bid and best_ask are null without a level on that side, spread and mid
             unless both sides have one. Default: false.
+        on_gap: Rows whose book is lost: empty gives them without levels, hold with those of the
+            last book, skip leaves them out, fail refuses the request with 409. Default: empty.
         after: Only the rows behind a place: <ts> in nanoseconds, or <ts>,<market_id> for the
             row of one market. Rows are ordered by ts, then market_id.
         limit: Rows at most, of all pages together. Default: all there are.
@@ -1776,6 +1781,7 @@ class _Endpoints(_Requests):
             "format": format,
             "columns": columns,
             "nulls": nulls,
+            "on_gap": on_gap,
             "after": after,
             "limit": limit,
             "version": version,
