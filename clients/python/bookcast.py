@@ -1066,7 +1066,6 @@ class BookAt(TypedDict, total=False):
     mid: Optional[float]  # (bid + ask) / 2; 0 when there is no two-sided book, null with nulls=true.
     bids: List[Dict[str, Any]]  # Bid levels, high to low.
     asks: List[Dict[str, Any]]  # Ask levels, low to high.
-    book_state: Literal["known", "gap", "held", "carried", "crossed"]  # On request alone. gap: lost, and empty here; held: lost, with the levels of before (on_gap=hold); carried: from the file of an earlier date; crossed: best_bid is not below best_ask.
     provenance: Dict[str, Any]
 
 
@@ -1370,7 +1369,6 @@ _KINDS: Dict[str, Dict[str, str]] = {
         "mid": "number?",
         "bids": "other",
         "asks": "other",
-        "book_state": "string",
         "provenance": "other",
     },
     "Candle": {

@@ -140,8 +140,6 @@ export interface BookAt {
   readonly bids: readonly { readonly price: number; readonly qty: number }[]
   /** Ask levels, low to high. */
   readonly asks: readonly { readonly price: number; readonly qty: number }[]
-  /** On request alone. gap: lost, and empty here; held: lost, with the levels of before (on_gap=hold); carried: from the file of an earlier date; crossed: best_bid is not below best_ask. */
-  readonly book_state: 'known' | 'gap' | 'held' | 'carried' | 'crossed'
   readonly provenance: {
     /** The file below the root of the lake. */
     readonly file: string

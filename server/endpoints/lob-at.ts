@@ -15,6 +15,9 @@ import { versionHeader } from '../lake/lake-versions.ts'
 import { checkNames, LOB_PARAMETERS } from './lob-parameters.ts'
 import { VERSION_PARAMETER, versioned } from './version-parameter.ts'
 
+/** The provenance says the state of the book. */
+const { book_state: _, ...ROW_SCHEMAS } = COLUMN_SCHEMAS
+
 const [MARKET, SERIES, SOURCE, , , , , LEVELS] = LOB_PARAMETERS
 
 const AT_PARAMETERS = [
@@ -82,7 +85,7 @@ const DOCUMENTATION: EndpointDocumentation = {
   schema: {
     type: 'array',
     items: objectSchema({
-      ...COLUMN_SCHEMAS,
+      ...ROW_SCHEMAS,
       ts: {
         type: 'integer',
         format: 'int64',
