@@ -16,7 +16,7 @@ import { checkNames, LOB_PARAMETERS } from './lob-parameters.ts'
 import { VERSION_PARAMETER, versioned } from './version-parameter.ts'
 
 /** The provenance says the state of the book. */
-const { book_state: _, ...ROW_SCHEMAS } = COLUMN_SCHEMAS
+const { book_state: _ofRows, ...ROW_SCHEMAS } = COLUMN_SCHEMAS
 
 const [MARKET, SERIES, SOURCE, , , , , LEVELS] = LOB_PARAMETERS
 

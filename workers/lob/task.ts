@@ -21,7 +21,7 @@ import { bookTimes, gapsOf, partialDates } from './book-losses.ts'
 import { prepareDecompression } from './decompress.ts'
 import { type FileOfDate, LakeFile } from './lake-file.ts'
 import { selectMarkets } from './market-search.ts'
-import { countRows, planLob, refuseTooManyRows, spanOf, type LobPlan } from './plan.ts'
+import { type CloseTimes, countRows, planLob, refuseTooManyRows, spanOf, type LobPlan } from './plan.ts'
 import { makeReceipt, type ReceiptJob } from './receipt.ts'
 import { costInRows, groupsOf, planFrom, sectionRowsMax, sectionsOf, type Section } from './sections.ts'
 import {
@@ -86,11 +86,8 @@ async function answer(task: LobTask, progress: Progress, bounds: SharingBounds):
   }
   // Every file the answer needs is open before its first byte: nothing replaced later can change it.
   const closesAtMs = catalogue?.closesAtMs
-  const withGaps = gapsOf(query, fileOf)
-  const plan = planLob(query, isWanted, (date) => fileOf(date)?.index, closesAtMs, withGaps)
-  if (plan.dates.length === 0) {
-    throw noData(query, series, datesOf(series))
-  }
+  const plan = planLob(query, isWanted, (date) => fileOf(date)?.index, closesAtMs, gapsOf(query, fileOf))
+  if (plan.dates.length === 0) throw noData(query, series, datesOf(series))
   if (query.at !== undefined) {
     return await answerAt(task, progress, { series, fileOf, plan, isWanted, at: query.at })
   }
@@ -133,8 +130,7 @@ async function answer(task: LobTask, progress: Progress, bounds: SharingBounds):
     port.postMessage({ kind: 'end', rows: made.rows })
   } else if (part === 'receipt') {
     const sinks = { textSink: () => planTextSink(query, ids), anySink: () => planSink(query, ids, plan.rows) }
-    const times = bookTimes(query, plan, fileOf, closesAtMs)
-    await answerReceipt(port, progress, head, { ...job, ...sinks, plan, blocks, bookTimes: times })
+    await answerReceipt(port, progress, head, { ...job, ...sinks, plan, blocks }, closesAtMs)
   } else if (textPlan === null || head.sections === null) {
     const { stream, job: wholeJob } = open(textPlan ?? planSink(query, ids, plan.rows))
     const rows = await writeSnapshots(wholeJob, made)
@@ -165,12 +161,14 @@ async function answerReceipt(
   port: LobTask['port'],
   progress: Progress,
   head: LobHead,
-  job: Omit<ReceiptJob, 'checkpoint'>,
+  job: Omit<ReceiptJob, 'checkpoint' | 'bookTimes'>,
+  closesAtMs: CloseTimes | undefined,
 ): Promise<void> {
   const stream = new ChunkStream(port, head, 0)
   progress.stream = stream
   const checkpoint = (): void => stream.throwIfCancelled()
-  const receipt = await makeReceipt({ ...job, checkpoint, isOpenedEarly: false })
+  const times = bookTimes(job.query, job.plan, job.fileOf, closesAtMs)
+  const receipt = await makeReceipt({ ...job, bookTimes: times, checkpoint, isOpenedEarly: false })
   port.postMessage({ ...head, receipt })
   port.postMessage({ kind: 'end', rows: receipt.rows })
 }
