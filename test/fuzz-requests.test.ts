@@ -11,7 +11,7 @@ import { serviceOfThisFile } from './support/conformance-service.ts'
 import { IS_WHOLE_EFFORT, runs } from './support/effort.ts'
 import type { Problem } from './support/test-server.ts'
 
-const REQUESTS = runs(900, 20_000, 'FUZZ_REQUESTS')
+const REQUESTS = runs(700, 20_000, 'FUZZ_REQUESTS')
 const CONNECTIONS = 8
 const SEED = Number(process.env['FUZZ_SEED'] ?? 2026)
 /** One request in so many begins as an example that is answered: those are the dear ones. */

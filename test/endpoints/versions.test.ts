@@ -114,7 +114,7 @@ const CHANGES: readonly ((lake: string, round: number) => Promise<void>)[] = [
   },
   async function rebuild(lake) {
     await rm(join(lake, BOOK))
-    await foldRawDates({ lake, source: 'kalshi', dates: DATES, signal: NEVER })
+    await foldRawDates({ lake, source: 'kalshi', dates: DATES }, {}, NEVER)
   },
   async function synchronize(lake, round) {
     const other = `${lake}-other`
