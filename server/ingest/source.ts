@@ -2,12 +2,12 @@
 // and the rows they bring); running them, writing, remembering completed windows, counting and backing off are the
 // same for all of them (run-source.ts, schedule.ts).
 
-import { type LobSource, lobSources } from '../../shared/lob-sources.ts'
 import type { Station } from '../../shared/stations.ts'
 import type { TimeWindow } from '../storage/cursor-store.ts'
 import type { Postgres } from '../storage/postgres.ts'
 import type { StoreTransaction } from '../storage/store-transaction.ts'
 import type { Clock } from '../tasks/clock.ts'
+import { TRADES_SOURCES, type TradesSource } from './exchange/trades-sources.ts'
 
 /** In the order in which a backfill needs them: candles are asked for markets that are known. */
 export const RECORD_SOURCES = [
@@ -21,12 +21,15 @@ export const RECORD_SOURCES = [
   'climate-statistics',
 ] as const
 /** Past trades of an exchange, which go to a lake. */
-type TradesSourceName = `${LobSource}-trades`
+type TradesSourceName = `${TradesSource}-trades`
 export type RecordSourceName = (typeof RECORD_SOURCES)[number]
 export type SourceName = RecordSourceName | TradesSourceName
-export const SOURCE_NAMES: readonly SourceName[] = [...RECORD_SOURCES, ...lobSources().map(tradesSourceName)]
+export const SOURCE_NAMES: readonly SourceName[] = [
+  ...RECORD_SOURCES,
+  ...TRADES_SOURCES.map(tradesSourceName),
+]
 
-export function tradesSourceName(source: LobSource): TradesSourceName {
+export function tradesSourceName(source: TradesSource): TradesSourceName {
   return `${source}-trades`
 }
 

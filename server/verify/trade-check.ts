@@ -8,9 +8,10 @@ import { parquetReadObjects } from 'hyparquet'
 import { groupedBy } from '../../shared/grouped-by.ts'
 import { tradesKey } from '../../shared/lake-layout.ts'
 import { INGEST_ARCHIVE_SETTLE_MS } from '../../shared/limits.ts'
-import { LOB_SOURCES, lobSources } from '../../shared/lob-sources.ts'
+import { LOB_SOURCES } from '../../shared/lob-sources.ts'
 import { PRICE_UNITS_PER_DOLLAR, QTY_UNITS_PER_CONTRACT } from '../../shared/lob-v1.ts'
 import { addDays, MS_PER_DAY, utcDateOf, utcDatesBetween } from '../../shared/utc-date.ts'
+import { TRADES_SOURCES } from '../ingest/exchange/trades-sources.ts'
 import { tradesSourceName } from '../ingest/source.ts'
 import { missingWindows, reopenWindow } from '../storage/cursor-store.ts'
 import type { Postgres } from '../storage/postgres.ts'
@@ -26,7 +27,7 @@ const MARGIN_MS = 1_000
 const QTY_UNITS_PER_HUNDREDTH = QTY_UNITS_PER_CONTRACT / 100
 
 /** The exchange that has candles, and the source of its trades. */
-const EXCHANGE = lobSources().find((source) => LOB_SOURCES[source].isCatalogued)!
+const EXCHANGE = TRADES_SOURCES.find((source) => LOB_SOURCES[source].isCatalogued)!
 const SOURCE = tradesSourceName(EXCHANGE)
 
 interface MarketTrade extends TimedTrade {

@@ -5,10 +5,10 @@ import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import type { IngestEvent, RunOutcome } from '../../server/ingest/run-source.ts'
+import type { TradesSource } from '../../server/ingest/exchange/trades-sources.ts'
 import { sealDate } from '../../server/raw/date-removal.ts'
 import { missingWindows } from '../../server/storage/cursor-store.ts'
 import { rawDateDirectory } from '../../shared/lake-layout.ts'
-import type { LobSource } from '../../shared/lob-sources.ts'
 import { type Answer, type AskedRequest, send } from '../support/local-upstream.ts'
 import { storeOfThisFile } from '../support/postgres.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
@@ -24,7 +24,7 @@ import {
 import { readTrades } from '../trades/trade-rows.ts'
 
 const file = storeOfThisFile()
-const SCOPES = { kalshi: 'KXHIGHNY', polymarket: '0xaa' } as const
+const SCOPES: Readonly<Record<TradesSource, string>> = { kalshi: 'KXHIGHNY', polymarket: '0xaa' }
 
 interface Bench {
   readonly exchange: TradeExchange
@@ -34,7 +34,7 @@ interface Bench {
   readonly isComplete: () => Promise<boolean>
 }
 
-async function startBench(t: TestContext, source: LobSource, count = 40): Promise<Bench> {
+async function startBench(t: TestContext, source: TradesSource, count = 40): Promise<Bench> {
   const { postgres } = file.store
   const lake = join(await temporaryDirectory(t), 'lake')
   const exchange = await startTradeExchange(t)
@@ -66,65 +66,70 @@ const hasCursor = ({ url }: AskedRequest): boolean => url.includes('cursor=')
 const bad = rowOf('kalshi', randomTrades('kalshi', 1, 1)[0]!)
 
 /** Each is one answer to some requests, and what is said of it. */
-const FAULTS: readonly (readonly [string, LobSource, (request: AskedRequest) => boolean, Answer, RegExp])[] =
+const FAULTS: readonly (readonly [
+  string,
+  TradesSource,
+  (request: AskedRequest) => boolean,
+  Answer,
+  RegExp,
+])[] = [
   [
-    [
-      'a cursor that repeats',
-      'kalshi',
-      isTrades,
-      json({ trades: [], cursor: 'a' }),
-      /trades repeat their cursor/,
-    ],
-    [
-      'a cursor that repeats',
-      'polymarket',
-      isTrades,
-      json({ data: [], pagination: { has_more: true, next_cursor: 'a' } }),
-      /trades repeat their cursor/,
-    ],
-    ['cursors that always expire', 'kalshi', hasCursor, send(400), /status 400/],
-    ['cursors that always expire', 'polymarket', hasCursor, send(404), /status 404/],
-    ['trades that are no list', 'kalshi', isTrades, json({ trades: {} }), /no list of trades/],
-    ['a trade that is no object', 'kalshi', isTrades, json({ trades: [1] }), /no list of trades/],
-    [
-      'a trade without a price',
-      'kalshi',
-      isTrades,
-      json({ trades: [{ ...bad, yes_price_dollars: null }] }),
-      /price/,
-    ],
-    [
-      'a trade without a time',
-      'kalshi',
-      isTrades,
-      json({ trades: [{ ...bad, created_time: 'noon' }] }),
-      /time/,
-    ],
-    [
-      'no cutoff of trades',
-      'kalshi',
-      ({ url }) => url.includes('cutoff'),
-      json({ market_settled_ts: '2026-07-01T00:00:00Z' }),
-      /trades_created_ts/,
-    ],
-    ['no pagination', 'polymarket', isTrades, json({ data: [] }), /no pagination/],
-    [
-      'more pages without a cursor',
-      'polymarket',
-      isTrades,
-      json({ data: [], pagination: { has_more: true } }),
-      /no cursor/,
-    ],
-    ['HTML', 'polymarket', isTrades, send(200, '<html>'), /no JSON/],
-    ['a list', 'polymarket', isTrades, send(200, '[]'), /no JSON object/],
-    [
-      'a trade without a token',
-      'polymarket',
-      isTrades,
-      json({ data: [{ condition_id: '0xaa' }], pagination: { has_more: false } }),
-      /no market and token/,
-    ],
-  ]
+    'a cursor that repeats',
+    'kalshi',
+    isTrades,
+    json({ trades: [], cursor: 'a' }),
+    /trades repeat their cursor/,
+  ],
+  [
+    'a cursor that repeats',
+    'polymarket',
+    isTrades,
+    json({ data: [], pagination: { has_more: true, next_cursor: 'a' } }),
+    /trades repeat their cursor/,
+  ],
+  ['cursors that always expire', 'kalshi', hasCursor, send(400), /status 400/],
+  ['cursors that always expire', 'polymarket', hasCursor, send(404), /status 404/],
+  ['trades that are no list', 'kalshi', isTrades, json({ trades: {} }), /no list of trades/],
+  ['a trade that is no object', 'kalshi', isTrades, json({ trades: [1] }), /no list of trades/],
+  [
+    'a trade without a price',
+    'kalshi',
+    isTrades,
+    json({ trades: [{ ...bad, yes_price_dollars: null }] }),
+    /price/,
+  ],
+  [
+    'a trade without a time',
+    'kalshi',
+    isTrades,
+    json({ trades: [{ ...bad, created_time: 'noon' }] }),
+    /time/,
+  ],
+  [
+    'no cutoff of trades',
+    'kalshi',
+    ({ url }) => url.includes('cutoff'),
+    json({ market_settled_ts: '2026-07-01T00:00:00Z' }),
+    /trades_created_ts/,
+  ],
+  ['no pagination', 'polymarket', isTrades, json({ data: [] }), /no pagination/],
+  [
+    'more pages without a cursor',
+    'polymarket',
+    isTrades,
+    json({ data: [], pagination: { has_more: true } }),
+    /no cursor/,
+  ],
+  ['HTML', 'polymarket', isTrades, send(200, '<html>'), /no JSON/],
+  ['a list', 'polymarket', isTrades, send(200, '[]'), /no JSON object/],
+  [
+    'a trade without a token',
+    'polymarket',
+    isTrades,
+    json({ data: [{ condition_id: '0xaa' }], pagination: { has_more: false } }),
+    /no market and token/,
+  ],
+]
 
 test('what is wrong with an answer is said, completes nothing, and is healed by the next run', async (t) => {
   for (const [what, source, isMeant, answer, message] of FAULTS) {

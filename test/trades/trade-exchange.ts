@@ -8,6 +8,7 @@ import { PolymarketTradeArchive } from '../../server/exchanges/polymarket/trade-
 import { RequestBudget } from '../../server/upstream/request-budget.ts'
 import { foldRawDates } from '../../server/fold/fold-raw-dates.ts'
 import { tradeSource } from '../../server/ingest/exchange/trade-source.ts'
+import type { TradesSource } from '../../server/ingest/exchange/trades-sources.ts'
 import { backfillSource, type IngestEvent, type RunOutcome } from '../../server/ingest/run-source.ts'
 import { completeWindow, type TimeWindow } from '../../server/storage/cursor-store.ts'
 import type { Postgres } from '../../server/storage/postgres.ts'
@@ -163,7 +164,7 @@ export function heal(exchange: TradeExchange): void {
 export async function backfillOnce(
   exchange: TradeExchange,
   lake: string,
-  source: LobSource,
+  source: TradesSource,
   postgres: Postgres,
   {
     signal = new AbortController().signal,
@@ -193,7 +194,7 @@ export async function backfillOnce(
 export async function backfill(
   exchange: TradeExchange,
   lake: string,
-  source: LobSource,
+  source: TradesSource,
   postgres: Postgres,
   random: () => number = randomOf(1),
 ): Promise<void> {

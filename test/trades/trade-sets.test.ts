@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { readFile, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { lobSources } from '../../shared/lob-sources.ts'
+import { TRADES_SOURCES } from '../../server/ingest/exchange/trades-sources.ts'
 import type { LobSource } from '../../shared/lob-sources.ts'
 import { tradesSourceDirectory } from '../../shared/lake-layout.ts'
 import { runs } from '../support/effort.ts'
@@ -52,7 +52,7 @@ async function factsIn(lake: string, source: LobSource): Promise<string[]> {
     .toSorted()
 }
 
-for (const source of lobSources()) {
+for (const source of TRADES_SOURCES) {
   test(`${source}: WebSocket, REST and import alone give the same trades`, async (t) => {
     const root = await temporaryDirectory(t)
     const exchange = await startTradeExchange(t)

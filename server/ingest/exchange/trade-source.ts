@@ -3,7 +3,7 @@
 
 import { groupedBy } from '../../../shared/grouped-by.ts'
 import { INGEST_ARCHIVE_SETTLE_MS } from '../../../shared/limits.ts'
-import { LOB_SOURCES, type LobSource } from '../../../shared/lob-sources.ts'
+import { LOB_SOURCES } from '../../../shared/lob-sources.ts'
 import { MS_PER_DAY, NS_PER_MS, utcDateOf } from '../../../shared/utc-date.ts'
 import { exchangeOf } from '../../exchanges/registry.ts'
 import type { TradeArchive, TradeRow } from '../../exchanges/trade-archive.ts'
@@ -20,6 +20,7 @@ import { missingWindows, type TimeWindow } from '../../storage/cursor-store.ts'
 import { UpstreamError } from '../../upstream/upstream-error.ts'
 import { daysOf, settledPart, windowTitle } from '../archive-windows.ts'
 import { type FetchedRows, type IngestSource, type SourceContext, tradesSourceName } from '../source.ts'
+import type { TradesSource } from './trades-sources.ts'
 import { candleMarkets } from './candle-markets.ts'
 import { knownSeries, missingCatalogue } from './catalogue-source.ts'
 
@@ -30,7 +31,7 @@ const WAITING_ROWS_MAX = 200_000
 const OF_ONE_BATCH: ReadonlySet<string> = new Set(['rejected', 'malformed', 'too_large'])
 
 export interface TradeSourceOptions {
-  readonly source: LobSource
+  readonly source: TradesSource
   readonly archive: TradeArchive
   readonly lake: string
   readonly folding?: Folding | undefined
