@@ -20,6 +20,7 @@ import { runParquetOutBench } from './parquet-out.bench.ts'
 import { runRecordMemory } from './record-memory.ts'
 import { runRecorderBench } from './recorder.bench.ts'
 import { runRecords } from './records.ts'
+import { runReplicas } from './replicas.ts'
 import { environmentMarkdown, reportMarkdown } from './report.ts'
 import { runSoakHours } from './soak-hours.ts'
 import { runSoak, type SoakLength } from './soak.ts'
@@ -54,12 +55,16 @@ const BENCHMARKS: ReadonlyMap<string, Benchmark> = new Map<string, Benchmark>([
     'endurance',
     (lake, size, { durationMs }) => runEndurance(lake, size, durationMs === undefined ? {} : { durationMs }),
   ],
+  [
+    'replicas',
+    (lake, size, { durationMs }) => runReplicas(lake, size, durationMs === undefined ? {} : { durationMs }),
+  ],
   ['soak', (_lake, size, length) => runSoak(size, length)],
   ['soak-hours', (_lake, size, length) => runSoakHours(size, length)],
 ])
 
-/** They take half an hour and more, and run when they are named. */
-const LONG = new Set(['endurance', 'soak', 'soak-hours'])
+/** They take ten minutes and more, and run when they are named. */
+const LONG = new Set(['endurance', 'replicas', 'soak', 'soak-hours'])
 
 const MS_PER_MINUTE = 60_000
 
@@ -67,7 +72,8 @@ const HELP = `Usage: npm run bench -- [options]
 
   --only <name>    one of ${[...BENCHMARKS.keys()].join(', ')}; may be repeated
   --smoke          small inputs: checks that everything runs, measures nothing of worth
-  --minutes <n>    a soak of other length than 60 minutes, endurance of other length than 30
+  --minutes <n>    a soak of other length than 60 minutes, endurance of other length than 30, replicas
+                   than 10
   --soak-rate <n>  a soak at another rate than 5000 changes/s
   --soak-hours <n> hours of the clock of soak-hours, which is 12 times as fast, instead of 5
   --json <file>    also writes the reports as JSON

@@ -18,17 +18,23 @@ export interface ChildServer {
   readonly pid: number
   /** Ends the process at once; what it was doing is of no interest any more. */
   stop(): Promise<void>
+  /** Lets it end what it has begun, as an operator does. */
+  end(): Promise<void>
 }
 
-function serveArguments(lake: string): string[] {
+function serveArguments(lake: string, port = '0'): string[] {
   // Options for Node itself, such as --cpu-prof, to look into what was measured.
   const nodeOptions = process.env['BENCH_SERVER_NODE_OPTIONS']?.split(' ') ?? []
-  return [...nodeOptions, MAIN, 'serve', '--lake', lake, '--port', '0', '--host', '127.0.0.1']
+  return [...nodeOptions, MAIN, 'serve', '--lake', lake, '--port', port, '--host', '127.0.0.1']
 }
 
 /** Starts `bookcast serve` over the lake, order books only, and resolves when it listens. */
-export async function startBookcast(lake: string, options: readonly string[] = []): Promise<ChildServer> {
-  return await startChild([...serveArguments(lake), '--store', 'off', ...options])
+export async function startBookcast(
+  lake: string,
+  options: readonly string[] = [],
+  port?: string,
+): Promise<ChildServer> {
+  return await startChild([...serveArguments(lake, port), '--store', 'off', ...options])
 }
 
 /** Starts `bookcast serve` with a store that is filled with the sample records, unless it has them: an embedded one. */
@@ -61,14 +67,20 @@ async function startChild(
 ): Promise<ChildServer> {
   const env = { ...process.env, ...environment }
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'ignore'], env })
-  const stop = async () => {
+  const endBy = async (signal: 'SIGKILL' | 'SIGTERM') => {
     if (child.exitCode !== null || child.signalCode !== null) return
     const closed = once(child, 'close')
-    child.kill('SIGKILL')
+    child.kill(signal)
     await closed
   }
+  const stop = async () => await endBy('SIGKILL')
   try {
-    return { address: await printedAddress(child), pid: child.pid ?? 0, stop }
+    return {
+      address: await printedAddress(child),
+      pid: child.pid ?? 0,
+      stop,
+      end: async () => await endBy('SIGTERM'),
+    }
   } catch (error) {
     await stop()
     throw error

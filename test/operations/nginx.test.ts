@@ -2,26 +2,23 @@
 // does, a stream that breaks off is seen to break off, and whole answers are kept. Skipped where nginx is not installed; 1.22 has shown it.
 
 import assert from 'node:assert/strict'
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { cp, mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises'
-import { type AddressInfo, createServer } from 'node:net'
+import { cp, mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test, type TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { NGINX, startNginx } from '../../bench/nginx-proxy.ts'
 import { lobFilePath } from '../../shared/lake-layout.ts'
 import { PROGRAM_ARGUMENTS } from '../support/cold-workers.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
 
 const SAMPLE_LAKE = fileURLToPath(new URL('../../../data-samples/lake', import.meta.url))
-const EXAMPLE = fileURLToPath(new URL('../../../operations/nginx.conf', import.meta.url))
-const NGINX = ['nginx', '/usr/sbin/nginx'].find((name) => spawnSync(name, ['-v']).error === undefined)
 const SHORT = '/api/v1/lob?series=KXHIGHCHI&date=2026-07-03&hour=18&interval=300&levels=3'
 // More than the socket buffers of all ends hold.
 const LONG = '/api/v1/lob?series=KXHIGHNY-26JUL02&date=2026-07-02&interval=2&format=csv'
-const START_TRIES = 200
 /** Enough that each of two servers gets some first. */
 const REQUESTS = 8
 
@@ -58,60 +55,11 @@ async function kill({ child }: Replica): Promise<void> {
   await gone
 }
 
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
-}
-
-/** Starts nginx with the example's text in front of the two, and gives its address. */
+/** Starts nginx in front of the two, and gives its address. */
 async function startProxy(t: TestContext, replicas: readonly [Replica, Replica]): Promise<string> {
-  const directory = await temporaryDirectory(t)
-  const port = await freePort()
-  const own = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(
-    (name) => `${name}_temp_path ${directory}/${name};`,
-  )
-  const swaps: readonly (readonly [string, string])[] = [
-    ['serve-1:8080', `127.0.0.1:${replicas[0].port}`],
-    ['serve-2:8080', `127.0.0.1:${replicas[1].port}`],
-    ['listen 8080;', `listen 127.0.0.1:${port};`],
-    ['/var/cache/nginx/bookcast', join(directory, 'kept')],
-    ['http {', `http { access_log off; ${own.join(' ')}`],
-  ]
-  let text = await readFile(EXAMPLE, 'utf8')
-  for (const [from, to] of swaps) {
-    assert.ok(text.includes(from), `the example lacks ${from}`)
-    text = text.replace(from, to)
-  }
-  const log = join(directory, 'error.log')
-  await writeFile(
-    join(directory, 'nginx.conf'),
-    // As root, its workers would be another user, who may not enter the directory.
-    `${process.getuid?.() === 0 ? 'user root; ' : ''}daemon off; pid ${directory}/pid; error_log ${log} warn;\n${text}`,
-  )
-  const child = spawn(NGINX!, ['-p', directory, '-e', log, '-c', join(directory, 'nginx.conf')], {
-    stdio: 'inherit',
-  })
-  t.after(async () => {
-    child.kill('SIGTERM')
-    if (child.exitCode === null && child.signalCode === null) await once(child, 'exit')
-  })
-  const url = `http://127.0.0.1:${port}`
-  for (let left = START_TRIES; left > 0; left--) {
-    if (child.exitCode !== null) break
-    if (
-      await fetch(`${url}/health`).then(
-        () => true,
-        () => false,
-      )
-    )
-      return url
-    await sleep(50)
-  }
-  throw new Error(`nginx does not answer: ${await readFile(log, 'utf8')}`)
+  const proxy = await startNginx(await temporaryDirectory(t), [replicas[0].port, replicas[1].port])
+  t.after(() => proxy.stop())
+  return proxy.url
 }
 
 async function textOf(url: string): Promise<string> {
