@@ -8,16 +8,10 @@ export interface SeenFile {
   readonly identity: string
 }
 
-/** Changes when a file is replaced or written to, and when something comes into a directory or leaves it. */
-export function identityOf({ ino, size, mtimeNs, ctimeNs }: BigIntStats): string {
-  return `${ino} ${size} ${mtimeNs} ${ctimeNs}`
-}
-
-/** Like the identity, but it does not change when a hard link to the file comes or goes. */
-export function stampOf(stat: BigIntStats): string {
-  return stampOfIdentity(identityOf(stat))
-}
-
-export function stampOfIdentity(identity: string): string {
-  return identity.slice(0, identity.lastIndexOf(' '))
+/**
+ * Changes when a file is replaced or written to, and when something comes into a directory or leaves it. It is without ctime, which
+ * changes with each hard link of the same bytes: those of kept versions and backups, and the one that a replacement takes.
+ */
+export function identityOf({ ino, size, mtimeNs }: BigIntStats): string {
+  return `${ino} ${size} ${mtimeNs}`
 }

@@ -11,7 +11,7 @@ export interface VersionFile {
   readonly sizeBytes: number
   /** Lower-case hexadecimal. */
   readonly sha256: string
-  /** `stampOf` the file that had these bytes. */
+  /** `identityOf` the file that had these bytes. */
   readonly stamp: string
   /** Of records the instant (ms since the epoch) up to which the file held all rows; null where nobody says it. */
   readonly coldToMs: number | null
@@ -26,7 +26,7 @@ export interface LakePin {
   readonly files: SharedArrayBuffer
 }
 
-/** A lake file of an answer, and its `stampOf`. */
+/** A lake file of an answer, and its `identityOf`. */
 export interface StampedFile {
   readonly key: string
   readonly stamp: string

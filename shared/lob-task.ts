@@ -168,7 +168,7 @@ export interface LobHead extends StreamHead {
   readonly partialDates: readonly string[]
   /** The files that it is made of, below the lake's root. */
   readonly files: readonly string[]
-  /** `stampOf` each of the files. */
+  /** `identityOf` each of the files. */
   readonly stamps: readonly string[]
   /** Names the query, the files and whatever else the bytes of the answer depend on. */
   readonly identity: string

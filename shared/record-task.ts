@@ -165,7 +165,7 @@ export interface RecordHead extends StreamHead {
   readonly identity: string | null
   /** The lake files that the plan reads, below the lake's root. */
   readonly files: readonly string[]
-  /** `stampOf` each of the files. */
+  /** `identityOf` each of the files. */
   readonly stamps: readonly string[]
   /** What an answer that is made of lake files alone was made of: as long as it is there it is right. Else null. */
   readonly seenFiles: readonly SeenFile[] | null

@@ -8,7 +8,7 @@ import type { Logger } from 'pino'
 import { noneThere } from '../../shared/errno.ts'
 import { LAKE_DATASETS, type LakeDataset } from '../../shared/lake-layout.ts'
 import { ApiError } from '../../shared/errors.ts'
-import { stampOf } from '../../shared/file-identity.ts'
+import { identityOf } from '../../shared/file-identity.ts'
 import { keptFilePath, type LakePin, type StampedFile, type VersionFile } from '../../shared/lake-pin.ts'
 import { addDays, utcDateOf } from '../../shared/utc-date.ts'
 import { SYSTEM_CLOCK } from '../tasks/clock.ts'
@@ -189,7 +189,7 @@ export class LakeVersions {
     const path = join(lake, ...key.split('/'))
     if (known !== undefined && (keepMs === 0 || this.#kept.has(known.sha256))) {
       const stat = await lstat(path, { bigint: true }).catch(noneThere)
-      if (stat !== undefined && stampOf(stat) === known.stamp) return known
+      if (stat !== undefined && identityOf(stat) === known.stamp) return known
     }
     // What is kept is what was read, whatever happens to the name meanwhile.
     const linked = keepMs === 0 ? undefined : temporaryPath(keptFilePath(lake, 'file'))
@@ -203,7 +203,7 @@ export class LakeVersions {
       try {
         const stat = await file.stat({ bigint: true })
         if (!stat.isFile()) return undefined
-        const [sizeBytes, stamp] = [Number(stat.size), stampOf(stat)]
+        const [sizeBytes, stamp] = [Number(stat.size), identityOf(stat)]
         const startedMs = Date.now()
         const sha256 = known?.stamp === stamp ? known.sha256 : await digestOf(file, sizeBytes, signal)
         if (linked !== undefined && !this.#kept.has(sha256)) {

@@ -7,6 +7,7 @@ import { syncBuiltinESMExports } from 'node:module'
 import { dirname } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { LobRecordingWriter } from '../../server/lake/lob-recording-writer.ts'
+import { identityOf } from '../../shared/file-identity.ts'
 import { lobFilePath } from '../../shared/lake-layout.ts'
 import type { LobQuery } from '../../shared/lob-task.ts'
 import { EVENT_CLEAR, EVENT_SET } from '../../shared/lob-v1.ts'
@@ -106,24 +107,21 @@ test('lists of markets are bounded by their memory, the one used last stays', as
   const lake = await temporaryDirectory(t)
   const paths = [1, 2, 3, 4].map((number) => `${lake}/${number}`)
   for (const path of paths) fs.writeFileSync(path, path)
-  const identityOf = (path: string): string => {
-    const { ino, size, mtimeNs, ctimeNs } = fs.statSync(path, { bigint: true })
-    return `${ino}:${size}:${mtimeNs}:${ctimeNs}`
-  }
+  const identityAt = (path: string): string => identityOf(fs.statSync(path, { bigint: true }))
   const ids = Array.from({ length: 100 }, (_, index) => `${MARKET}-${index}`)
   const single = new MarketLists()
-  single.add(paths[0]!, identityOf(paths[0]!), ids)
+  single.add(paths[0]!, identityAt(paths[0]!), ids)
   const lists = new MarketLists(3 * single.sizeBytes)
-  for (const path of paths.slice(0, 3)) lists.add(path, identityOf(path), ids)
+  for (const path of paths.slice(0, 3)) lists.add(path, identityAt(path), ids)
   assert.deepEqual(lists.of(paths[0]!), ids)
-  lists.add(paths[3]!, identityOf(paths[3]!), ids)
+  lists.add(paths[3]!, identityAt(paths[3]!), ids)
   assert.deepEqual(
     paths.map((path) => lists.of(path)?.length),
     [100, undefined, 100, 100],
   )
   assert.equal(lists.sizeBytes, 3 * single.sizeBytes)
   // More than everything is not remembered at all.
-  lists.add(paths[0]!, identityOf(paths[0]!), [...ids, ...ids, ...ids, ...ids])
+  lists.add(paths[0]!, identityAt(paths[0]!), [...ids, ...ids, ...ids, ...ids])
   assert.equal(lists.of(paths[0]!), undefined)
   fs.writeFileSync(paths[2]!, 'another')
   assert.equal(lists.of(paths[2]!), undefined)

@@ -4,7 +4,7 @@
 import { type BigIntStats, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { ApiError } from '../../shared/errors.ts'
-import { stampOf } from '../../shared/file-identity.ts'
+import { identityOf } from '../../shared/file-identity.ts'
 import { keptFilePath, type LakePin, type VersionFile } from '../../shared/lake-pin.ts'
 import { watched } from './watched-files.ts'
 
@@ -52,7 +52,7 @@ export class PinnedFiles {
     if (Number(keptStat?.size) === file.sizeBytes) return { ...file, path: kept, stat: keptStat! }
     const path = join(this.#lake, ...key.split('/'))
     const stat = statAt(key, path)
-    if (stat === undefined || stampOf(stat) !== file.stamp) throw this.gone(key)
+    if (stat === undefined || identityOf(stat) !== file.stamp) throw this.gone(key)
     return { ...file, path, stat }
   }
 

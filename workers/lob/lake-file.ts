@@ -6,7 +6,7 @@ import { closeSync, constants, fstatSync, openSync, readSync, type BigIntStats }
 import { join } from 'node:path'
 import { crc32 } from 'node:zlib'
 import { ApiError } from '../../shared/errors.ts'
-import { stampOf } from '../../shared/file-identity.ts'
+import { identityOf } from '../../shared/file-identity.ts'
 import { lobKey } from '../../shared/lake-layout.ts'
 import { type LobSource } from '../../shared/lob-sources.ts'
 import { FOOTER_BYTES_MAX, ROW_GROUP_BYTES_MAX } from '../../shared/limits.ts'
@@ -15,7 +15,6 @@ import type { ColumnChunk } from './column-pages.ts'
 import { parseFooter, type FileFooter } from './file-footer.ts'
 import { footerTexts, textAt } from './footer-texts.ts'
 import { indexFile, type FileIndex } from './file-index.ts'
-import { identityOf } from './market-lists.ts'
 import { lakeFileError, namingFile } from '../lake/lake-file-error.ts'
 import type { PinnedFile, PinnedFiles } from '../lake/pinned-files.ts'
 import { watched } from '../lake/watched-files.ts'
@@ -91,7 +90,7 @@ export class LakeFile {
     try {
       const stat = watched(name, () => fstatSync(fd, { bigint: true }))
       if (!stat.isFile()) throw new Error('it is no regular file')
-      if (pinned !== undefined && stampOf(stat) !== stampOf(pinned.stat)) throw version!.gone(name)
+      if (pinned !== undefined && identityOf(stat) !== identityOf(pinned.stat)) throw version!.gone(name)
       return new LakeFile(name, date, fd, stat, pinned)
     } catch (error) {
       closeSync(fd)
@@ -106,7 +105,7 @@ export class LakeFile {
   }
 
   get stamp(): string {
-    return stampOf(this.#stat)
+    return identityOf(this.#stat)
   }
 
   /** When the file was last written, ms since the epoch. */

@@ -2,9 +2,10 @@
 // then known by looking at the files' identities, without reading one. Shared by the requests of a thread; bounded by the
 // memory that the ids take, beyond which the file that was asked for longest ago is forgotten and read again.
 
-import { type BigIntStats, statSync } from 'node:fs'
+import { statSync } from 'node:fs'
 import { basename } from 'node:path'
 import { ApiError } from '../../shared/errors.ts'
+import { identityOf } from '../../shared/file-identity.ts'
 import { watched } from '../lake/watched-files.ts'
 
 /** Memory that lists may take, by estimate: 150 tickers in each of the files that a request may look into. */
@@ -18,11 +19,6 @@ interface MarketList {
   readonly identity: string
   readonly ids: readonly string[]
   readonly sizeBytes: number
-}
-
-/** Changes when a file is replaced or written to. */
-export function identityOf({ ino, size, mtimeNs, ctimeNs }: BigIntStats): string {
-  return `${ino}:${size}:${mtimeNs}:${ctimeNs}`
 }
 
 export class MarketLists {

@@ -4,7 +4,7 @@
 // made of lake files alone goes by another name than before when they change, and not when rows are written to the store.
 
 import { contentIdentity } from '../../shared/content-identity.ts'
-import { type SeenFile, stampOfIdentity } from '../../shared/file-identity.ts'
+import type { SeenFile } from '../../shared/file-identity.ts'
 import type { RecordQuery, RecordValidation } from '../../shared/record-task.ts'
 import type { LakePart } from './lake-partitions.ts'
 
@@ -50,7 +50,7 @@ export class AnswerIdentity {
   }
 
   get stamps(): readonly string[] {
-    return this.#parts.map(({ identity }) => stampOfIdentity(identity))
+    return this.#parts.map(({ identity }) => identity)
   }
 
   /** What an answer of lake files alone was made of, under the name settled last. */
