@@ -160,6 +160,7 @@ export class LakeVersions {
   async #look(): Promise<void> {
     // A lake that is away has lost no files.
     if ((await lstat(this.#options.lake).catch(noneThere)) === undefined) return
+    let failure: unknown
     const coldEnds = await this.#options.coldEnds?.().catch(() => undefined)
     for (const dataset of LAKE_DATASETS) {
       const list = this.#lists[dataset]
@@ -173,9 +174,12 @@ export class LakeVersions {
         const coldToMs = file && (coldEnds === undefined ? known?.coldToMs : coldEnds.get(file.sha256))
         if (file !== undefined) found.set(key, { ...file, coldToMs: coldToMs ?? null })
       }
-      await list.note(found)
+      await list.note(found).catch((error: unknown) => {
+        failure ??= error
+      })
     }
     await this.#expire()
+    if (failure !== undefined) throw failure
     this.#problem = ''
   }
 

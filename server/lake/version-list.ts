@@ -34,6 +34,8 @@ export class VersionList {
   readonly #current = new Map<string, VersionFile>()
   readonly #pins = new Map<string, LakePin>()
   #pinCount = 0
+  /** Lines that could not be written yet, as on a full disk. */
+  #unwritten = ''
 
   constructor(lake: string, dataset: LakeDataset) {
     this.#dataset = dataset
@@ -70,15 +72,20 @@ export class VersionList {
     const isMoved = (file: VersionFile): boolean => this.#current.get(file.key)?.sha256 === file.sha256
     const [moved, files] = [differing.filter(isMoved), differing.filter((file) => !isMoved(file))]
     const removed = [...this.#current.keys()].filter((key) => !found.has(key))
-    if (moved.length > 0) await this.#add(moved, [])
-    if (files.length > 0 || removed.length > 0) await this.#add(files, removed)
+    if (moved.length > 0) this.#add(moved, [])
+    if (files.length > 0 || removed.length > 0) this.#add(files, removed)
+    if (this.#unwritten !== '') await this.#write()
   }
 
-  async #add(files: readonly VersionFile[], removed: readonly string[]): Promise<void> {
+  #add(files: readonly VersionFile[], removed: readonly string[]): void {
     applyTo(this.#current, { files, removed })
     const noted = { id: this.#idOf(this.#current), createdMs: Date.now(), files, removed }
     this.#changes.push(noted)
     this.#pins.delete(noted.id)
+    this.#unwritten += lineOf(noted)
+  }
+
+  async #write(): Promise<void> {
     if (this.#changes.length > VERSIONS_MAX) {
       const { createdMs, id } = this.#changes[FORGOTTEN]!
       const base = [...this.#filesUpTo(FORGOTTEN).values()]
@@ -87,15 +94,14 @@ export class VersionList {
       await rename(staged, this.#path).finally(() => rm(staged, { force: true }))
     } else {
       await mkdir(dirname(this.#path), { recursive: true })
-      await appendFile(this.#path, lineOf(noted))
+      await appendFile(this.#path, this.#unwritten)
     }
+    this.#unwritten = ''
   }
 
   /** The files of a version; undefined where it is not known. */
   pin(id: string): LakePin | undefined {
-    const last = this.#changes.findLastIndex((change) => change.id === id)
-    if (last < 0) return undefined
-    const pin = this.#pins.get(id) ?? this.#pinOf(id, last)
+    const pin = this.#pins.get(id) ?? this.#pinOf(id)
     if (pin === undefined) return undefined
     this.#pins.delete(id)
     this.#pins.set(id, pin)
@@ -119,10 +125,14 @@ export class VersionList {
     return replacedMs
   }
 
-  /** Undefined where a line is lost: its files would be others than the version's. */
-  #pinOf(version: string, last: number): LakePin | undefined {
-    const found = this.#filesUpTo(last)
-    if (this.#idOf(found) !== version) return undefined
+  /** Where lines are lost or come from two servers, the files up to a line may be others than its version's: it is passed over. */
+  #pinOf(version: string): LakePin | undefined {
+    const lines = this.#changes.flatMap(({ id }, index) => (id === version ? [index] : []))
+    const found = lines
+      .toReversed()
+      .map((index) => this.#filesUpTo(index))
+      .find((files) => this.#idOf(files) === version)
+    if (found === undefined) return undefined
     const bytes = Buffer.from(JSON.stringify([...found.values()]))
     const files = new SharedArrayBuffer(bytes.length)
     new Uint8Array(files).set(bytes)

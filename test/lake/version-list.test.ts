@@ -1,0 +1,66 @@
+// The list of versions on disk: what it lacks or has twice costs no version that could be told.
+
+import assert from 'node:assert/strict'
+import { mkdir, readFile, rename, rmdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { VersionList } from '../../server/lake/version-list.ts'
+import { VERSIONS_DIRECTORY, type VersionFile } from '../../shared/lake-pin.ts'
+import { temporaryDirectory } from '../support/temporary-lake.ts'
+
+function found(contents: Readonly<Record<string, number>>): ReadonlyMap<string, VersionFile> {
+  const fileOf = (key: string, content: number): VersionFile => {
+    const sha256 = String(content).padStart(64, '0')
+    return { key, sizeBytes: 1, sha256, stamp: `1 1 ${content}`, coldToMs: null }
+  }
+  return new Map(Object.entries(contents).map(([key, content]) => [key, fileOf(key, content)]))
+}
+
+async function listOf(lake: string): Promise<VersionList> {
+  const list = new VersionList(lake, 'lob')
+  await list.load()
+  return list
+}
+
+const LOOKS = [{ a: 1 }, { a: 2 }, { a: 2, b: 1 }, { a: 2, b: 2 }].map(found)
+
+test('a version that could not be written, as on a full disk, is written with the next one', async (t) => {
+  const lake = await temporaryDirectory(t)
+  const path = join(lake, VERSIONS_DIRECTORY, 'lob.ndjson')
+  const list = await listOf(lake)
+  const ids: string[] = []
+  for (const [round, look] of LOOKS.entries()) {
+    if (round === 1) {
+      await rename(path, `${path}.away`)
+      await mkdir(path)
+      await assert.rejects(list.note(look), { code: 'EISDIR' })
+      await rmdir(path)
+      await rename(`${path}.away`, path)
+    } else await list.note(look)
+    ids.push(list.id!)
+  }
+  const again = await listOf(lake)
+  assert.deepEqual(
+    ids.map((id) => again.pin(id)?.version),
+    ids,
+  )
+})
+
+test('lines of two servers of one lake, one behind the other, cost no version', async (t) => {
+  const lake = await temporaryDirectory(t)
+  const path = join(lake, VERSIONS_DIRECTORY, 'lob.ndjson')
+  const slow = await listOf(lake)
+  const quick = await listOf(lake)
+  await quick.note(LOOKS[0]!)
+  await slow.note(LOOKS[0]!)
+  for (const look of LOOKS.slice(1)) await quick.note(look)
+  for (const look of LOOKS.slice(1)) await slow.note(look)
+  const lines = (await readFile(path, 'utf8')).split('\n').filter((line) => line !== '')
+  assert.equal(lines.length, 2 * LOOKS.length)
+  const again = await listOf(lake)
+  const ids = lines.map((line) => (JSON.parse(line) as { id: string }).id)
+  assert.deepEqual(
+    ids.map((id) => again.pin(id)?.version),
+    ids,
+  )
+})
