@@ -1034,7 +1034,7 @@ SnapshotColumn = Literal[
 
 
 class LobReceipt(TypedDict, total=False):
-    version: Optional[str]  # Version of the lake; null while the server has not read all of its files.
+    version: Optional[str]  # Version of the lake; null where a file of the answer is still open, and while the server has not read all of them.
     etag: str  # ETag of the answer as it is, without a content coding.
     parameters: str  # The query of the request in its one form.
     format: str  # Format of the answer.

@@ -61,7 +61,7 @@ export interface LobParameters<Column extends LobColumn = LobColumn> {
 }
 
 export interface LobReceipt {
-  /** Version of the lake; null while the server has not read all of its files. */
+  /** Version of the lake; null where a file of the answer is still open, and while the server has not read all of them. */
   readonly version: string | null
   /** ETag of the answer as it is, without a content coding. */
   readonly etag: string

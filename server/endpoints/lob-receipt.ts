@@ -29,7 +29,8 @@ const DOCUMENTATION: EndpointDocumentation = {
   schema: objectSchema({
     version: {
       type: ['string', 'null'],
-      description: 'Version of the lake; null while the server has not read all of its files.',
+      description:
+        'Version of the lake; null where a file of the answer is still open, and while the server has not read all of them.',
     },
     etag: { type: 'string', description: 'ETag of the answer as it is, without a content coding.' },
     parameters: { type: 'string', description: 'The query of the request in its one form.' },

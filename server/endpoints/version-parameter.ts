@@ -22,7 +22,8 @@ export const VERSION_ERRORS = [
 
 export const VERSION_HEADER: Readonly<Record<string, ResponseHeader>> = {
   'Lake-Version': {
-    description: 'The version of the lake; left out while the server has not read a file that has changed.',
+    description:
+      'The version of the lake; left out where a file of the answer is still open, and while the server has not read one that has changed.',
     schema: { type: 'string' },
   },
 }

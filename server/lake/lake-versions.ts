@@ -108,11 +108,11 @@ export class LakeVersions {
     return this.#lists[dataset].changes
   }
 
-  /** The version that an answer of these files has; null where one of them is not known yet. */
+  /** The version that an answer of these files has; null where one of them is in none, because it is open or not known yet. */
   versionOf(dataset: LakeDataset, files: readonly StampedFile[]): string | null {
+    if (files.some(({ key }) => isOpen(key))) return null
     const list = this.#lists[dataset]
-    const isKnown = ({ key, stamp }: StampedFile): boolean =>
-      list.current.get(key)?.stamp === stamp || isOpen(key)
+    const isKnown = ({ key, stamp }: StampedFile): boolean => list.current.get(key)?.stamp === stamp
     if (list.id !== undefined && files.every(isKnown)) return list.id
     this.#woken.abort()
     return null

@@ -1,11 +1,17 @@
 // The list of versions on disk: what it lacks or has twice costs no version that could be told.
 
 import assert from 'node:assert/strict'
-import { mkdir, readFile, rename, rmdir } from 'node:fs/promises'
-import { join } from 'node:path'
+import { mkdir, readFile, rename, rmdir, stat, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { test } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
+import { pino } from 'pino'
+import { LakeVersions } from '../../server/lake/lake-versions.ts'
 import { VersionList } from '../../server/lake/version-list.ts'
+import { identityOf } from '../../shared/file-identity.ts'
+import { lobKey } from '../../shared/lake-layout.ts'
 import { VERSIONS_DIRECTORY, type VersionFile } from '../../shared/lake-pin.ts'
+import { utcDateOf } from '../../shared/utc-date.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
 
 function found(contents: Readonly<Record<string, number>>): ReadonlyMap<string, VersionFile> {
@@ -63,4 +69,21 @@ test('lines of two servers of one lake, one behind the other, cost no version', 
     ids.map((id) => again.pin(id)?.version),
     ids,
   )
+})
+
+test('an answer of a file that is still open has no version, which would not give it again later', async (t) => {
+  const lake = await temporaryDirectory(t)
+  const fileOf = async (date: string) => {
+    const key = lobKey('kalshi', 'KXHIGHNY', date)
+    const path = join(lake, key)
+    await mkdir(dirname(path), { recursive: true })
+    await writeFile(path, date)
+    return { key, stamp: identityOf(await stat(path, { bigint: true })) }
+  }
+  const [closed, open] = [await fileOf('2026-06-24'), await fileOf(utcDateOf(Date.now()))]
+  const versions = new LakeVersions({ lake, logger: pino({ level: 'silent' }), keepMs: 0 })
+  await versions.start()
+  t.after(() => versions.close())
+  while (versions.versionOf('lob', [closed]) === null) await delay(10)
+  assert.equal(versions.versionOf('lob', [closed, open]), null)
 })
