@@ -165,6 +165,9 @@ test('holds the book over hours, leaves its rows out, and refuses with the gaps'
   assert.deepEqual(failed.failure?.errors, [
     { parameter: 'on_gap', detail: 'A: 2026-07-01T02:00:30.000000000Z to 2026-07-01T02:10:30.000000000Z' },
   ])
+  // A loss behind the rows that are asked for is none of theirs.
+  assert.deepEqual(await bodyOf(lake, { ...at2, onGap: 'fail', limit: 1 }).then(rowsOf), ['known'])
+  assert.equal((await collectLob(lake, { ...at2, onGap: 'fail', limit: 2 })).failure?.code, 'gap')
   const at5 = lobQuery({ ...query, columns, hour: 5, intervalS: 300 })
   assert.deepEqual(
     await bodyOf(lake, { ...at5, onGap: 'fail' }).then(rowsOf),

@@ -22,29 +22,33 @@ const NS_PER_MS = 1e6
 /** Gaps that a refusal lists. */
 const LISTED_MAX = 100
 
-/**
- * What becomes of each market of a plan. With `on_gap=skip` the ticks at which its book is lost have no row.
- * @throws {ApiError} `gap` with `on_gap=fail` for a book that is lost between its first and its last row
- */
+/** What becomes of each market of a plan: with `on_gap=skip` the ticks at which its book is lost have no row. */
 export function gapsOf({ onGap, intervalS }: LobQuery, fileOf: FileOfDate) {
   const intervalNs = intervalS * NS_PER_SECOND
   return (market: MarketPlan, date: string): readonly MarketPlan[] => {
-    if (onGap !== 'skip' && onGap !== 'fail') return [market]
-    const lost = lossesOf(market, coverageOf(fileOf(date)!))
-    if (onGap === 'skip') {
-      const skipped = lost
-        .map(({ from, to }): TickSpan => ({
-          firstTick: Math.ceil(from / intervalNs),
-          lastTick: Math.ceil(to / intervalNs) - 1,
-        }))
-        .filter(({ firstTick, lastTick }) => firstTick <= lastTick)
-      return skipped.length === 0 ? [market] : trimmed({ ...market, skipped })
-    }
-    const [first, last] = [market.firstTick * intervalNs, market.lastTick * intervalNs]
-    const within = lost.filter(({ from, to }) => from <= last && to > first)
-    if (within.length > 0) throw gapError(market.id, date, within)
-    return [market]
+    if (onGap !== 'skip') return [market]
+    const skipped = lossesOf(market, coverageOf(fileOf(date)!))
+      .map(({ from, to }): TickSpan => ({
+        firstTick: Math.ceil(from / intervalNs),
+        lastTick: Math.ceil(to / intervalNs) - 1,
+      }))
+      .filter(({ firstTick, lastTick }) => firstTick <= lastTick)
+    return skipped.length === 0 ? [market] : trimmed({ ...market, skipped })
   }
+}
+
+/** @throws {ApiError} `gap` with `on_gap=fail` for a book that is lost between its first and its last row of a date */
+export function refuseGaps({ onGap, intervalS }: LobQuery, { dates }: LobPlan, fileOf: FileOfDate): void {
+  if (onGap !== 'fail') return
+  const intervalNs = intervalS * NS_PER_SECOND
+  for (const { date, markets } of dates)
+    for (const market of markets) {
+      const [first, last] = [market.firstTick * intervalNs, market.lastTick * intervalNs]
+      const within = lossesOf(market, coverageOf(fileOf(date)!)).filter(
+        ({ from, to }) => from <= last && to > first,
+      )
+      if (within.length > 0) throw gapError(market.id, date, within)
+    }
 }
 
 interface Loss {

@@ -17,7 +17,7 @@ import {
 import { ChunkStream, RequestCancelled } from '../output/chunk-stream.ts'
 import { failureOf } from '../output/stream-failure.ts'
 import { booksAt } from './books-at.ts'
-import { bookTimes, gapsOf, partialDates } from './book-losses.ts'
+import { bookTimes, gapsOf, partialDates, refuseGaps } from './book-losses.ts'
 import { prepareDecompression } from './decompress.ts'
 import { type FileOfDate, LakeFile } from './lake-file.ts'
 import { selectMarkets } from './market-search.ts'
@@ -91,6 +91,7 @@ async function answer(task: LobTask, progress: Progress, bounds: SharingBounds):
   if (query.at !== undefined) {
     return await answerAt(task, progress, { series, fileOf, plan, isWanted, at: query.at })
   }
+  refuseGaps(query, plan, fileOf)
   if (task.isUnlimited !== true) refuseTooManyRows(query, plan)
   const ids = marketIdsOf(plan)
   const blocks = part === undefined ? [] : sectionsOf(plan, query, fileOf, Number.MAX_SAFE_INTEGER)
