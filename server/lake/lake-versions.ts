@@ -2,7 +2,7 @@
 // and digests of its closed files. A file is read for its digest once. With `keepMs` each file has a hard link beside the
 // lake's own name, by which it can be read for so long after it was replaced.
 
-import { link, lstat, mkdir, open, readdir, rename, rm } from 'node:fs/promises'
+import { link, lstat, mkdir, open, readdir, realpath, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Logger } from 'pino'
 import { noneThere } from '../../shared/errno.ts'
@@ -192,22 +192,25 @@ export class LakeVersions {
     const { signal } = this.#closing
     const path = join(lake, ...key.split('/'))
     if (known !== undefined && (keepMs === 0 || this.#kept.has(known.sha256))) {
-      const stat = await lstat(path, { bigint: true }).catch(noneThere)
-      if (stat !== undefined && identityOf(stat) === known.stamp) return known
+      const info = await stat(path, { bigint: true }).catch(noneThere)
+      if (info !== undefined && identityOf(info) === known.stamp) return known
     }
     // What is kept is what was read, whatever happens to the name meanwhile.
     const linked = keepMs === 0 ? undefined : temporaryPath(keptFilePath(lake, 'file'))
     try {
       if (linked !== undefined) {
         await mkdir(dirname(linked), { recursive: true })
-        if ((await link(path, linked).then(() => true, noneThere)) === undefined) return undefined
+        // A link to a symbolic link would keep no file.
+        const target = await realpath(path).catch(noneThere)
+        if (target === undefined) return undefined
+        if ((await link(target, linked).then(() => true, noneThere)) === undefined) return undefined
       }
       const file = await open(linked ?? path, READ_FLAGS).catch(noneThere)
       if (file === undefined) return undefined
       try {
-        const stat = await file.stat({ bigint: true })
-        if (!stat.isFile()) return undefined
-        const [sizeBytes, stamp] = [Number(stat.size), identityOf(stat)]
+        const info = await file.stat({ bigint: true })
+        if (!info.isFile()) return undefined
+        const [sizeBytes, stamp] = [Number(info.size), identityOf(info)]
         const startedMs = Date.now()
         const sha256 = known?.stamp === stamp ? known.sha256 : await digestOf(file, sizeBytes, signal)
         if (linked !== undefined && !this.#kept.has(sha256)) {

@@ -1,7 +1,7 @@
 // The list of versions on disk: what it lacks or has twice costs no version that could be told.
 
 import assert from 'node:assert/strict'
-import { mkdir, readFile, rename, rmdir, stat, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, rename, rmdir, stat, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -10,7 +10,7 @@ import { LakeVersions } from '../../server/lake/lake-versions.ts'
 import { VersionList } from '../../server/lake/version-list.ts'
 import { identityOf } from '../../shared/file-identity.ts'
 import { lobKey } from '../../shared/lake-layout.ts'
-import { VERSIONS_DIRECTORY, type VersionFile } from '../../shared/lake-pin.ts'
+import { keptFilePath, VERSIONS_DIRECTORY, type VersionFile } from '../../shared/lake-pin.ts'
 import { utcDateOf } from '../../shared/utc-date.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
 
@@ -69,6 +69,22 @@ test('lines of two servers of one lake, one behind the other, cost no version', 
     ids.map((id) => again.pin(id)?.version),
     ids,
   )
+})
+
+test('a file that a symbolic link stands for is kept itself', async (t) => {
+  const lake = await temporaryDirectory(t)
+  const path = join(lake, lobKey('kalshi', 'KXHIGHNY', '2026-06-24'))
+  await mkdir(dirname(path), { recursive: true })
+  await writeFile(join(lake, 'elsewhere'), 'first')
+  await symlink(join(lake, 'elsewhere'), path)
+  const versions = new LakeVersions({ lake, logger: pino({ level: 'silent' }), keepMs: 86_400_000 })
+  await versions.start()
+  t.after(() => versions.close())
+  while (versions.changesOf('lob').length === 0) await delay(10)
+  const [{ sha256 } = { sha256: '' }] = versions.changesOf('lob')[0]!.files
+  await writeFile(join(lake, 'draft'), 'other')
+  await rename(join(lake, 'draft'), join(lake, 'elsewhere'))
+  assert.equal(await readFile(keptFilePath(lake, sha256), 'utf8'), 'first')
 })
 
 test('an answer of a file that is still open has no version, which would not give it again later', async (t) => {
