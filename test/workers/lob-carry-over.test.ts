@@ -58,6 +58,27 @@ test('a recording that begins with snapshots has no book before them', async (t)
   assert.deepEqual(await bidsOfSecondDate(lake), [[BUSY, 1, 1]])
 })
 
+test('a file without keyframes that begins with snapshots leaves out no silent market', async (t) => {
+  const place = { source: 'kalshi', series: SERIES, date: '2026-07-02' } as const
+  const rowsFrom = async (ts: bigint): Promise<unknown> => {
+    const lake = await temporaryDirectory(t)
+    await writeEvents(lake, firstDate)
+    const events = [
+      bookEvent(BUSY, ts, CLEAR),
+      bookEvent(BUSY, ts, SET, 0, 4000, 9 * CONTRACT),
+      bookEvent(BUSY, MIDNIGHT + 59n * 60n * SECOND, SET, 0, 4000, 7 * CONTRACT),
+    ]
+    writeForeignLakeFile(lake, place, events, PLAIN_FOREIGN_FILE)
+    return bidsOfSecondDate(lake)
+  }
+  assert.deepEqual(await rowsFrom(MIDNIGHT + SECOND), [
+    [BUSY, 0, 5],
+    [SILENT, 0, 5],
+  ])
+  // A snapshot at midnight is a keyframe: every other known book has one too.
+  assert.deepEqual(await rowsFrom(MIDNIGHT), [[BUSY, 0, 9]])
+})
+
 test('a file without keyframes that begins later shows the book of the day before only from then on', async (t) => {
   const lake = await temporaryDirectory(t)
   await writeEvents(lake, firstDate, {}, MIDNIGHT - 2n * SECOND)

@@ -46,8 +46,8 @@ export interface FileIndex {
   readonly statedCoverage: { readonly from: number; readonly to: number } | undefined
   /** Row groups are in hour order and every book known at the start of an hour has its keyframe there. */
   readonly isSeekable: boolean
-  /** Rows of some market come before its first `clear`: the recording goes on with books that it did not begin. */
-  readonly isContinued: boolean
+  /** Books that are known at the file's midnight may have no row in it. */
+  readonly mayLackBooks: boolean
   /** The writer promises a keyframe of every book that is known at the file's midnight: no other is. */
   readonly tellsMidnight: boolean
   /** Some book is lost in it. */
@@ -77,11 +77,9 @@ function indexFromFooter(footer: FileFooter): FileIndex | undefined {
     return undefined
   }
   const markets = new Map<string, MarketIndex>()
-  let isContinued = false
   for (const { id, first, firstBook, last, bookAtEnd } of footer.markets) {
     // Without a `clear` an unknown end may be a `gap` or inherited: only the rows tell.
     if (first === null || bookAtEnd === null || (firstBook === null && !bookAtEnd)) return undefined
-    isContinued ||= firstBook === null || first < firstBook
     markets.set(id, { id, firstBook, last, bookAtEnd: bookAtEnd ? 'known' : 'unknown' })
   }
   const rowGroups: IndexedRowGroup[] = []
@@ -98,7 +96,7 @@ function indexFromFooter(footer: FileFooter): FileIndex | undefined {
     coversTo: statedCoverage.to,
     statedCoverage,
     isSeekable: true,
-    isContinued,
+    mayLackBooks: false,
     tellsMidnight: true,
     hasGaps: (footer.gaps ?? 0) > 0,
   }
@@ -124,6 +122,7 @@ class FileScan {
   readonly #markets: ScannedMarket[] = []
   readonly #numbers = new Map<string, number>()
   #isSeekable = true
+  /** Rows of some market come before its first `clear`: the recording goes on with books that it did not begin. */
   #isContinued = false
   #hasGaps = false
   #coversTo = Number.NEGATIVE_INFINITY
@@ -145,14 +144,16 @@ class FileScan {
       markets.set(id, { id, firstBook, last, bookAtEnd })
     }
     const statedCoverage = statedCoverageOf(this.#footer)
+    const tellsMidnight = this.#footer.hasHourlyKeyframes
+    const hasKeyframes = this.#isSeekable && this.#markets.some(({ firstBook }) => firstBook === 0)
     return {
       rowGroups,
       markets: sortedById(markets),
       coversTo: statedCoverage?.to ?? this.#coversTo,
       statedCoverage,
       isSeekable: this.#isSeekable,
-      isContinued: this.#isContinued,
-      tellsMidnight: this.#footer.hasHourlyKeyframes,
+      mayLackBooks: !tellsMidnight && (this.#isContinued || !hasKeyframes),
+      tellsMidnight,
       hasGaps: this.#hasGaps,
     }
   }

@@ -256,7 +256,7 @@ function marketsOf(
   indexOf: IndexOfDate,
 ): string[] {
   const ids = [...index.markets.keys()].filter(isWanted)
-  if (index.tellsMidnight || (index.isSeekable && !index.isContinued)) return ids
+  if (!index.mayLackBooks) return ids
   const previous = indexOf(addDays(date, -1))
   if (previous === undefined) return ids
   const silent = [...previous.markets.keys()].filter((id) => isWanted(id) && !index.markets.has(id))
