@@ -25,7 +25,10 @@ interface NamedAnswer {
 /** Resolves to nothing while the store is away or slow. Rejects as the pool does. */
 export async function openNamed(
   pool: Pick<RecordPool, 'open'>,
-  validators: Pick<RecordValidators, 'known' | 'fresh' | 'areSame' | 'validationOf' | 'rememberedOf'>,
+  validators: Pick<
+    RecordValidators,
+    'known' | 'fresh' | 'areSame' | 'isLakeAlone' | 'validationOf' | 'rememberedOf'
+  >,
   query: RecordQuery,
   request: NamedRequest,
 ): Promise<NamedAnswer | undefined> {
@@ -37,6 +40,7 @@ export async function openNamed(
     return { stream: await pool.open(query, { ...options, signal, client }), versions }
   }
   const { known } = validators
+  if (validators.isLakeAlone(query.kind)) return openWith(known, request.signal)
   const fresh = validators.fresh()
   const change = new AbortController()
   const early = openWith(known, AbortSignal.any([request.signal, change.signal]))

@@ -53,13 +53,16 @@ const LOST_THREADS_MAX = 4
 /** Bulk requests that may wait for rows, where that is allowed. */
 const QUEUED_MAX = 64
 
-/** Whether a request may be small, by the rows that it asks for. */
+/** Whether an answer may be small, by the rows that the request asks for. */
 export function isSmallByRows(query: RecordQuery): boolean {
-  // The gaps of ten years are few, whatever their limit is.
-  if (query.kind === 'climate-gaps') return true
-  // One thread remembers what it has found in files.
-  if (query.kind === 'coverage' || query.kind === 'gaps') return false
+  // The gaps of ten years are few, and so are the dates of a series, whatever the limit is.
+  if (query.kind === 'climate-gaps' || isOfOneThread(query)) return true
   return query.limit + query.offset <= SMALL_ROWS_MAX
+}
+
+/** One thread, that of bulk requests, remembers what it has found in the footers of order-book files. */
+function isOfOneThread({ kind }: RecordQuery): boolean {
+  return kind === 'coverage' || kind === 'gaps'
 }
 
 export interface RecordPoolOptions {
@@ -183,7 +186,7 @@ export class RecordPool {
    */
   async open(query: RecordQuery, options: RecordOpenOptions): Promise<WorkerStream<RecordHead>> {
     this.#assertLakeAnswers(query)
-    if (isSmallByRows(query)) {
+    if (isSmallByRows(query) && !isOfOneThread(query)) {
       const stream = await this.#openSmall(query, options)
       if (stream !== undefined) return stream
     }

@@ -55,6 +55,11 @@ export class RecordValidators {
     return { series: versions.get('series') ?? null, manifest: versions.get('lake_manifest') ?? null }
   }
 
+  /** Whether answers are made of the lake and the catalogue alone, whatever the store holds. */
+  isLakeAlone(kind: RecordQuery['kind']): boolean {
+    return DATASETS[kind].length === 0
+  }
+
   /** Whether all that an answer depends on has the same versions. */
   areSame(kind: RecordQuery['kind'], left: DataVersions, right: DataVersions): boolean {
     const datasets = [...DATASETS[kind], ...REMEMBERED]

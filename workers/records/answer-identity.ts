@@ -58,6 +58,11 @@ export class AnswerIdentity {
     return this.#seenFiles
   }
 
+  /** Takes the name back from an answer of which there may be others. */
+  clear(): void {
+    this.#name = null
+  }
+
   /**
    * Settles the name; a request that is planned anew settles it again.
    * @throws {AnswerHeld}

@@ -63,6 +63,8 @@ export async function answerCoverage(query: CoverageQuery, request: RecordReques
     if (reading.hasCounted) await setImmediate()
     signal.throwIfAborted()
   }
+  // The same request has more rows once more files are counted.
+  if (isCut) identity.clear()
   const columns = target.columns()
   const { rows, hasMore } = target
   function* batches(): Generator<RecordBatch, void, void> {
