@@ -67,7 +67,8 @@ function isOfOneThread({ kind }: RecordQuery): boolean {
 
 export interface RecordPoolOptions {
   readonly lake: string
-  readonly store: StoreAddress
+  /** Null: coverage and gaps alone are asked for, and threads start with the first such request. */
+  readonly store: StoreAddress | null
   /** The compiled worker file; its default export takes a RecordTask or a RecordWarmTask. */
   readonly workerUrl: URL
   readonly logger: Logger
@@ -95,7 +96,7 @@ interface Lane {
 
 export class RecordPool {
   readonly #lake: string
-  readonly #store: StoreAddress
+  readonly #store: StoreAddress | null
   readonly #small: Lane
   readonly #bulk: Lane
   readonly #turns: Slots
@@ -105,7 +106,8 @@ export class RecordPool {
     this.#lake = lake
     this.#store = store
     const { fileAnswerMs } = options
-    const common = { workerUrl, heapMb: RECORD_THREAD_HEAP_MB_MAX, logger, fileAnswerMs }
+    const areLate = store === null
+    const common = { workerUrl, heapMb: RECORD_THREAD_HEAP_MB_MAX, logger, fileAnswerMs, areLate }
     const refusal = `The requests being processed ask for ${RECORD_ROWS_IN_FLIGHT_MAX} rows together, which is the most at once`
     const rows = { max: RECORD_ROWS_IN_FLIGHT_MAX, retryAfterS: RECORD_RETRY_AFTER_S, refusal }
     this.#small = {

@@ -25,7 +25,7 @@ export interface ServerDependencies {
   readonly logger: Logger
   /** Without one there is no catalogue: only the order books of the lake are served. */
   readonly store?: StoreServices
-  /** Where record threads reach the relational store; without it candles, observations and climate are not served. */
+  /** Where record threads reach the relational store; without it no records but coverage and gaps are served. */
   readonly storeAddress?: StoreAddress
   /** Asks the embedded analytical database a query, instead of the record threads. */
   readonly checkEmbeddedDb?: DatabaseCheck
@@ -45,8 +45,7 @@ const LOB_WORKER_URL = new URL('../../workers/lob/task.js', import.meta.url)
 /** What runs beside the requests and has to be ended. */
 export interface Background {
   readonly lobPool: LobPool
-  /** Without a store there are no records. */
-  readonly recordPool: RecordPool | undefined
+  readonly recordPool: RecordPool
   readonly feed: CatalogueFeed | undefined
   readonly lakeWatch: LakeWatch
   readonly lakeBooks: LakeBooks
@@ -58,7 +57,7 @@ export interface Background {
 /** Resolves to whether every thread has ended, and none of Node's own waits for a disk. */
 export async function endBackground(background: Background): Promise<boolean> {
   const { lobPool, recordPool, feed, lakeWatch, lakeBooks, lakeVersions, metrics } = background
-  const pools = Promise.all([lobPool.close(), recordPool?.close() ?? true])
+  const pools = Promise.all([lobPool.close(), recordPool.close()])
   await Promise.all([feed?.close(), lakeWatch.close(), lakeBooks.close(), lakeVersions.close(), pools])
   metrics.close()
   return (await pools).every(Boolean)
@@ -80,12 +79,12 @@ function createPools(
   { lake, shares }: ServeConfig,
   dependencies: ServerDependencies,
 ): Pick<Background, 'lobPool' | 'recordPool'> {
-  const { logger, storeAddress: store } = dependencies
+  const { logger, storeAddress: store = null } = dependencies
   const { lobWorkerUrl = LOB_WORKER_URL, recordWorkerUrl = RECORD_WORKER_URL } = dependencies
   const common = { lake, logger, shares }
   return {
     lobPool: new LobPool({ ...common, workerUrl: lobWorkerUrl }),
-    recordPool: store && new RecordPool({ ...common, store, workerUrl: recordWorkerUrl }),
+    recordPool: new RecordPool({ ...common, store, workerUrl: recordWorkerUrl }),
   }
 }
 
@@ -107,8 +106,8 @@ function createMetrics(
     lakeBooks: () => lakeBooks.figures,
     answerCache,
     takenSlots: () => lobPool.takenSlots,
-    lanes: () => ({ lob: lobPool.slots, ...recordPool?.lanes }),
-    queuedTasks: () => ({ lob: lobPool.queuedTasks, records: recordPool?.queuedTasks ?? 0 }),
+    lanes: () => ({ lob: lobPool.slots, ...recordPool.lanes }),
+    queuedTasks: () => ({ lob: lobPool.queuedTasks, records: recordPool.queuedTasks }),
     ingestAges: store === undefined ? async () => [] : store.ingestAges,
   })
 }

@@ -2,7 +2,6 @@
 
 import { HEALTH_CHECK_TIMEOUT_MS } from '../../shared/limits.ts'
 import type { ServeConfig } from './config.ts'
-import type { AnswerCache } from '../answers/answer-cache.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import type { DataVersions } from '../catalogue/catalogue-feed.ts'
 import { FreshVersions } from '../catalogue/fresh-versions.ts'
@@ -26,11 +25,9 @@ import { seriesEndpoint, seriesListEndpoint } from '../endpoints/series.ts'
 import { embeddedDbCheck } from '../health/embedded-db-check.ts'
 import { HealthMonitor } from '../health/health-monitor.ts'
 import type { Endpoint } from '../http/endpoint.ts'
-import type { LakeVersions } from '../lake/lake-versions.ts'
-import type { LakeChoice } from '../lake/lake-choice.ts'
 import { LobReceipts } from '../lob/lob-receipts.ts'
 import { RecordAnswers } from '../records/record-answers.ts'
-import type { RecordPool } from '../records/record-pool.ts'
+import type { RecordService } from '../records/record-reply.ts'
 import { RecordValidators } from '../records/record-validators.ts'
 import { tradesEndpoint } from '../endpoints/trades.ts'
 import { versionsEndpoint } from '../endpoints/versions.ts'
@@ -38,24 +35,13 @@ import { siteEndpoints } from '../site/site-endpoints.ts'
 import { readVersion } from '../http/version.ts'
 import { type Background, cachePolicyOf, type ServerDependencies } from './background.ts'
 
-function recordEndpoints(
-  pool: RecordPool | undefined,
-  validators: RecordValidators,
-  answerCache: AnswerCache,
-  choice: LakeChoice | null,
-  versions: LakeVersions,
-  catalogue: Catalogue,
-): Endpoint[] {
-  if (pool === undefined) return []
-  const service = { answers: new RecordAnswers(pool, validators, answerCache), validators, choice, versions }
+function recordEndpoints(service: RecordService): Endpoint[] {
   return [
     candlesEndpoint(service),
     observationsEndpoint(service),
     climateEndpoint(service),
     climateGapsEndpoint(service),
     tradesEndpoint(service),
-    coverageEndpoint({ service, catalogue }),
-    gapsEndpoint({ service, catalogue }),
   ]
 }
 
@@ -81,9 +67,10 @@ export function createEndpoints(
   { lobPool, recordPool, feed, lakeWatch, lakeBooks, lakeVersions, metrics, answerCache }: Background,
 ): Endpoint[] {
   const { store, checkEmbeddedDb } = dependencies
+  const hasRecords = dependencies.storeAddress !== undefined
   const isStoreOff = config.store === null && store === undefined
   const monitor = new HealthMonitor({
-    embeddedDb: checkEmbeddedDb ?? recordPool?.checkDatabase ?? embeddedDbCheck(),
+    embeddedDb: checkEmbeddedDb ?? (hasRecords ? recordPool.checkDatabase : embeddedDbCheck()),
     hostedDb: isStoreOff ? null : (store?.ping ?? (async () => false)),
     sync: () => lakeWatch.status,
     tradeProof: store?.tradeProof,
@@ -105,6 +92,8 @@ export function createEndpoints(
   const choice = config.sync?.choice ?? null
   const receipts = new LobReceipts()
   const common = { choice, versions: lakeVersions }
+  const answers = new RecordAnswers(recordPool, validators, answerCache)
+  const service = { answers, validators, ...common }
   const lobService = { pool: lobPool, catalogue, cachePolicy, version, receipts, ...common }
   const endpoints = [
     lobEndpoint(lobService),
@@ -112,7 +101,9 @@ export function createEndpoints(
     lobAtEndpoint(lobService),
     lobEstimateEndpoint(lobService),
     lobDatesEndpoint(config.lake, choice),
-    ...recordEndpoints(recordPool, validators, answerCache, choice, lakeVersions, catalogue),
+    ...(hasRecords ? recordEndpoints(service) : []),
+    coverageEndpoint({ service, catalogue }),
+    gapsEndpoint({ service, catalogue }),
     ...(isStoreOff ? [] : catalogueEndpoints(catalogue)),
     versionsEndpoint(lakeVersions),
     filesEndpoint({ lake: config.lake, bucket: bucketOf(config), choice }),

@@ -66,7 +66,7 @@ export async function startServer(
   try {
     lakeWatch.start()
     lakeBooks.start()
-    await Promise.all([lobPool.warm(), recordPool?.warm(), background.feed?.start()])
+    await Promise.all([lobPool.warm(), recordPool.warm(), background.feed?.start()])
     await lakeVersions.start()
     if (typeof config.metrics !== 'string')
       metricsServer = await startMetricsServer(config.metrics, metrics, logger)

@@ -11,6 +11,8 @@ export interface TaskThreadOptions {
   /** The compiled worker file; its default export takes the tasks and the warm task. */
   readonly workerUrl: URL
   readonly threads: number
+  /** They start with the first tasks that need them, not with the pool. */
+  readonly areLate?: boolean | undefined
   readonly tasksPerThread: number
   readonly heapMb: number
   /** Steps of scheduling priority below the event loop. */
@@ -81,7 +83,7 @@ export class TaskThreads {
   }
 
   #makePiscina(): Piscina {
-    const { name, workerUrl, threads, tasksPerThread, heapMb, niceness, logger } = this.#options
+    const { name, workerUrl, threads, areLate, tasksPerThread, heapMb, niceness, logger } = this.#options
     const threadData: WorkerThreadData = {
       taskUrl: workerUrl.href,
       niceness,
@@ -91,7 +93,7 @@ export class TaskThreads {
       filename: THREAD_URL.href,
       workerData: threadData,
       execArgv: THREAD_OPTIONS,
-      minThreads: threads,
+      minThreads: areLate === true ? 0 : threads,
       maxThreads: threads,
       idleTimeout: Infinity,
       concurrentTasksPerWorker: tasksPerThread,

@@ -31,7 +31,7 @@ import {
   writeEvents,
 } from '../support/recorded-events.ts'
 import { recordServerOfThisFile } from '../support/record-server.ts'
-import { SAMPLE_LAKE } from '../support/sample-server.ts'
+import { SAMPLE_LAKE, startSampleServer } from '../support/sample-server.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
 import { readProblem } from '../support/test-server.ts'
 
@@ -209,6 +209,30 @@ test('tells dates without files, open dates and hours without a recording', asyn
     asked.map(({ state }) => state),
     ['not_recorded', 'partial', 'not_recorded', 'not_listed'],
   )
+})
+
+test('needs no store, and makes an answer again only when a file has changed', async (t) => {
+  const lake = await temporaryDirectory(t)
+  const { url } = await startSampleServer(t, { lake })
+  const hits = async (): Promise<number> => {
+    const text = await (await fetch(`${url}/metrics`)).text()
+    return Number(/^bookcast_answer_cache_hits_total (\d+)$/m.exec(text)?.[1])
+  }
+  const ask = async (): Promise<unknown> => {
+    const paths = ['coverage', 'gaps'].map((path) => `${path}?series=${SERIES}`)
+    return Promise.all(paths.map((path) => asker(url)(path)))
+  }
+  const clear = bookEvent(`${SERIES}-A-1`, DAY_START + HOUR, EVENT_CLEAR)
+  await writeEvents(lake, [clear])
+  const first = await ask()
+  assert.equal(await hits(), 0)
+  assert.deepEqual(await ask(), first)
+  assert.equal(await hits(), 2)
+  const gap = bookEvent(`${SERIES}-A-1`, DAY_START + 2n * HOUR, EVENT_GAP)
+  await writeEvents(lake, [clear, gap], { onExisting: 'replace' })
+  assert.notDeepEqual(await ask(), first)
+  assert.equal(await hits(), 2)
+  assert.equal((await fetch(`${url}/api/v1/candles?series=${SERIES}`)).status, 404)
 })
 
 test('cuts a date at the close of its market', () => {
