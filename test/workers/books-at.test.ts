@@ -10,6 +10,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { LobRecordingWriter } from '../../server/lake/lob-recording-writer.ts'
+import { groupedBy } from '../../shared/grouped-by.ts'
 import type { LobInstant, LobQuery } from '../../shared/lob-task.ts'
 import { bookEvents, withKeyframes } from '../support/book-scripts.ts'
 import { IS_FULL_EFFORT, runs } from '../support/effort.ts'
@@ -25,6 +26,9 @@ import { DATES, dateStartNs, DAY_NS, FIRST_DATE, SERIES, shapes, writeLake } fro
 const RUNS = runs(3, 200, 'TRUTH_RUNS')
 /** Instants per lake; 10,000 in all with full effort. */
 const INSTANTS = runs(20, 50)
+/** A lake of two streams at interval 1 costs as much as hundreds of instants: fewer lakes with more of these. */
+const STREAMED_RUNS = runs(3, 20, 'TRUTH_RUNS')
+const STREAMED_INSTANTS = runs(20, 500)
 const REAL_INSTANTS = runs(40, 1_000)
 
 interface Record {
@@ -78,10 +82,10 @@ function withoutProvenance(records: readonly Record[]): unknown[] {
   return records.map(({ provenance: _provenance, ts: _ts, ...row }) => row)
 }
 
-const instants = fc.array(fc.bigInt({ min: 0n, max: 2n * DAY_NS - 1n }), {
-  minLength: INSTANTS,
-  maxLength: INSTANTS,
-})
+function instants(count: number): fc.Arbitrary<bigint[]> {
+  const within = { min: 0n, max: 2n * DAY_NS - 1n }
+  return fc.array(fc.bigInt(within), { minLength: count, maxLength: count })
+}
 
 /** Random instants, and those just at and just before events and receipts. */
 function instantsOf(random: readonly bigint[], events: readonly TimedEvent[]): bigint[] {
@@ -108,7 +112,7 @@ test('a recording gives the books of the reference at any nanosecond, by either 
   })
   let compared = 0
   await fc.assert(
-    fc.asyncProperty(scripts, delays, instants, async ({ events: script }, late, random) => {
+    fc.asyncProperty(scripts, delays, instants(INSTANTS), async ({ events: script }, late, random) => {
       const events = script.map((event, index) => ({
         ...event,
         recvTs: event.ts + late[index % late.length]!,
@@ -142,39 +146,49 @@ test('a recording gives the books of the reference at any nanosecond, by either 
 
 test('files of any writer give the books of the reference and, at whole seconds, the last row of the stream', async () => {
   await fc.assert(
-    fc.asyncProperty(scripts, shapes, instants, async ({ events: script }, shape, random) => {
-      const events = script.map((event) => ({ ...event, recvTs: event.ts }))
-      const lake = mkdtempSync(join(tmpdir(), 'bookcast-at-'))
-      try {
-        writeLake(lake, script, shape)
-        const written = shape.hasKeyframes ? withKeyframes(script, dateStartNs(FIRST_DATE), 48) : script
-        for (const date of DATES) {
-          const start = dateStartNs(date)
-          if (!written.some(({ ts }) => ts >= start && ts < start + DAY_NS)) continue
-          const query = { series: SERIES, dates: [date], intervalS: 1, format: 'ndjson', levels: 3 } as const
-          const stream = (await collectLob(lake, lobQuery(query))).body.toString()
-          const coversTo = written.reduce(
-            (last, { ts }) => (ts < start + DAY_NS && ts > last ? ts : last),
-            0n,
-          )
-          for (const instant of instantsOf(random, events)) {
-            if (instant < start || instant > coversTo) continue
-            const at = { ns: String(instant), by: 'exchange' } as const
-            const records = await booksAt(lake, at, { levels: 3 })
-            assert.deepEqual(withoutProvenance(records), expectedAt(events, date, at, 3), String(instant))
-            const whole = instant - (instant % 1_000_000_000n)
-            const atSecond = await booksAt(lake, { ...at, ns: String(whole) }, { levels: 3 })
-            const first = stream.indexOf(`{"ts":${whole},`)
-            const rows = first === -1 ? [] : stream.slice(first, first + 5_000).split('\n')
-            const its = rows.filter((row) => row.startsWith(`{"ts":${whole},`))
-            assert.deepEqual(withoutProvenance(atSecond), withoutProvenance(parseExact(`[${its.join()}]`)))
+    fc.asyncProperty(
+      scripts,
+      shapes,
+      instants(STREAMED_INSTANTS),
+      async ({ events: script }, shape, random) => {
+        const events = script.map((event) => ({ ...event, recvTs: event.ts }))
+        const lake = mkdtempSync(join(tmpdir(), 'bookcast-at-'))
+        try {
+          writeLake(lake, script, shape)
+          const written = shape.hasKeyframes ? withKeyframes(script, dateStartNs(FIRST_DATE), 48) : script
+          for (const date of DATES) {
+            const start = dateStartNs(date)
+            if (!written.some(({ ts }) => ts >= start && ts < start + DAY_NS)) continue
+            const query = {
+              series: SERIES,
+              dates: [date],
+              intervalS: 1,
+              format: 'ndjson',
+              levels: 3,
+            } as const
+            const stream = (await collectLob(lake, lobQuery(query))).body.toString().split('\n')
+            const rowsAt = groupedBy(stream, (row) => row.slice(0, row.indexOf(',')))
+            const coversTo = written.reduce(
+              (last, { ts }) => (ts < start + DAY_NS && ts > last ? ts : last),
+              0n,
+            )
+            for (const instant of instantsOf(random, events)) {
+              if (instant < start || instant > coversTo) continue
+              const at = { ns: String(instant), by: 'exchange' } as const
+              const records = await booksAt(lake, at, { levels: 3 })
+              assert.deepEqual(withoutProvenance(records), expectedAt(events, date, at, 3), String(instant))
+              const whole = instant - (instant % 1_000_000_000n)
+              const atSecond = await booksAt(lake, { ...at, ns: String(whole) }, { levels: 3 })
+              const its = rowsAt.get(`{"ts":${whole}`) ?? []
+              assert.deepEqual(withoutProvenance(atSecond), withoutProvenance(parseExact(`[${its.join()}]`)))
+            }
           }
+        } finally {
+          rmSync(lake, { recursive: true })
         }
-      } finally {
-        rmSync(lake, { recursive: true })
-      }
-    }),
-    { numRuns: RUNS },
+      },
+    ),
+    { numRuns: STREAMED_RUNS },
   )
 })
 
