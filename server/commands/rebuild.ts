@@ -62,10 +62,11 @@ const OPTIONS: readonly OptionDeclaration[] = [
 
 const HELP = `Usage: bookcast rebuild --lake <dir> [--source <exchange>] [--from <date>] [--to <date>] [options]
 
-Derives order-book files (lob/) again from the raw segments (raw/) of a lake. Without dates, it derives the dates that an
-earlier version of the program derived, those with segments that their files lack, and those without a manifest or fold
-state. With --from or --to, it derives every date of the range. If a date ends with other books than before, the next date
-is derived too. Files whose content does not change keep their bytes and times. Each date is published as a whole.
+Derives order-book files (lob/) and trades files (trades/) again from the raw segments (raw/) of a lake. Without dates, it
+derives the dates that an earlier version of the program derived, those with segments that their files lack, and those
+without a manifest or fold state. With --from or --to, it derives every date of the range. If a date ends with other books
+than before, the next date is derived too. Files whose content does not change keep their bytes and times. Each date is
+published as a whole.
 
 A sealed date, whose raw segments were removed, stays as it is. Use --without-damaged with --from and --to: without dates,
 a date whose files are up to date is skipped.
@@ -114,7 +115,7 @@ export const rebuildCommand: Command = async (args, { env, stdout, stderr, signa
   view.stop()
   const { changed, unchanged, dates } = counts
   stdout.write(
-    `${files(changed)} ${isDryRun ? 'would change' : 'changed'}, ${files(unchanged)} unchanged, in ${dates} ` +
+    `${fileCount(changed)} ${isDryRun ? 'would change' : 'changed'}, ${fileCount(unchanged)} unchanged, in ${dates} ` +
       `date${dates === 1 ? '' : 's'}\n`,
   )
   return 0
@@ -140,10 +141,11 @@ async function rawSources(lake: string): Promise<LobSource[]> {
 }
 
 function dateText(
-  { files: written, leftOut }: RebuiltDate,
+  { files, trades, leftOut }: RebuiltDate,
   { lake, isDryRun }: Settings,
   counts: { changed: number; unchanged: number; dates: number },
 ): string {
+  const written = [...files, ...trades]
   const changed = written.filter(({ status }) => status !== 'unchanged')
   counts.dates += new Set(written.map(({ date }) => date)).size
   counts.changed += changed.length
@@ -155,6 +157,6 @@ function dateText(
   ].join('')
 }
 
-function files(count: number): string {
+function fileCount(count: number): string {
   return `${count} file${count === 1 ? '' : 's'}`
 }

@@ -2,6 +2,7 @@
 
 import type { LobSource } from '../../shared/lob-sources.ts'
 import type { WrittenLobFile } from '../lake/lob-publication.ts'
+import type { WrittenTrades } from '../trades/trades-fold.ts'
 import type { MarketDay } from './fold-report.ts'
 import type { FoldTally } from './fold-tally.ts'
 
@@ -40,6 +41,7 @@ export type FoldCounts = Omit<FoldTally, 'countGap' | 'countSkipped'>
 
 export interface FoldOutcome {
   readonly files: readonly WrittenLobFile[]
+  readonly trades: readonly WrittenTrades[]
   readonly tally: FoldCounts
   /** What is known of each market in the dates that were folded. */
   readonly days: readonly MarketDay[]

@@ -80,7 +80,7 @@ class RawFold {
   readonly #published: string[] = []
   /** States and manifests that wait for publication. */
   readonly #notes: { readonly temporary: string; readonly path: string }[] = []
-  /** Trades files that wait for publication. */
+  /** Trades files, which wait for publication. */
   readonly #trades: StagedTrades[] = []
   readonly #lost = new AbortController()
 
@@ -117,7 +117,7 @@ class RawFold {
   }
 
   async #fold(): Promise<FoldOutcome> {
-    const { lake, source, dates, isDryRun } = this.#order
+    const { lake, source, dates } = this.#order
     const names = await this.#segmentNames()
     const stop = AbortSignal.any([this.#signal, this.#lost.signal])
     const raw = new RawPieces({
@@ -139,10 +139,10 @@ class RawFold {
     const fold = new SourceFold({ ...this.#order, raw, tally, report, signal: stop, onWrite })
     try {
       const folded = await fold.fold(dates)
-      if (isDryRun !== true) await this.#foldTrades(folded, names, stop)
+      await this.#foldTrades(folded, names, stop)
       const files = await this.#publish(folded)
       report.countLosses(tally)
-      return { files, tally, days: report.days }
+      return { files, trades: this.#trades, tally, days: report.days }
     } catch (error) {
       if (this.#published.length > 0) throw new PublishedInPartError(this.#published, error)
       stop.throwIfAborted()

@@ -10,6 +10,7 @@ import { rawDates, readManifest, segmentsOnDisk } from '../raw/date-manifest.ts'
 import { DamagedSegmentError, verifySegment } from '../raw/segment-reader.ts'
 import { FOLD_VERSION } from './fold-raw-dates.ts'
 import type { WrittenLobFile } from '../lake/lob-publication.ts'
+import type { WrittenTrades } from '../trades/trades-fold.ts'
 import type { DateRule, FoldListeners, Folding } from './fold-order.ts'
 import { hasFoldState } from './fold-state.ts'
 
@@ -31,6 +32,7 @@ export interface RebuildOptions {
 export interface RebuiltDate {
   readonly date: string
   readonly files: readonly WrittenLobFile[]
+  readonly trades: readonly WrittenTrades[]
   /** Keys of segments that were left out. */
   readonly leftOut: readonly string[]
 }
@@ -88,14 +90,22 @@ export async function* rebuildDates(
 ): AsyncGenerator<RebuiltDate> {
   const { lake, source, isDryRun, folding, listeners, signal } = options
   const done = new Set<string>()
+  // A fold also derives the trades of a neighbouring date, whose own fold may follow.
+  const told = new Set<string>()
   for (const date of dates) {
     if (done.has(date)) continue
     const omitted = options.withoutDamaged ? await damagedSegments(options, date) : []
     const rules = new Map<string, DateRule>(omitted.length === 0 ? [] : [[date, { added: [], omitted }]])
-    const { files } = await folding({ lake, source, dates: [date], rules, isDryRun }, listeners, signal)
+    const { files, trades: all } = await folding(
+      { lake, source, dates: [date], rules, isDryRun },
+      listeners,
+      signal,
+    )
     if (!isDryRun) await setAside(rawDateDirectory(lake, source, date), omitted)
     for (const file of files) if (file.date > date) done.add(file.date)
-    yield { date, files, leftOut: omitted.map((name) => rawKey(source, date, name)) }
+    const trades = all.filter(({ path }) => !told.has(path))
+    for (const { path } of trades) told.add(path)
+    yield { date, files, trades, leftOut: omitted.map((name) => rawKey(source, date, name)) }
   }
 }
 

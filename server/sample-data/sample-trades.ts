@@ -35,7 +35,8 @@ export async function writeSampleTrades(
   for (const [date, ofDate] of groupedBy(trades, ({ ts }) => utcDateOf(Number(ts / NS_PER_MS)))) {
     const path = join(lake, tradesKey(source, series, date))
     const labels = { source, series, date, rounded: 0, isSample: true }
-    const staged = [{ path, temporary: await stageTradesFile(path, ofDate, labels) }]
+    const temporary = await stageTradesFile(path, ofDate, labels)
+    const staged = [{ path, status: 'written', temporary }] as const
     publishTrades(staged)
     await settleTrades(lake, staged)
     written.push({ path, rows: ofDate.length, markets: new Set(ofDate.map(({ marketId }) => marketId)).size })

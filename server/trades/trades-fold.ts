@@ -16,9 +16,17 @@ export interface TradesFoldOptions extends TradeReadingOptions {
   readonly isSealed: (date: string) => Promise<boolean>
 }
 
-/** A file that waits for publication. `temporary` is undefined if the date has no trades of the series any more. */
-export interface StagedTrades {
+/** What becomes of a trades file. */
+export interface WrittenTrades {
   readonly path: string
+  readonly date: string
+  /** `removed`: the date has no trades of the series any more. `unchanged`: the lake held the same bytes already. */
+  readonly status: 'written' | 'replaced' | 'removed' | 'unchanged'
+  readonly rows: number
+}
+
+/** A file that waits for publication. `temporary` is defined if it is to be written or replaced. */
+export interface StagedTrades extends WrittenTrades {
   readonly temporary: string | undefined
 }
 
@@ -67,12 +75,17 @@ export async function stageDate(
     const rounded = rows.filter(({ isRounded }) => isRounded).length
     tally.roundedPrices += rounded
     const temporary = await stageTradesFile(path, rows, { source, series, date, rounded })
-    if (existsSync(path) && (await haveEqualBytes(path, temporary))) await rm(temporary)
-    else onFile({ path, temporary })
+    const file = { path, date, rows: rows.length }
+    if (!existsSync(path)) onFile({ ...file, status: 'written', temporary })
+    else if (await haveEqualBytes(path, temporary)) {
+      await rm(temporary)
+      onFile({ ...file, status: 'unchanged', temporary: undefined })
+    } else onFile({ ...file, status: 'replaced', temporary })
   }
-  for (const series of await seriesWithTrades(lake, source, date))
-    if (!bySeries.has(series))
-      onFile({ path: join(lake, tradesKey(source, series, date)), temporary: undefined })
+  for (const series of await seriesWithTrades(lake, source, date)) {
+    const path = join(lake, tradesKey(source, series, date))
+    if (!bySeries.has(series)) onFile({ path, date, rows: 0, status: 'removed', temporary: undefined })
+  }
 }
 
 /** The series that have a trades file of the date. */
@@ -87,15 +100,18 @@ export async function seriesWithTrades(lake: string, source: LobSource, date: st
 }
 
 /** Gives the staged files their names, and removes those that have no trades. Nothing is awaited. */
-export function publishTrades(files: readonly StagedTrades[]): void {
-  for (const { path, temporary } of files) {
-    if (temporary === undefined) rmSync(path, { force: true })
-    else renameSync(temporary, path)
+export function publishTrades(files: readonly Pick<StagedTrades, 'path' | 'status' | 'temporary'>[]): void {
+  for (const { path, status, temporary } of files) {
+    if (temporary !== undefined) renameSync(temporary, path)
+    else if (status === 'removed') rmSync(path, { force: true })
   }
 }
 
 /** After publication or a failure: removes what is still temporary and directories that are empty, and syncs the others. */
-export async function settleTrades(lake: string, files: readonly StagedTrades[]): Promise<void> {
+export async function settleTrades(
+  lake: string,
+  files: readonly Pick<StagedTrades, 'path' | 'temporary'>[],
+): Promise<void> {
   for (const { path, temporary } of files) {
     if (temporary !== undefined) await rm(temporary, { force: true })
     await syncDirectory(dirname(path))

@@ -86,9 +86,8 @@ async function writeTrades(
 ): Promise<void> {
   const path = join(lake, tradesKey(source, series, date))
   await mkdir(dirname(path), { recursive: true })
-  publishTrades([
-    { path, temporary: await stageTradesFile(path, trades, { source, series, date, rounded: 0 }) },
-  ])
+  const temporary = await stageTradesFile(path, trades, { source, series, date, rounded: 0 })
+  publishTrades([{ path, status: 'written', temporary }])
 }
 
 function rowOf(trade: Trade, columns: readonly string[]): Row {

@@ -2,12 +2,14 @@
 
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
-import { mkdir, readFile, readdir } from 'node:fs/promises'
-import { join } from 'node:path'
+import { mkdir, readFile, readdir, rm, writeFile } from 'node:fs/promises'
+import { dirname, join, relative } from 'node:path'
 import { test } from 'node:test'
 import { pruneCommand } from '../../server/commands/prune.ts'
 import { WAL_KIND } from '../../server/recorder/wal-record.ts'
 import { Consolidation } from '../../server/recorder/consolidation.ts'
+import { foldRawDates } from '../../server/fold/fold-raw-dates.ts'
+import { rebuildDates, rebuildPlan } from '../../server/fold/lake-rebuild.ts'
 import { heardMark } from '../../server/feed/wal-mark.ts'
 import { DirectoryStore } from '../../server/sync/directory-store.ts'
 import { syncLake } from '../../server/sync/lake-sync.ts'
@@ -73,6 +75,49 @@ test('a back-fill changes no order-book file; a date without books gets trades',
   assert.equal((await readTrades(lake, 'kalshi')).length, 7)
   assert.ok((await readFile(bookPath)).equals(book))
   assert.ok(!existsSync(lobFilePath(lake, 'kalshi', 'KXHIGHNY', '2026-07-01')))
+})
+
+test('rebuild names the trades files that change; a dry run writes none', async (t) => {
+  const lake = join(await temporaryDirectory(t), 'lake')
+  await runImport(lake, 'kalshi', {
+    lines: [at(MIDNIGHT - 1000, trade('a', MIDNIGHT - 1000)), at(MIDNIGHT, trade('b', MIDNIGHT))],
+  })
+  const [first, second, extra] = [pathOf(lake), pathOf(lake, '2026-06-25'), pathOf(lake, DATE, 'KXRAIN')]
+  const whole = await readFile(first)
+  await mkdir(dirname(extra), { recursive: true })
+  for (const path of [first, extra]) await writeFile(path, 'rows of a wrong decoder')
+  await rm(second)
+  const rebuild = async (isDryRun: boolean): Promise<string[]> => {
+    const range = { from: DATE, to: '2026-06-25', withoutDamaged: false }
+    const signal = new AbortController().signal
+    const options = {
+      lake,
+      source: 'kalshi',
+      ...range,
+      isDryRun,
+      folding: foldRawDates,
+      listeners: {},
+      signal,
+    } as const
+    const told: string[] = []
+    for await (const { trades } of rebuildDates(options, (await rebuildPlan(options)).dates))
+      for (const { path, status, rows } of trades) told.push(`${status} ${relative(lake, path)} ${rows}`)
+    return told
+  }
+  const changes = [
+    'replaced trades/source=kalshi/series=KXHIGHNY/date=2026-06-24/trades.parquet 1',
+    'removed trades/source=kalshi/series=KXRAIN/date=2026-06-24/trades.parquet 0',
+    'written trades/source=kalshi/series=KXHIGHNY/date=2026-06-25/trades.parquet 1',
+  ]
+  assert.deepEqual(await rebuild(true), changes)
+  assert.equal(await readFile(first, 'utf8'), 'rows of a wrong decoder')
+  assert.deepEqual([existsSync(extra), existsSync(second)], [true, false])
+  assert.deepEqual(await rebuild(false), changes)
+  assert.ok((await readFile(first)).equals(whole) && existsSync(second) && !existsSync(extra))
+  assert.deepEqual(
+    (await rebuild(false)).map((text) => text.split(' ')[0]),
+    ['unchanged', 'unchanged'],
+  )
 })
 
 test('a trade stands in the date of its own time, whatever hour it is filed under', async (t) => {
