@@ -23,9 +23,15 @@ import {
   type ClimateGapsParameters,
   type ClimateParameters,
   type ClimateRecord,
+  type Coverage,
+  type CoverageColumn,
+  type CoverageParameters,
   type EndpointForm,
   ENDPOINTS,
   type FilesParameters,
+  type Gap,
+  type GapsColumn,
+  type GapsParameters,
   type Health,
   type LakeFile,
   type LakeVersion,
@@ -172,6 +178,22 @@ export class Bookcast {
     options?: CallOptions,
   ): Answer<Pick<Trade, Column>> {
     return this.#answer(ENDPOINTS.trades, parameters, options)
+  }
+
+  /** How much of each hour or date of a market is known. */
+  coverage<Column extends CoverageColumn = CoverageColumn>(
+    parameters: CoverageParameters<Column>,
+    options?: CallOptions,
+  ): Answer<Pick<Coverage, Column>> {
+    return this.#answer(ENDPOINTS.coverage, parameters, options)
+  }
+
+  /** When the book of a market is not known. */
+  gaps<Column extends GapsColumn = GapsColumn>(
+    parameters: GapsParameters<Column>,
+    options?: CallOptions,
+  ): Answer<Pick<Gap, Column>> {
+    return this.#answer(ENDPOINTS.gaps, parameters, options)
   }
 
   /** The series of the catalogue. */

@@ -13,7 +13,8 @@ import {
   declaredEndpoints,
 } from '../../clients/build/declared-endpoints.ts'
 import { npmPackage, npmPackageName } from '../../clients/build/npm-package.ts'
-import type { LobParameters, Snapshot } from '../../clients/typescript/bookcast.ts'
+import { Bookcast, type LobParameters, type Snapshot } from '../../clients/typescript/bookcast.ts'
+import { ENDPOINTS } from '../../clients/typescript/wire.ts'
 import { defineEndpoint } from '../../server/http/endpoint.ts'
 import { isDocumented } from '../../server/openapi/document.ts'
 import { LOB_PARAMETERS } from '../../server/endpoints/lob-parameters.ts'
@@ -104,6 +105,14 @@ test('an endpoint without a method fails the build', async (t) => {
   const declared = declaredEndpoints().map(({ path }) => path)
   assert.deepEqual(
     served.filter((path) => !declared.includes(path)),
+    [],
+  )
+})
+
+test('the TypeScript client has a method for every endpoint', () => {
+  const methods = new Set(Object.getOwnPropertyNames(Bookcast.prototype))
+  assert.deepEqual(
+    Object.keys(ENDPOINTS).filter((name) => !methods.has(name)),
     [],
   )
 })
