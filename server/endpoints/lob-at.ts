@@ -13,7 +13,7 @@ import { LOB_PATH, type LobService, openingOf, refusalOf, validatorOf } from './
 import { COLUMN_SCHEMAS, LOB_ERRORS } from './lob-documentation.ts'
 import { versionHeader } from '../lake/lake-versions.ts'
 import { checkNames, LOB_PARAMETERS } from './lob-parameters.ts'
-import { VERSION_PARAMETER, versioned } from './version-parameter.ts'
+import { VERSION_HEADER, VERSION_PARAMETER, versioned } from './version-parameter.ts'
 
 /** The provenance says the state of the book. */
 const { book_state: _ofRows, ...ROW_SCHEMAS } = COLUMN_SCHEMAS
@@ -80,7 +80,7 @@ const NS = { type: ['integer', 'null'], format: 'int64' } as const
 const DOCUMENTATION: EndpointDocumentation = {
   tag: 'Order books',
   description:
-    'One record for each market whose book has become known on that UTC date by then, ordered by market_id. At a whole second it is the row of /lob at interval=1. Only the row groups of the hour are read. Lakes have no versions yet, so provenance names the file without one. 64-bit integers are exact in the answer; readers that make doubles of them round to 256 ns.',
+    'One record for each market whose book has become known on that UTC date by then, ordered by market_id. At a whole second it is the row of /lob at interval=1. Only the row groups of the hour are read. Lake-Version names the version of the file. 64-bit integers are exact in the answer; readers that make doubles of them round to 256 ns.',
   contentTypes: ['application/json'],
   schema: {
     type: 'array',
@@ -133,6 +133,7 @@ const DOCUMENTATION: EndpointDocumentation = {
       description: 'Names the files and the query that the answer is made from.',
       schema: { type: 'string' },
     },
+    ...VERSION_HEADER,
   },
   errors: LOB_ERRORS,
   examples: [
