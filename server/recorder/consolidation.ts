@@ -345,11 +345,11 @@ export class Consolidation {
   }
 
   #takeLine(record: WalRecord): void {
-    const { text, line } = this.#lines.read(record)
+    const { text, line, frames } = this.#lines.read(record)
     const hour = this.#connections.take(line)
     if (hour === undefined) return
     this.#raw.add(hour, text, line.recvTs)
-    this.#trades.take(hour, text, line.messages)
+    this.#trades.take(hour, line, frames)
   }
 
   // Publish coverage that grew without an event, too.
@@ -365,7 +365,7 @@ export class Consolidation {
     const hour = Number(recvTs / NS_PER_HOUR)
     if (stated.size === 0) return
     this.#raw.add(hour, seriesText(recvTs, stated), recvTs)
-    this.#trades.takeSeries(hour, seriesText(recvTs, stated))
+    this.#trades.takeSeries(hour, stated)
   }
 
   #dateOf(dayStart: bigint, state?: LiveDateState): LiveDate {

@@ -5,23 +5,25 @@ import { rawSegmentOfName } from '../../shared/lake-layout.ts'
 import type { LobSource } from '../../shared/lob-sources.ts'
 import { MS_PER_HOUR, utcDateOf } from '../../shared/utc-date.ts'
 import { exchangeOf } from '../exchanges/registry.ts'
-import type { FeedMessage } from '../feed/feed-message.ts'
+import type { Frame } from '../feed/frame.ts'
+import type { OwnLine } from '../fold/piece.ts'
 import { segmentsOnDisk } from '../raw/date-manifest.ts'
-import { DateTrades } from '../trades/trade-reading.ts'
+import { DateTrades, sightedTrades } from '../trades/trade-reading.ts'
+import type { HourTrades } from '../trades/trade-reading.ts'
 import { publishTrades, settleTrades, stageDate } from '../trades/trades-fold.ts'
 import type { StagedTrades } from '../trades/trades-fold.ts'
 
 const HOURS_PER_DAY = 24
-/** Hours of lines that are kept at most. Those of older hours are read from their segments. */
+/** Hours whose trades are kept at most. Those of older hours are read from their segments. */
 const HOURS_MAX = 3
 
 export class LiveTrades {
   readonly #lake: string
   readonly #source: LobSource
   readonly #onWarning: (text: string) => void
-  /** By hour since the epoch: lines that may state a trade or a series. */
-  readonly #lines = new Map<number, string[]>()
-  /** From this hour on, `#lines` has every line. */
+  /** By hour since the epoch. */
+  readonly #hours = new Map<number, HourTrades>()
+  /** From this hour on, `#hours` has every trade. */
   #completeFrom = Infinity
   #trades: DateTrades | undefined
   /** Hours before this one are in `#trades`. */
@@ -33,24 +35,27 @@ export class LiveTrades {
     this.#onWarning = onWarning
   }
 
-  /** Takes a line of an hour. */
-  take(hour: number, text: string, messages: readonly FeedMessage[]): void {
+  /** Takes a line of an hour and its frames. */
+  take(hour: number, { recvTs, connection, n, messages }: OwnLine, frames: readonly Frame[]): void {
     const { trades } = exchangeOf(this.#source)
-    if (
-      trades !== undefined &&
-      messages.some(({ body }) => body.kind === 'other') &&
-      text.includes(trades.mark)
-    )
-      this.takeSeries(hour, text)
+    // Most lines change a book.
+    if (trades === undefined || !messages.some(({ body }) => body.kind === 'other')) return
+    const line = { kind: 'frames', recvTs, connection, n, frames } as const
+    for (const trade of sightedTrades(line, trades, connection, () => {})) this.#hour(hour).trades.push(trade)
   }
 
-  /** Takes a line that states the series of markets. */
-  takeSeries(hour: number, text: string): void {
-    const lines = this.#lines.get(hour)
-    if (lines === undefined) {
-      this.#lines.set(hour, [text])
+  /** Takes the series of markets that a line of an hour states. */
+  takeSeries(hour: number, series: ReadonlyMap<string, string>): void {
+    for (const [id, of] of series) this.#hour(hour).series.set(id, of)
+  }
+
+  #hour(hour: number): HourTrades {
+    let known = this.#hours.get(hour)
+    if (known === undefined) {
+      this.#hours.set(hour, (known = { trades: [], series: new Map() }))
       this.#forgetBefore(hour - HOURS_MAX)
-    } else lines.push(text)
+    }
+    return known
   }
 
   /** Publishes the trades of a date until the end of `hour`. The caller holds the lock of the source. */
@@ -78,7 +83,7 @@ export class LiveTrades {
     const trades = isNew ? new DateTrades(date, options) : this.#trades!
     // The first trades of a date may be filed under the last hour of the date before.
     for (let at = isNew ? hour - (hour % HOURS_PER_DAY) - 1 : this.#readUntil; at <= hour; at++) {
-      if (at >= this.#completeFrom) trades.addLines(this.#lines.get(at) ?? [], at % HOURS_PER_DAY)
+      if (at >= this.#completeFrom) trades.addHour(this.#hour(at), at % HOURS_PER_DAY)
       else await this.#readSegments(trades, at)
     }
     this.#trades = trades
@@ -96,7 +101,7 @@ export class LiveTrades {
   }
 
   #forgetBefore(hour: number): void {
-    for (const old of this.#lines.keys()) if (old < hour) this.#lines.delete(old)
+    for (const old of this.#hours.keys()) if (old < hour) this.#hours.delete(old)
     if (this.#completeFrom < hour) this.#completeFrom = hour
   }
 

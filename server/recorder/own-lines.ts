@@ -16,6 +16,7 @@ import type { WalRecord } from './wal-record.ts'
 /** A line of a raw segment as text, and as the fold reads it. */
 export interface RecordedLine {
   readonly text: string
+  readonly frames: readonly Frame[]
   readonly line: OwnLine
 }
 
@@ -95,7 +96,7 @@ export class OwnLines {
     line: LineContent,
   ): RecordedLine {
     const read = this.#reading.read({ ...line, recvTs, ...place })
-    return { text, line: { ...read, recvTs, ...place } }
+    return { text, frames: line.kind === 'frames' ? line.frames : [], line: { ...read, recvTs, ...place } }
   }
 
   #countPrivate(frame: Frame): Frame[] {

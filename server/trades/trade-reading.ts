@@ -7,16 +7,16 @@ import { LOB_SOURCES } from '../../shared/lob-sources.ts'
 import type { LobSource } from '../../shared/lob-sources.ts'
 import { MARKET_ID_BYTES_MAX } from '../../shared/limits.ts'
 import { isSeriesName } from '../../shared/series-name.ts'
-import { NS_PER_MS, addDays, utcDateOf } from '../../shared/utc-date.ts'
+import { MS_PER_DAY, NS_PER_MS, addDays, utcDateOf, utcDateStartMs } from '../../shared/utc-date.ts'
 import type { TradeReader } from '../exchanges/exchange.ts'
 import { exchangeOf } from '../exchanges/registry.ts'
 import { BadLineError } from '../feed/bad-line.ts'
 import type { TradeMessage } from '../feed/trade-message.ts'
 import { parseSegmentLine } from '../raw/segment-lines.ts'
-import type { SegmentHeader, SegmentLine } from '../raw/segment-lines.ts'
+import type { FramesLine, RestLine, SegmentHeader, SegmentLine } from '../raw/segment-lines.ts'
 import { readSegmentTexts } from '../raw/segment-reader.ts'
 import { TradeSet } from './trade-set.ts'
-import type { SetTrade } from './trade-set.ts'
+import type { SetTrade, TradeSighting } from './trade-set.ts'
 
 const SERIES_MARK = '"event":"series"'
 const REST_MARK = '"rest":'
@@ -47,9 +47,23 @@ interface LinePlace {
   readonly header: SegmentHeader | undefined
 }
 
+/** A trade as a message states it, and where the message was found. */
+export interface SightedTrade {
+  readonly message: TradeMessage
+  readonly sighting: TradeSighting
+}
+
+/** The trades and series that lines of one hour state. */
+export interface HourTrades {
+  readonly trades: SightedTrade[]
+  /** Series by market id. */
+  readonly series: Map<string, string>
+}
+
 /** The trades of one UTC date. */
 export class DateTrades {
   readonly date: string
+  readonly #fromMs: number
   readonly #options: TradeReadingOptions
   readonly #set = new TradeSet()
   readonly #series = new Map<string, string>()
@@ -60,6 +74,7 @@ export class DateTrades {
 
   constructor(date: string, options: TradeReadingOptions) {
     this.date = date
+    this.#fromMs = utcDateStartMs(date)!
     this.#options = options
   }
 
@@ -95,12 +110,11 @@ export class DateTrades {
     }
   }
 
-  /** Adds the trades of a recorder's lines, filed under an hour (0 to 23) of the date or, at 23, of the date before. */
-  addLines(texts: readonly string[], hour: number): void {
-    const { trades } = exchangeOf(this.#options.source)
-    if (trades === undefined) return
-    for (const text of texts)
-      this.#take(parseSegmentLine(text), trades, { group: '', hour, header: undefined })
+  /** Adds what a recorder has read of an hour (0 to 23) of the date or, at 23, of the date before. */
+  addHour({ trades, series }: HourTrades, hour: number): void {
+    for (const [id, of] of series) this.#series.set(id, of)
+    for (const { message, sighting } of trades)
+      if (this.#isOfDate(message, hour)) this.#set.add(message, sighting)
   }
 
   /** The trades by series, each in the order of its file. */
@@ -118,31 +132,46 @@ export class DateTrades {
   #take(line: SegmentLine, reader: TradeReader, { group, hour, header }: LinePlace): void {
     if (line.kind === 'series') for (const [id, of] of line.series) this.#series.set(id, of)
     if (line.kind !== 'frames' && line.kind !== 'rest') return
-    const { recvTs, connection, n } = line
-    const origin = line.kind === 'rest' ? 'rest' : connection === undefined ? 'import' : 'ws'
-    const frames = line.kind === 'rest' ? [line.row] : line.frames
-    for (const [index, frame] of frames.entries()) {
-      let message: TradeMessage | undefined
-      try {
-        message = line.kind === 'rest' ? reader.ofRow(frame) : reader.ofFrame(frame)
-      } catch (error) {
-        if (!(error instanceof BadLineError)) throw error
-        this.badCount++
-      }
-      if (message === undefined || !this.#isOfDate(message, hour)) continue
+    const onBad = (): void => void this.badCount++
+    for (const { message, sighting } of sightedTrades(line, reader, group, onBad)) {
+      if (!this.#isOfDate(message, hour)) continue
       const series = header?.reading?.series
       if (series !== undefined) this.#series.set(message.marketId, series)
-      const place = n === undefined ? undefined : n * FRAMES_MAX + index
-      this.#set.add(message, { recvTs, origin, group: connection ?? group, place })
+      this.#set.add(message, sighting)
     }
   }
 
   #isOfDate({ ts }: TradeMessage, hour: number | undefined): boolean {
-    const date = utcDateOf(Number(ts / NS_PER_MS))
-    if (date === this.date) return true
+    const ms = Number(ts / NS_PER_MS)
+    if (ms >= this.#fromMs && ms < this.#fromMs + MS_PER_DAY) return true
+    const date = utcDateOf(ms)
     if (hour === 0 && date === addDays(this.date, -1)) this.neighbours.add(date)
     if (hour === LAST_HOUR && date === addDays(this.date, 1)) this.neighbours.add(date)
     return false
+  }
+}
+
+/** The trades that a line states, with `group` for a line without a connection. `onBad` is called for each that cannot be read. */
+export function* sightedTrades(
+  line: Pick<FramesLine, 'kind' | 'recvTs' | 'connection' | 'n' | 'frames'> | RestLine,
+  reader: TradeReader,
+  group: string,
+  onBad: () => void,
+): Generator<SightedTrade> {
+  const { kind, recvTs, connection, n } = line
+  const origin = kind === 'rest' ? 'rest' : connection === undefined ? 'import' : 'ws'
+  const frames = kind === 'rest' ? [line.row] : line.frames
+  for (const [index, frame] of frames.entries()) {
+    let message: TradeMessage | undefined
+    try {
+      message = kind === 'rest' ? reader.ofRow(frame) : reader.ofFrame(frame)
+    } catch (error) {
+      if (!(error instanceof BadLineError)) throw error
+      onBad()
+    }
+    const place = n === undefined ? undefined : n * FRAMES_MAX + index
+    if (message !== undefined)
+      yield { message, sighting: { recvTs, origin, group: connection ?? group, place } }
   }
 }
 
