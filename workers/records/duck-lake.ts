@@ -21,7 +21,8 @@ const SETTINGS = {
   threads: String(DUCKDB_THREADS),
   memory_limit: `${DUCKDB_MEMORY_MB_MAX}MB`,
   max_temp_directory_size: `${DUCKDB_TEMP_MB_MAX}MB`,
-  preserve_insertion_order: 'false',
+  // Trades are read in the order of their files.
+  preserve_insertion_order: 'true',
   // It tells a replaced file from the old one by size and whole seconds, so it could mix the two.
   enable_external_file_cache: 'false',
   autoinstall_known_extensions: 'false',

@@ -31,7 +31,7 @@ const SERVED: Readonly<Record<string, string>> = {
   qty: 'qty::DOUBLE / 1e6',
   block: 'block::INTEGER',
 }
-/** The order of the file; equal rows are alike. */
+/** The order of a file, for the files of several series; equal rows are alike. */
 const ORDER = 'ts, market_id, trade_id NULLS LAST, price, qty, aggressor, recv_ts'
 const SERIES_PREFIX = 'series='
 
@@ -229,7 +229,10 @@ class TradeReading {
 
   #sql(rows: number): string {
     const columns = this.#fields.map(({ name }) => SERVED[name] ?? name)
-    return `SELECT ${[...columns, 'ts'].join(', ')} FROM ${this.#source} ORDER BY ${ORDER} LIMIT ${rows} OFFSET ${this.#query.offset}`
+    // Files of one series, date by date, are in order. Sorting takes several times as long as reading.
+    const hasOneSeries = new Set(this.#parts.map(({ scope }) => scope)).size === 1
+    const order = hasOneSeries ? '' : `ORDER BY ${ORDER}`
+    return `SELECT ${[...columns, 'ts'].join(', ')} FROM ${this.#source} ${order} LIMIT ${rows} OFFSET ${this.#query.offset}`
   }
 }
 
