@@ -10,9 +10,10 @@ import type {
   ClimateParameters,
   LobParameters,
   ObservationsParameters,
+  TradesParameters,
 } from '../clients/typescript/bookcast.ts'
 
-export type Method = 'lob' | 'candles' | 'observations' | 'climate' | 'climateGaps' | 'health'
+export type Method = 'lob' | 'candles' | 'trades' | 'observations' | 'climate' | 'climateGaps' | 'health'
 /** As the server offers them. */
 export type RowFormat = 'json' | 'ndjson' | 'csv' | 'parquet'
 
@@ -42,6 +43,7 @@ export function answerOf(
   const given: unknown = parameters
   if (method === 'lob') return client.lob(given as LobParameters, options)
   if (method === 'candles') return client.candles(given as CandlesParameters, options)
+  if (method === 'trades') return client.trades(given as TradesParameters, options)
   if (method === 'observations') return client.observations(given as ObservationsParameters, options)
   if (method === 'climate') return client.climate(given as ClimateParameters, options)
   if (method === 'climateGaps') return client.climateGaps(given as ClimateGapsParameters, options)

@@ -15,6 +15,7 @@ import { plotFrame } from './plot-frame.ts'
 import { colourKey, scaleLegend } from './scale-legend.ts'
 import { namesOf, orderedStrikes, shortened } from './strikes.ts'
 import { TimeView } from './time-view.ts'
+import { TradeMarks } from './trade-marks.ts'
 import type { TimeWindow } from './time-window.ts'
 import type { View, ViewContext } from './view.ts'
 
@@ -30,6 +31,7 @@ class BookView implements View {
   readonly #map: DepthMap
   readonly #ladder = new LadderTable()
   readonly #table = new DataTable('Best quotes')
+  readonly #trades: TradeMarks
   readonly #legend = element('div', { class: 'legend' })
   readonly #bounds: TimeWindow
   readonly #show = onNextFrame(() => this.#draw())
@@ -56,8 +58,9 @@ class BookView implements View {
       onWindow: () => this.#onWindow(),
       onCursor: (ms) => this.#showCursor(ms),
     })
-    this.#map = new DepthMap(plot, this.#time.get, this.#time.listener)
-    below.append(this.#legend, this.#time.bar.root, this.#table.root)
+    this.#trades = new TradeMarks(context, { market: state.market }, this.#show)
+    this.#map = new DepthMap(plot, this.#time.get, this.#time.listener, this.#trades)
+    below.append(this.#legend, this.#time.bar.root, this.#table.root, this.#trades.root)
     side.append(this.#ladder.root)
     void this.#load(this.#wanted())
   }
@@ -97,7 +100,7 @@ class BookView implements View {
     const spanMs = wanted.hour === null ? this.#bounds.toMs - fromMs : MS_PER_HOUR
     const intervalMs = 1000 * (Number(wanted.interval) || 60)
     const history = new BookHistory(fromMs, spanMs, intervalMs)
-    const loading = panel.begin([request])
+    const loading = panel.begin([request, ...this.#trades.requests])
     await loading.read(
       request,
       (rows) => {
@@ -114,6 +117,7 @@ class BookView implements View {
   #draw(): void {
     if (this.#context.signal.aborted) return
     this.#map.show(this.#history)
+    this.#trades.showTable()
     const history = this.#history
     if (history === null) return
     const first = history.endTick - history.rows
@@ -153,6 +157,7 @@ class BookView implements View {
     const tick = history.tickAt(ms)
     const tickMs = history.timeOf(tick)
     this.#map.setCursor(tickMs)
+    this.#trades.setCursor(ms)
     this.#table.setCurrent(Math.max(0, tick - (history.endTick - history.rows)))
     this.#ladder.show(`Book at ${instantText(tickMs)}`, history.ladderAt(tick))
     const [, bid = '–', ask = '–'] = this.#cells(history, tick)

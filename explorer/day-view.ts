@@ -4,7 +4,7 @@ import { listedStrikes } from './catalogue.ts'
 import { DataTable } from './data-table.ts'
 import { gapSpans } from './gap-spans.ts'
 import { LinePlot } from './line-plot.ts'
-import { dayBounds, intervalOf, quotesRequest } from './lob-requests.ts'
+import { dayBounds, intervalOf, quotesRequest, shownSeries } from './lob-requests.ts'
 import { EventStrikes } from './implied-distribution.ts'
 import { indexAt, MarketLines, tickAt } from './market-lines.ts'
 import { onNextFrame } from './next-frame.ts'
@@ -13,8 +13,9 @@ import { plotFrame } from './plot-frame.ts'
 import { StrikeTable } from './strike-table.ts'
 import { isCatalogued } from './sources.ts'
 import { namesOf, shortened } from './strikes.ts'
-import { strikeColour } from './theme.ts'
+import { colour, strikeColour } from './theme.ts'
 import { TimeView } from './time-view.ts'
+import { TradeMarks } from './trade-marks.ts'
 import type { View, ViewContext } from './view.ts'
 import { ALL_EVENTS } from './view-state.ts'
 
@@ -30,6 +31,7 @@ class DayView implements View {
   readonly #host: HTMLElement
   readonly #table: DataTable
   readonly #strikeTable: StrikeTable
+  readonly #trades: TradeMarks
   readonly #intervalMs: number
   readonly #show = onNextFrame(() => this.#draw())
   #plot: LinePlot | undefined
@@ -42,10 +44,9 @@ class DayView implements View {
     this.#context = context
     this.#listed = listedStrikes(context.markets, state.event)
     this.#intervalMs = 1000 * (Number(intervalOf(state, INTERVAL)) || INTERVAL)
-    const name = state.event === ALL_EVENTS ? state.series : state.event
     const { plot, side, below } = plotFrame(
       context.host,
-      `${shortened(name, 80)} on ${shortened(state.date, 40)}`,
+      `${shortened(shownSeries(state), 80)} on ${shortened(state.date, 40)}`,
       NOTE,
     )
     this.#host = plot
@@ -58,7 +59,8 @@ class DayView implements View {
     })
     this.#table = new DataTable('Mids, cents')
     this.#strikeTable = new StrikeTable((market) => context.open({ view: 'book', market }))
-    below.append(this.#time.bar.root, this.#table.root)
+    this.#trades = new TradeMarks(context, { series: shownSeries(state) }, this.#show)
+    below.append(this.#time.bar.root, this.#table.root, this.#trades.root)
     side.append(this.#strikeTable.root)
     void this.#load()
   }
@@ -74,7 +76,7 @@ class DayView implements View {
   async #load(): Promise<void> {
     const { panel, state } = this.#context
     const request = quotesRequest(state, { date: state.date }, INTERVAL)
-    const loading = panel.begin([request])
+    const loading = panel.begin([request, ...this.#trades.requests])
     this.#isWhole = await loading.read(request, (rows) => {
       this.#lines.add(rows)
       this.#show()
@@ -101,6 +103,10 @@ class DayView implements View {
         instantText(times[index] ?? 0),
         ...ordered.map((line) => valueText(line?.mids[index])),
       ],
+    })
+    this.#trades.showTable((market) => {
+      const strike = this.#strikes.all.find((each) => each.market === market)
+      return strike?.label ?? shortened(market, 80)
     })
     this.#time.bar.setTicks({
       count: times.length,
@@ -130,6 +136,9 @@ class DayView implements View {
   #buildPlot(): void {
     this.#plot?.destroy()
     const count = this.#strikes.all.length
+    const colours = new Map(
+      this.#strikes.all.map(({ market }, index) => [market, strikeColour(index, count)]),
+    )
     this.#plot = new LinePlot({
       host: this.#host,
       lines: this.#strikes.all.map(({ label }, index) => ({
@@ -141,6 +150,17 @@ class DayView implements View {
       yRange: [0, 100],
       get: this.#time.get,
       listener: this.#time.listener,
+      draw: (plot) =>
+        this.#trades.draw({
+          context: plot.ctx,
+          area: plot.bbox,
+          ratio: devicePixelRatio,
+          outline: colour('surface'),
+          window: this.#time.get().window,
+          xOf: (ms) => plot.valToPos(ms, 'x', true),
+          yOf: (price) => plot.valToPos(price, 'y', true),
+          colourOf: (market) => colours.get(market) ?? colour('ink'),
+        }),
     })
   }
 
@@ -163,6 +183,7 @@ class DayView implements View {
     const tickMs = index === null ? ms : (times[index] ?? ms)
     this.#plot?.setCursor(tickMs)
     this.#table.setCurrent(index)
+    this.#trades.setCursor(ms)
     const lines = this.#orderedLines()
     const shown = {
       strikes: this.#strikes,

@@ -11,6 +11,7 @@ import { attachGestures, type PlotListener, type PlotWindow } from './plot-gestu
 import { shadeTable } from './quantity-scale.ts'
 import { colour } from './theme.ts'
 import { axisTicks } from './time-window.ts'
+import type { TradeMarks } from './trade-marks.ts'
 
 const MARGIN = { left: 34, right: 8, top: 8, bottom: 24 } as const
 const PRICE_LABELS = [10, 20, 30, 40, 50, 60, 70, 80, 90] as const
@@ -20,11 +21,13 @@ const PIXEL_RATIO_MAX = 2
 /** Behind a line, so that it is seen on every shade. */
 const HALO = 'rgba(0, 0, 0, 0.75)'
 export const BID_COLOUR = '#7fe7ff'
+const TRADE_COLOUR = '#ffffff'
 export const ASK_COLOUR = '#ff9f6b'
 
 export class DepthMap {
   readonly #host: HTMLElement
   readonly #get: () => PlotWindow
+  readonly #trades: TradeMarks
   readonly #canvas = element('canvas', { 'aria-hidden': 'true' })
   readonly #image = new OffscreenCanvas(1, PRICE_ROWS)
   readonly #observer: ResizeObserver
@@ -34,8 +37,9 @@ export class DepthMap {
   #shades = shadeTable(1)
   #shadedCode = 1
 
-  constructor(host: HTMLElement, get: () => PlotWindow, listener: PlotListener) {
+  constructor(host: HTMLElement, get: () => PlotWindow, listener: PlotListener, trades: TradeMarks) {
     this.#host = host
+    this.#trades = trades
     this.#get = get
     const area = element('div', { class: 'plot-area' })
     host.append(this.#canvas, area)
@@ -80,6 +84,7 @@ export class DepthMap {
     }
     this.#drawAxes(context, plot)
     if (this.#history !== null) this.#drawBooks(context, plot, this.#history, ratio)
+    this.#drawTrades(context, plot)
     this.#drawCursor(context, plot)
   }
 
@@ -129,6 +134,21 @@ export class DepthMap {
         context.stroke(path)
       }
     }
+  }
+
+  #drawTrades(context: CanvasRenderingContext2D, plot: Required<DOMRectInit>): void {
+    const { x, y, width, height } = plot
+    const { window } = this.#get()
+    this.#trades.draw({
+      context,
+      area: { left: x, top: y, width, height },
+      ratio: 1,
+      outline: HALO,
+      window,
+      xOf: (ms) => x + (width * (ms - window.fromMs)) / (window.toMs - window.fromMs),
+      yOf: (price) => y + height * ((PRICE_ROWS - price + 0.5) / PRICE_ROWS),
+      colourOf: () => TRADE_COLOUR,
+    })
   }
 
   #drawAxes(context: CanvasRenderingContext2D, { x = 0, y = 0, width = 0, height = 0 }: DOMRectInit): void {

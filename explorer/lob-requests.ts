@@ -14,7 +14,7 @@ const LEVELS = 50
 
 type Parameters = Readonly<Record<string, ParameterValue>>
 
-function sourceOf({ source }: ViewState): Parameters {
+export function sourceOf({ source }: ViewState): Parameters {
   return source === DEFAULT_SOURCE ? {} : { source }
 }
 
@@ -24,19 +24,23 @@ export function intervalOf({ interval }: ViewState, automatic: number): number |
   return /^\d+$/.test(interval) ? Number(interval) : interval
 }
 
+/** The series, or the event of it that is chosen. */
+export function shownSeries({ event, series }: ViewState): string {
+  return event === ALL_EVENTS ? series : event
+}
+
 /** Best quotes of all markets of an event (or series) over a range of dates. */
 export function quotesRequest(
   state: ViewState,
   dates: Parameters,
   automaticInterval: number,
 ): ApiRequest<QuoteRow> {
-  const name = state.event === ALL_EVENTS ? state.series : state.event
   return {
     title: 'order books',
     method: 'lob',
     parameters: {
       ...sourceOf(state),
-      series: name,
+      series: shownSeries(state),
       ...dates,
       interval: intervalOf(state, automaticInterval),
       levels: 1,

@@ -86,17 +86,19 @@ export class RequestPanel {
     this.leave()
     const controller = new AbortController()
     this.#controller = controller
-    this.#requests = requests
     this.#tallies.clear()
     this.#running.clear()
-    this.#choice.field.hidden = requests.length < 2
-    const choices = requests.map(({ title }, index) => ({ value: String(index), text: title }))
-    setChoices(this.#choice.select, choices, '0')
+    this.#setRequests(requests)
     this.#choose(0)
     return {
       signal: controller.signal,
       read: (request, take, expectedRows) => this.#read(controller, request, take, expectedRows),
     }
+  }
+
+  /** Shows one more request of the picture, which is not read by `read`. */
+  add(request: ApiRequest): void {
+    this.#setRequests([...this.#requests, request])
   }
 
   /** Says what came of requests that were not read by `read`. */
@@ -205,6 +207,13 @@ export class RequestPanel {
       this.#progress.max = expectedRows
       this.#progress.value = 0
     }
+  }
+
+  #setRequests(requests: readonly ApiRequest[]): void {
+    this.#requests = requests
+    this.#choice.field.hidden = requests.length < 2
+    const choices = requests.map(({ title }, index) => ({ value: String(index), text: title }))
+    setChoices(this.#choice.select, choices, '0')
   }
 
   #choose(index: number): void {

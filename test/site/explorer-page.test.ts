@@ -394,9 +394,9 @@ test('the first picture takes few requests, none of them twice', { skip }, async
     ['/api/v1/series?limit=10000', '/explorer/recordings'],
     'what the page preloads is what the script asks for',
   )
-  // Beside them the markets and the books; the page, its script and its style sheet.
-  assert.equal(ofData.length, 4, ofData.join(' '))
-  assert.equal(asked.length, 7, asked.join(' '))
+  // Beside them the markets, the books and whether there are trades; the page, its script and its style sheet.
+  assert.equal(ofData.length, 5, ofData.join(' '))
+  assert.equal(asked.length, 8, asked.join(' '))
   assert.ok(bytes <= FIRST_PICTURE_BYTES_MAX, String(bytes))
   await page.close()
 })

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Candle, Observation, Snapshot } from '../../clients/typescript/bookcast.ts'
+import type { Candle, Observation, Snapshot, Trade } from '../../clients/typescript/bookcast.ts'
 import { quantityCode } from '../../explorer/quantity-scale.ts'
 import { quoteMid } from '../../explorer/quote.ts'
 import { viridis } from '../../explorer/viridis.ts'
@@ -10,6 +10,7 @@ import { browserOfThisFile, withoutChromium } from '../support/chromium.ts'
 import { serviceOfThisFile } from '../support/conformance-service.ts'
 import {
   assertColour,
+  codeIn,
   coloursAt,
   hasColour,
   leaveExplorer,
@@ -169,6 +170,51 @@ test('the book shows every level in its shade and the ladder at the cursor', { s
   await leaveExplorer(page)
 })
 
+test('trades are marks on the day and the book, with a table', { skip }, async () => {
+  for (const [view, names] of [
+    ['book', `market=${MARKET}`],
+    ['day', 'series=KXHIGHNY-26JUL02'],
+  ] as const) {
+    const { page, faults } = await open(
+      `#view=${view}&market=${MARKET}&series=KXHIGHNY&event=KXHIGHNY-26JUL02&date=2026-07-02`,
+    )
+    await wholeRows(page)
+    const trades = (await file.service.rows(
+      `/api/v1/trades?${names}&date=2026-07-02&limit=10000`,
+    )) as unknown as Trade[]
+    await page.getByText(`Trades: table of ${trades.length.toLocaleString('en-GB')} rows`).waitFor()
+    await page.getByLabel('Time', { exact: true }).fill('0')
+    const cells = await tableCells(page, 'Trades')
+    assert.equal(cells.length, Math.min(100, trades.length))
+    assert.deepEqual(
+      cells.map(([time, ...row]) => [time, ...row.slice(-3)]),
+      trades
+        .slice(0, 100)
+        .map(({ ts, price, qty, aggressor }) => [
+          `${new Date(ts / 1e6).toISOString().slice(0, 19).replace('T', ' ')}Z`,
+          String(price),
+          String(qty),
+          aggressor,
+        ]),
+    )
+    if (view === 'book') {
+      const largest = trades.reduce((one, other) => (other.qty > one.qty ? other : one))
+      const x = (largest.ts / 1e6 - DAY_MS) / DAY_LENGTH_MS
+      assertColour(
+        await coloursAt(page, [x, (largest.price - 0.5) / 99]),
+        [255, 255, 255],
+        'the largest trade',
+      )
+    }
+    const choice = page.getByRole('combobox', { name: 'Request', exact: true })
+    assert.deepEqual(await choice.locator('option').allTextContents(), ['order books', 'trades'])
+    await choice.selectOption('trades')
+    assert.match(await codeIn(page, 'URL'), /\/api\/v1\/trades\?/)
+    assert.deepEqual(faults, [])
+    await leaveExplorer(page)
+  }
+})
+
 test('zooming into an hour asks for every second of it by itself', { skip }, async () => {
   const { page, faults } = await open(
     `#view=book&market=${MARKET}&series=KXHIGHNY&date=2026-07-02&event=KXHIGHNY-26JUL02`,
@@ -312,7 +358,7 @@ test(
     const stores = new Map((await tableCells(page, 'Stores and sync')).map(([name, state]) => [name, state]))
     assert.equal(stores.get('Service'), 'ok')
     assert.equal(stores.get('Relational database'), 'ok')
-    assert.equal(stores.get('Parquet files'), '12')
+    assert.equal(stores.get('Parquet files'), '15')
     const recorded = await tableCells(page, 'Recorded order books')
     assert.deepEqual(
       recorded.find(([series]) => series === 'KXHIGHNY'),

@@ -56,7 +56,7 @@ test('without a store the order books are shown, and what needs one says so', { 
   await goTo(page, 'Data')
   await page.getByText('Asked at').waitFor()
   const stores = new Map((await tableCells(page, 'Stores and sync')).map(([name, state]) => [name, state]))
-  assert.equal(stores.get('Parquet files'), '12')
+  assert.equal(stores.get('Parquet files'), '15')
   await leaveExplorer(page)
 })
 
