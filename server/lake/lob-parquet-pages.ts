@@ -13,52 +13,40 @@ import type {
 } from 'apache-arrow'
 import { parquetMetadata } from 'hyparquet'
 import type { ColumnMetaData, RowGroup } from 'hyparquet'
-import {
-  Compression,
-  EnabledStatistics,
-  Encoding,
-  Table,
-  WriterPropertiesBuilder,
-  writeParquet,
-} from 'parquet-wasm/node'
 import type { WriterProperties } from 'parquet-wasm/node'
 import { LOB_ROW_GROUP_ROWS_MAX } from '../../shared/limits.ts'
 import type { LobRowGroup } from './lob-row-group.ts'
-
-// The package's own build in one file: a thread that writes files starts a third sooner than with its many modules.
-const {
-  Dictionary,
-  Field,
-  Int32,
-  Int64,
-  RecordBatch,
-  Schema,
-  Struct,
-  Table: ArrowTable,
-  Uint8,
-  Utf8,
-  Vector,
-  makeData,
-  tableToIPC,
-} = createRequire(import.meta.url)('apache-arrow/Arrow.esnext.min') as typeof import('apache-arrow')
 
 // Time and sequence rise in small steps: their differences pack best, and a dictionary of them would be all of them.
 const DELTA_COLUMNS = ['ts', 'recv_ts', 'seq']
 const MAGIC_BYTES = 4
 
-const MARKET_TYPE = new Dictionary(new Utf8(), new Int32(), 1, false)
+const require = createRequire(import.meta.url)
 
-// Not nullable, hence REQUIRED in the file: no definition levels to read.
-const SCHEMA = new Schema([
-  new Field('ts', new Int64(), false),
-  new Field('recv_ts', new Int64(), false),
-  new Field('seq', new Int64(), false),
-  new Field('market_id', MARKET_TYPE, false),
-  new Field('event', new Uint8(), false),
-  new Field('side', new Uint8(), false),
-  new Field('price', new Int32(), false),
-  new Field('qty', new Int64(), false),
-])
+/** Loads the encoder, which takes longer than all other modules of a command. */
+function loadEncoder() {
+  const parquet = require('parquet-wasm/node') as typeof import('parquet-wasm/node')
+  // The package's own build in one file: a thread that writes files starts a third sooner than with its many modules.
+  const arrow = require('apache-arrow/Arrow.esnext.min') as typeof import('apache-arrow')
+  const { Dictionary, Field, Int32, Int64, Schema, Uint8, Utf8 } = arrow
+  const marketType = new Dictionary(new Utf8(), new Int32(), 1, false)
+  // Not nullable, hence REQUIRED in the file: no definition levels to read.
+  const schema = new Schema([
+    new Field('ts', new Int64(), false),
+    new Field('recv_ts', new Int64(), false),
+    new Field('seq', new Int64(), false),
+    new Field('market_id', marketType, false),
+    new Field('event', new Uint8(), false),
+    new Field('side', new Uint8(), false),
+    new Field('price', new Int32(), false),
+    new Field('qty', new Int64(), false),
+  ])
+  return { parquet, arrow, marketType, schema }
+}
+
+type Encoder = ReturnType<typeof loadEncoder>
+
+let encoder: Encoder | undefined
 
 /** The pages of one row group, its column metadata with offsets relative to the first page's byte 0. */
 export interface LobPages {
@@ -68,8 +56,11 @@ export interface LobPages {
 
 /** Encodes the rows gathered in `group` (at least one). Throws when parquet-wasm does. */
 export function encodeLobPages(group: LobRowGroup): LobPages {
-  const table = Table.fromIPCStream(tableToIPC(new ArrowTable([recordBatch(group)]), 'stream'))
-  const file = writeParquet(table, writerProperties())
+  encoder ??= loadEncoder()
+  const { arrow, parquet } = encoder
+  const batches = new arrow.Table([recordBatch(group, encoder)])
+  const table = parquet.Table.fromIPCStream(arrow.tableToIPC(batches, 'stream'))
+  const file = parquet.writeParquet(table, writerProperties(parquet))
   const rowGroups = parquetMetadata(file).row_groups
   const rowGroup = rowGroups[0]
   if (rowGroups.length !== 1 || rowGroup === undefined || Number(rowGroup.num_rows) !== group.rows) {
@@ -92,7 +83,12 @@ export function metaOf(column: RowGroup['columns'][number]): ColumnMetaData {
   return column.meta_data
 }
 
-function writerProperties(): WriterProperties {
+function writerProperties({
+  Compression,
+  EnabledStatistics,
+  Encoding,
+  WriterPropertiesBuilder,
+}: Encoder['parquet']): WriterProperties {
   let properties = new WriterPropertiesBuilder()
     .setCompression(Compression.ZSTD)
     .setStatisticsEnabled(EnabledStatistics.Chunk)
@@ -105,7 +101,8 @@ function writerProperties(): WriterProperties {
   return properties.build()
 }
 
-function recordBatch(group: LobRowGroup): Batch {
+function recordBatch(group: LobRowGroup, { arrow, marketType, schema }: Encoder): Batch {
+  const { Int32, Int64, RecordBatch, Struct, Uint8, makeData } = arrow
   const length = group.rows
   const common = { length, nullCount: 0 }
   const int64 = (data: BigInt64Array): Data<Int64Type> =>
@@ -118,19 +115,22 @@ function recordBatch(group: LobRowGroup): Batch {
     int64(group.seq),
     makeData({
       ...common,
-      type: MARKET_TYPE,
+      type: marketType,
       data: group.market.subarray(0, length),
-      dictionary: stringVector(group.markets),
+      dictionary: stringVector(group.markets, arrow),
     }),
     uint8(group.event),
     uint8(group.side),
     makeData({ ...common, type: new Int32(), data: group.price.subarray(0, length) }),
     int64(group.qty),
   ]
-  return new RecordBatch(SCHEMA, makeData({ ...common, type: new Struct(SCHEMA.fields), children }))
+  return new RecordBatch(schema, makeData({ ...common, type: new Struct(schema.fields), children }))
 }
 
-function stringVector(strings: readonly string[]): ArrowVector<Utf8Type> {
+function stringVector(
+  strings: readonly string[],
+  { Utf8, Vector, makeData }: Encoder['arrow'],
+): ArrowVector<Utf8Type> {
   const data = new Uint8Array(Buffer.from(strings.join('')))
   const valueOffsets = new Int32Array(strings.length + 1)
   strings.forEach((text, index) => {
