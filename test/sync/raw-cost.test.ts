@@ -11,11 +11,14 @@ import { pushNewSegments, RAW_PUSH_INTERVAL_MS } from '../../server/sync/open-da
 import { TailedStore } from '../../server/sync/tailed-store.ts'
 import { rawFileOfKey } from '../../shared/lake-layout.ts'
 import { RECORDER_PUBLISH_INTERVAL_MS } from '../../shared/limits.ts'
+import { runs } from '../support/effort.ts'
 import { type S3Server, startS3Server } from '../support/s3-server.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
 import { foldHere, folderOf, seal, SOURCE, writeSegment } from './raw-lakes.ts'
 
 const DATE = '2026-06-24'
+/** Each makes the date longer, which is folded after every slice of it. */
+const HOURS = runs(2, 3)
 const SIGNAL = new AbortController().signal
 
 test('a message is in the bucket 30 s after the recorder received it', async (t) => {
@@ -71,7 +74,7 @@ test('an open day pushes 1.3 times the bytes of its derived files, and its raw',
   const remote = new TailedStore(server.store(), clock.nowMs)
   // The files alone, as they are pushed without raw segments.
   const other = new TailedStore(derived.store('derived'), clock.nowMs)
-  for (let hour = 0; hour < 3; hour++) {
+  for (let hour = 0; hour < HOURS; hour++) {
     const plan = { recorder: 'host1', date: DATE, hour }
     const slices: SegmentFacts[] = []
     for (let minute = 0; minute < 60; minute += 3) {

@@ -40,7 +40,7 @@ import {
   writeSegment,
 } from './raw-lakes.ts'
 
-const COURSES = runs(5, 50, 'RAW_COURSES')
+const COURSES = runs(3, 50, 'RAW_COURSES')
 const ONLY = process.env['RAW_COURSE_SEED']
 const SEEDS = ONLY === undefined ? Array.from({ length: COURSES }, (_, index) => index + 1) : [Number(ONLY)]
 const STEPS = 14
