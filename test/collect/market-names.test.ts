@@ -9,8 +9,8 @@ import { pino } from 'pino'
 import { storeServices } from '../../server/catalogue/store-services.ts'
 import { startCollection } from '../../server/collect/collection.ts'
 import { LobRecordingWriter } from '../../server/lake/lob-recording-writer.ts'
-import { startServer } from '../../server/service/server.ts'
 import { EVENT_CLEAR } from '../../shared/lob-v1.ts'
+import { startColdServer } from '../support/cold-workers.ts'
 import { send, startRoutedUpstream } from '../support/local-upstream.ts'
 import { storeOfThisFile } from '../support/postgres.ts'
 import { bookEvent, DAY_START } from '../support/recorded-events.ts'
@@ -54,7 +54,7 @@ test('a collector keeps the question and outcome of each token, and the page sho
       postgres: store.postgres,
       logger,
     })
-  const server = await startServer(
+  const server = await startColdServer(
     { ...TEST_CONFIG, lake, hasExplorer: true },
     { logger, store: storeServices(store.postgres), storeAddress: store.postgres.address },
   )
@@ -85,7 +85,7 @@ test('a collector keeps the question and outcome of each token, and the page sho
 
 test('without a store the page gets no names', async (t) => {
   const lake = await temporaryDirectory(t)
-  const server = await startServer(
+  const server = await startColdServer(
     { ...TEST_CONFIG, lake, hasExplorer: true },
     { logger: pino({ level: 'silent' }) },
   )
