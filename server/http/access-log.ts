@@ -58,8 +58,16 @@ export class RequestRecord {
 
   /** Whether rows of a version were sent: only paths with versions accept the parameter. */
   get isPinned(): boolean {
-    const hasRows = this.status === 200 || this.status === 206
-    return hasRows && /(?:^|&)version=/.test(this.#exchange.query)
+    return this.#hasRows && /(?:^|&)version=/.test(this.#exchange.query)
+  }
+
+  /** Whether a part of a body was sent, or rows behind those that the client has. */
+  get isResumed(): boolean {
+    return this.status === 206 || (this.#hasRows && /(?:^|&)after=/.test(this.#exchange.query))
+  }
+
+  get #hasRows(): boolean {
+    return this.status === 200 || this.status === 206
   }
 
   get totalMs(): number {
@@ -102,6 +110,7 @@ export class RequestRecord {
       total_ms: roundedMs(this.#totalMs),
       ending: this.ending,
       pinned: this.isPinned || undefined,
+      resumed: this.isResumed || undefined,
       client: this.client,
     }
   }
@@ -111,12 +120,13 @@ export class RequestRecord {
     const { method, path, query } = this.#target
     const firstByteMs = this.#firstByteMs === null ? null : roundedMs(this.#firstByteMs)
     const pinned = this.isPinned ? ',"pinned":true' : ''
+    const resumed = this.isResumed ? ',"resumed":true' : ''
     const client = this.client === undefined ? '' : `,"client":${JSON.stringify(this.client)}`
     return (
       `{"level":${level},"time":${Date.now()},"request_id":"${this.requestId}","method":${JSON.stringify(method)},` +
       `"path":${JSON.stringify(path)},"query":${JSON.stringify(query)},"status":${this.status},"rows":${this.rows},` +
       `"bytes":${this.bytes},"first_byte_ms":${firstByteMs},"total_ms":${roundedMs(this.#totalMs)},` +
-      `"ending":"${this.ending}"${pinned}${client},"msg":"request"}\n`
+      `"ending":"${this.ending}"${pinned}${resumed}${client},"msg":"request"}\n`
     )
   }
 }

@@ -21,6 +21,7 @@ interface RouteFigures {
   rows: number
   bytes: number
   pinned: number
+  resumed: number
 }
 
 export class RequestMetrics {
@@ -53,6 +54,7 @@ export class RequestMetrics {
     route.bytes += record.bytes
     route.rows += record.rows ?? 0
     if (record.isPinned) route.pinned += 1
+    if (record.isResumed) route.resumed += 1
     route.endings.set(record.ending, (route.endings.get(record.ending) ?? 0) + 1)
     const method = COUNTED_METHODS.has(record.method) ? record.method : 'other'
     let statuses = route.requests.get(method)
@@ -70,6 +72,7 @@ export class RequestMetrics {
       rows: 0,
       bytes: 0,
       pinned: 0,
+      resumed: 0,
     }
     this.#routes.set(path, route)
     return route
@@ -108,6 +111,12 @@ export class RequestMetrics {
         'Answers from the files of a version of the lake.',
         ['path'],
         ({ pinned }, add) => add({}, pinned),
+      ),
+      this.#counter(
+        'bookcast_http_resumed_total',
+        'Answers to a Range or to after: what comes behind bytes or rows that the client has.',
+        ['path'],
+        ({ resumed }, add) => add({}, resumed),
       ),
     ]
   }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { SAMPLE_LAKE } from '../support/sample-server.ts'
 import { startTestServer } from '../support/test-server.ts'
 
 const INFO = 30
@@ -65,4 +66,32 @@ test('writes one line per request with its figures, for each way to end', async 
     if (answeredId !== null) assert.equal(line.request_id, answeredId)
     if (line.first_byte_ms !== null) assert.ok(line.first_byte_ms <= line.total_ms)
   }
+})
+
+test('marks and counts resumed answers, and counts refused ones', async (t) => {
+  const { url, log } = await startTestServer(t, { lake: SAMPLE_LAKE }, { worker: 'real' })
+  const target = `${url}/api/v1/lob?market=KXHIGHNY-26JUL01-B81.5&date=2026-07-01&hour=18&interval=600&format=csv`
+  const after = '&after=1782928800000000000'
+  let lines: Awaited<ReturnType<typeof log.find>> = []
+  for (const [query, range, status] of [
+    ['', '', 200],
+    ['', 'bytes=100-', 206],
+    [after, '', 200],
+    [after, 'bytes=100-', 206],
+    ['', 'bytes=1000000-', 416],
+    [`${after}x`, '', 400],
+  ] as const) {
+    const headers = { 'accept-encoding': 'identity', ...(range && { range }) }
+    const response = await fetch(target + query, { headers })
+    await response.arrayBuffer()
+    assert.equal(response.status, status)
+    lines = await log.find(({ path }) => path === '/api/v1/lob', lines.length + 1)
+  }
+  assert.deepEqual(
+    lines.map(({ resumed }) => resumed),
+    [undefined, true, true, true, undefined, undefined],
+  )
+  const metrics = await (await fetch(`${url}/metrics`)).text()
+  assert.match(metrics, /bookcast_http_resumed_total\{path="\/api\/v1\/lob"\} 3\n/)
+  assert.match(metrics, /bookcast_http_endings_total\{path="\/api\/v1\/lob",ending="refused"\} 2\n/)
 })

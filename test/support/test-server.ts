@@ -25,6 +25,7 @@ export interface LogLine {
   readonly first_byte_ms: number | null
   readonly total_ms: number
   readonly ending: string
+  readonly resumed?: boolean
   readonly err?: { readonly message: string }
 }
 
