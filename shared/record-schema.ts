@@ -5,6 +5,7 @@ import { CANDLE_FIELDS } from './candle.ts'
 import { CLIMATE_FIELDS } from './climate.ts'
 import { COVERAGE_FIELDS, GAP_FIELDS } from './coverage.ts'
 import { OBSERVATION_FIELDS } from './observation.ts'
+import { LAKE_DATASETS, type LakeDataset } from './lake-layout.ts'
 import type { RecordField } from './record-field.ts'
 import { TRADE_FIELDS } from './trade-fields.ts'
 
@@ -28,6 +29,12 @@ export const RECORD_FIELDS = {
 } as const satisfies Record<string, readonly RecordField[]>
 
 export type RecordKind = keyof typeof RECORD_FIELDS
+
+/** The dataset of the lake whose files records come from; undefined where there is none. */
+export function datasetOf(kind: RecordKind): LakeDataset | undefined {
+  if (kind === 'coverage' || kind === 'gaps') return 'lob'
+  return LAKE_DATASETS.find((dataset) => dataset === kind)
+}
 
 /** The fields of some columns, in the order given. */
 export function fieldsOf(kind: RecordKind, columns: readonly string[]): readonly RecordField[] {

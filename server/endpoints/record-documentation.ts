@@ -1,11 +1,10 @@
 // What /openapi.json says of record answers, derived from the records' own schemas.
 
 import { formatContentTypes } from '../../shared/formats.ts'
-import { LAKE_DATASETS } from '../../shared/lake-layout.ts'
 import type { ErrorCode } from '../../shared/errors.ts'
 import type { RecordField } from '../../shared/record-field.ts'
 import type { RecordFieldType } from '../../shared/record-field.ts'
-import { RECORD_FIELDS, type RecordKind } from '../../shared/record-schema.ts'
+import { datasetOf, RECORD_FIELDS, type RecordKind } from '../../shared/record-schema.ts'
 import type { EndpointDocumentation, ExampleRequest, JsonSchema } from '../http/documentation.ts'
 import { VERSION_ERRORS, VERSION_HEADER } from './version-parameter.ts'
 
@@ -53,7 +52,7 @@ export function recordDocumentation(
 ): EndpointDocumentation {
   const { tag, description, errors, examples, exampleRecord, hasFormats } = about
   const fields: readonly RecordField[] = RECORD_FIELDS[kind]
-  const isVersioned = LAKE_DATASETS.some((dataset) => dataset === kind)
+  const dataset = datasetOf(kind)
   return {
     tag,
     description,
@@ -74,11 +73,11 @@ export function recordDocumentation(
         schema: { type: 'string' },
       },
       ...(hasFormats ? PAGE_HEADERS : {}),
-      ...(isVersioned ? VERSION_HEADER : {}),
+      ...(dataset === undefined ? {} : VERSION_HEADER),
     },
     errors: [
       ...errors,
-      ...(isVersioned ? VERSION_ERRORS : []),
+      ...(dataset === kind ? VERSION_ERRORS : []),
       'too_many_requests',
       'client_limit',
       'store_unavailable',

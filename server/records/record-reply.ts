@@ -5,7 +5,7 @@ import { ApiError } from '../../shared/errors.ts'
 import { lobSourceNames } from '../../shared/lob-sources.ts'
 import { seriesOfTicker } from '../../shared/series-name.ts'
 import { type LakeChoice, notHeld, refuseNotHeld } from '../lake/lake-choice.ts'
-import { LAKE_DATASETS, type LakeDataset } from '../../shared/lake-layout.ts'
+import { datasetOf } from '../../shared/record-schema.ts'
 import { utcDateOf } from '../../shared/utc-date.ts'
 import { type DateSpan, type LakeVersions, versionHeader } from '../lake/lake-versions.ts'
 import type { RecordQuery, TradeQuery } from '../../shared/record-task.ts'
@@ -38,11 +38,6 @@ export interface RecordService {
   readonly versions: LakeVersions
 }
 
-/** The dataset whose files an answer is made of; undefined where there are none. */
-function datasetOf({ kind }: RecordQuery): LakeDataset | undefined {
-  return LAKE_DATASETS.find((dataset) => dataset === kind)
-}
-
 /** Runs a query and resolves when its first chunk is there, or when it is known that the client holds the answer. */
 export async function recordReply(
   { answers, validators, choice = null, versions }: RecordService,
@@ -59,7 +54,7 @@ export async function recordReply(
   const { headOnly, ifNoneMatch, signal, client } = context
   const { isFixed, parameters } = options
   const version = typeof parameters['version'] === 'string' ? parameters['version'] : undefined
-  const dataset = datasetOf(query)
+  const dataset = datasetOf(query.kind)
   const isPinned = dataset !== undefined && version !== undefined
   const pin = isPinned ? versions.pin(dataset, version, datesOf(query)) : undefined
   const request = { headOnly, ifNoneMatch, signal, client, isFixed, pin }

@@ -232,6 +232,8 @@ test('versions are listed with what changed, alike on all servers, and known aft
   await importBooks(lake, 7)
   await versionOf(world, 'lob', first)
   const second = await versionOf(world, 'lob', first)
+  for (const path of ['coverage', 'gaps'])
+    assert.equal((await world.ask(`${path}?series=KXHIGHNY`)).version, second)
   const copy = join(lake, '..', 'copy')
   await cp(lake, copy, { recursive: true, filter: (path) => !path.endsWith(VERSIONS_DIRECTORY) })
   const other = await start(t, copy, 30)
