@@ -180,7 +180,7 @@ export class Bookcast {
     return this.#answer(ENDPOINTS.trades, parameters, options)
   }
 
-  /** How much of each hour or date of a market is known. */
+  /** How much of each hour or date of a market's order books is known. */
   coverage<Column extends CoverageColumn = CoverageColumn>(
     parameters: CoverageParameters<Column>,
     options?: CallOptions,
@@ -188,7 +188,7 @@ export class Bookcast {
     return this.#answer(ENDPOINTS.coverage, parameters, options)
   }
 
-  /** When the book of a market is not known. */
+  /** When the book of a market is not known. Nanoseconds in rows are rounded to what a number holds, 256 of them. */
   gaps<Column extends GapsColumn = GapsColumn>(
     parameters: GapsParameters<Column>,
     options?: CallOptions,

@@ -44,6 +44,8 @@ const LISTS: readonly (readonly [method: string, path: string, parameters: Recor
   ['climate', 'climate', { from: '2026-06-20', to: '2026-07-03' }],
   ['climate', 'climate', { station: 'NYC', from: '2026-06-20', to: '2026-07-03', revisions: true }],
   ['climateGaps', 'analysis/climate-gaps', { station: 'NYC', from: '2026-06-20', to: '2026-07-03' }],
+  ['coverage', 'coverage', { series: 'KXHIGHCHI', columns: ['market_id', 'date', 'condition', 'gap_s'] }],
+  ['gaps', 'gaps', { series: 'KXHIGHCHI' }],
   ['series', 'series', {}],
   ['series', 'series', { active: true }],
   ['markets', 'markets', { series: 'KXHIGHNY', ...RANGE }],
