@@ -10,6 +10,9 @@ const DATE_CHARACTERS_MAX = 20
 const WEEKDAYS = ['Mo', 'Tu', 'We', 'Th', 'Fr', 'Sa', 'Su']
 const ARROWS: Readonly<Record<string, number>> = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -7, ArrowDown: 7 }
 
+/** Of the dates of a month that are not wholly there. */
+type ConditionsOf = (month: string) => Promise<ReadonlyMap<string, string>>
+
 export class Calendar {
   readonly root: HTMLElement
   readonly #onChange: (date: string) => void
@@ -25,6 +28,7 @@ export class Calendar {
   #spans: readonly DateSpan[] = []
   #date = ''
   #month = ''
+  #conditionsOf: ConditionsOf = async () => new Map()
 
   constructor(onChange: (date: string) => void) {
     this.#onChange = onChange
@@ -48,8 +52,9 @@ export class Calendar {
     })
   }
 
-  show(date: string, spans: readonly DateSpan[]): void {
+  show(date: string, spans: readonly DateSpan[], conditionsOf: ConditionsOf): void {
     this.#date = date
+    this.#conditionsOf = conditionsOf
     this.#spans = spans
     this.#toggle.textContent = date === '' ? 'no recordings' : shortened(date, DATE_CHARACTERS_MAX)
     this.#before.disabled = this.#neighbour(-1) === undefined
@@ -115,6 +120,17 @@ export class Calendar {
         element('tbody', {}, ...weeks),
       ),
     )
+    if (this.#spans.length > 0) void this.#markConditions(month)
+  }
+
+  /** Without an answer the days are left as they are. */
+  async #markConditions(month: string): Promise<void> {
+    const conditions = await this.#conditionsOf(month).catch(() => new Map<string, string>())
+    for (const [date, condition] of conditions) {
+      const day = this.#popup.querySelector<HTMLElement>(`td [aria-label="${date}"]`)
+      day?.setAttribute('title', condition)
+      day?.classList.add(condition)
+    }
   }
 
   #cell(date: string | null): HTMLTableCellElement {

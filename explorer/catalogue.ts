@@ -4,7 +4,7 @@
 import { ApiError, type Market, type Series } from '../clients/typescript/bookcast.ts'
 import { STATIONS } from '../shared/stations.ts'
 import { addDays, utcDateStartMs } from '../shared/utc-date.ts'
-import type { RecordedSeries } from './recorded-days.ts'
+import { monthAfter, type RecordedSeries, worstConditions } from './recorded-days.ts'
 import type { SeriesFacts } from './series-facts.ts'
 import type { Session } from './session.ts'
 import { asLobSource, eventOf, isCatalogued } from './sources.ts'
@@ -70,6 +70,14 @@ export class Catalogue {
 
   spansOf(source: string, series: string): RecordedSeries['spans'] {
     return this.recorded.find((each) => each.source === source && each.series === series)?.spans ?? []
+  }
+
+  /** Dates of a month whose books are not wholly known, with what they are: degraded or pending. */
+  async conditionsOf(source: string, series: string, month: string): Promise<ReadonlyMap<string, string>> {
+    const columns = ['date', 'condition'] as const
+    const range = { from: `${month}-01`, to: addDays(`${monthAfter(month, 1)}-01`, -1) }
+    const asked = { source: asLobSource(source), series, ...range, columns }
+    return worstConditions(await this.#session.impatientClient.coverage(asked).toArray())
   }
 
   /** Series of a source: those with recordings first. */

@@ -14,6 +14,15 @@ export function isRecorded(spans: readonly DateSpan[], date: string): boolean {
   return spans.some(([first, last]) => first <= date && date <= last)
 }
 
+/** The condition of each date, of its markets the worst, of those that are not wholly there. */
+export function worstConditions(
+  rows: readonly { readonly date: string; readonly condition: string }[],
+): ReadonlyMap<string, string> {
+  const worst = new Map<string, string>()
+  for (const { date, condition } of rows) if (condition !== 'available') worst.set(date, condition)
+  return worst
+}
+
 /** The recorded day before (-1) or after (1) a date; undefined where there is none. */
 export function recordedNeighbour(
   spans: readonly DateSpan[],

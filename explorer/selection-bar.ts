@@ -93,7 +93,9 @@ export class SelectionBar {
     )
     this.#set('interval', INTERVALS, state.interval)
     this.#set('candle', CANDLES, state.candle || CANDLE_MINUTES)
-    this.#calendar.show(state.date, catalogue.spansOf(state.source, state.series))
+    this.#calendar.show(state.date, catalogue.spansOf(state.source, state.series), (month) =>
+      catalogue.conditionsOf(state.source, state.series, month),
+    )
   }
 
   #set(name: string, choices: readonly Choice[], value: string): void {

@@ -413,6 +413,7 @@ test('the calendar offers the recorded days and no others', { skip }, async () =
   const days = page.locator('.calendar td button')
   assert.equal(await days.count(), 31)
   assert.deepEqual(await page.locator('.calendar td button:enabled').allInnerTexts(), ['1', '2', '3'])
+  await page.locator('.calendar td [aria-label="2026-07-02"][title="degraded"]').waitFor()
   await page.getByRole('button', { name: '2026-07-01', exact: true }).click()
   await wholeRows(page)
   assert.match(page.url(), /event=KXHIGHCHI-26JUL01&.*date=2026-07-01/)
