@@ -13,6 +13,7 @@ import { runImportBench } from './import.bench.ts'
 import { runBackpressure } from './lob-backpressure.ts'
 import { runEndToEnd } from './lob-end-to-end.ts'
 import { runMemory } from './lob-memory.ts'
+import { runReceipts } from './lob-receipts.ts'
 import { runSeeking } from './lob-seeking.ts'
 import { runMixedLoad } from './mixed-load.ts'
 import { runPartQueue } from './part-queue.ts'
@@ -37,6 +38,7 @@ type Benchmark = (lake: BenchLake, size: BenchSize, length: AskedLength) => Prom
 const BENCHMARKS: ReadonlyMap<string, Benchmark> = new Map<string, Benchmark>([
   ['lob-end-to-end', runEndToEnd],
   ['lob-seeking', runSeeking],
+  ['lob-receipts', runReceipts],
   ['lob-memory', runMemory],
   ['lob-backpressure', runBackpressure],
   ['parquet-out', runParquetOut],

@@ -1,5 +1,11 @@
 // What is known of the body of an order-book answer once it has been made: its size, its digest, and those of its blocks.
 
+/** What a receipt says before anything of the body has been made. */
+export interface ReceiptPlan extends Omit<LobReceipt, 'bytes' | 'sha256' | 'blocks'> {
+  /** They are the sections of the answer. */
+  readonly blocks: readonly Pick<LobBlock, 'seconds' | 'rows'>[]
+}
+
 /**
  * A part of the body: the rows of one hour, or of one date where its file has no keyframes. The first block has what comes
  * before the first row too, the last one what comes behind the last row; together they are the body.

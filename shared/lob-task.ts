@@ -3,7 +3,7 @@
 
 import type { FormatName } from './formats.ts'
 import type { LakePin } from './lake-pin.ts'
-import type { LobReceipt } from './lob-receipt.ts'
+import type { ReceiptPlan } from './lob-receipt.ts'
 import type { LobSource } from './lob-sources.ts'
 import type { StreamHead } from './stream-task.ts'
 
@@ -119,7 +119,7 @@ export interface LobAssistance {
   readonly sections: LobSections
 }
 
-/** What is made of an answer where it is not the whole: its receipt, or its rows from a block of the receipt on. */
+/** How an answer is made where it is not just sent: with the plan of its receipt, or from a block of the receipt on. */
 export type LobPart = 'receipt' | { readonly fromBlock: number }
 
 /** The Piscina task. `port` is transferred. With `headOnly` the answer is planned and checked but no chunk is sent. */
@@ -176,8 +176,8 @@ export interface LobHead extends StreamHead {
   readonly writtenAtMs: number
   /** The client holds this very answer: no chunk follows. */
   readonly isHeld: boolean
-  /** Only where it was asked for. */
-  readonly receipt?: LobReceipt
+  /** Only where it was asked for, and the client does not hold the answer. */
+  readonly receiptPlan?: ReceiptPlan
   /** Of an answer whose rows are not limited. */
   readonly outline?: LobOutline | undefined
   /** Null when the answer is not worth sharing out, or its format cannot be. */

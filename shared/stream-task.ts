@@ -63,12 +63,22 @@ export interface RowSpan {
   readonly lastMs: number
 }
 
+/** Size and digest of the bytes of a section. */
+export interface SectionFigures {
+  readonly section: number
+  readonly bytes: number
+  /** Lower-case hex digits. */
+  readonly sha256: string
+}
+
 /** The worker has made all that is its part; `rows` is what it really wrote. */
 export interface StreamEnd {
   readonly kind: 'end'
   readonly rows: number
   /** Of order books, candles and observations that have rows. */
   readonly span?: RowSpan | undefined
+  /** Of the sections that this worker made, where they were asked for. */
+  readonly sections?: readonly SectionFigures[] | undefined
 }
 
 /** The request failed. Before `head` it becomes a problem+json answer, after it the connection is destroyed. */

@@ -115,10 +115,8 @@ export function lobReceiptEndpoint(service: LobService): Endpoint {
     async handle(values, context) {
       const query = lobQueryOf(values)
       try {
-        // If-None-Match names receipts here.
         const opening = openingOf(service, query, context, values.version)
-        const options = { ...opening, validation: { ...opening.validation, held: [] } }
-        const { head, receipt } = await receiptOf(service, query, options)
+        const { head, receipt } = (await receiptOf(service, query, opening))!
         const validator = validatorOf(service, query, head)
         const named = versionHeader(service.versions, 'lob', head, values.version)
         const version = named['Lake-Version'] ?? null

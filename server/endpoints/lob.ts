@@ -197,7 +197,8 @@ export function lobEndpoint(service: LobService): Endpoint {
         const { head } = stream
         const validator = validatorOf(service, query, head)
         if (head.isHeld) return notModifiedReply(validator)
-        const receipt = isPlain ? service.receipts.get(head.identity) : undefined
+        const known = isPlain ? service.receipts.last(query, opening.pin) : undefined
+        const receipt = known?.identity === head.identity ? known.receipt : undefined
         stream.sizeBytes = receipt?.bytes
         const headers = {
           ...replyHeaders(query, head),

@@ -1,12 +1,14 @@
 // Receipts of order-book answers, made or known, and the parts of a body that they allow: a part is built from the block that
 // holds its first byte.
 
+import { createHash } from 'node:crypto'
+import { setImmediate } from 'node:timers/promises'
 import { ApiError } from '../../shared/errors.ts'
 import type { LobReceipt } from '../../shared/lob-receipt.ts'
 import type { LobHead, LobQuery } from '../../shared/lob-task.ts'
-import { boundsOf, type ByteRange } from '../http/byte-range.ts'
+import { boundsOf, type ByteBounds, type ByteRange } from '../http/byte-range.ts'
 import type { LobOpenOptions, LobPool } from './lob-pool.ts'
-import type { LobReceipts } from './lob-receipts.ts'
+import type { KnownReceipt, LobReceipts } from './lob-receipts.ts'
 import type { LobStream } from './lob-stream.ts'
 
 export interface ReceiptSource {
@@ -30,23 +32,52 @@ export async function headNow(pool: LobPool, query: LobQuery, options: LobOpenOp
   return stream.head
 }
 
-/** The receipt of the answer as it is now; made where it is not known, which takes as long as the answer. */
+/** Of the answer as it is now. */
+export interface PresentReceipt extends KnownReceipt {
+  readonly head: LobHead
+}
+
+/**
+ * The receipt of the answer as it is now; measured where it is not known, which takes as long as the answer. Null for an
+ * answer whose identity `isWanted` does not take.
+ */
 export async function receiptOf(
   { pool, receipts }: ReceiptSource,
   query: LobQuery,
   options: LobOpenOptions,
-): Promise<{ readonly head: LobHead; readonly receipt: LobReceipt }> {
-  const planned = await headNow(pool, query, options)
-  const known = receipts.get(planned.identity)
-  if (known !== undefined) return { head: planned, receipt: known }
-  const validation = { ...options.validation, held: [] }
+  isWanted: (identity: string) => boolean = () => true,
+): Promise<PresentReceipt | null> {
+  const known = receipts.last(query, options.pin)
+  const validation = { ...options.validation, held: known === undefined ? [] : [known.identity] }
   const stream = await pool.open(query, { ...options, validation, headOnly: false, part: 'receipt' })
-  await stream.close()
-  const { head } = stream
-  const { receipt } = head
-  if (receipt === undefined) throw new Error('the worker made no receipt')
-  receipts.keep(head.identity, receipt)
-  return { head, receipt }
+  try {
+    const { head } = stream
+    const { identity, isHeld } = head
+    if (!isWanted(identity)) return null
+    if (isHeld) return { ...known!, head }
+    const made = { identity, receipt: await measure(stream) }
+    receipts.keep(query, options.pin, made)
+    return { ...made, head }
+  } finally {
+    await stream.close()
+  }
+}
+
+/** Reads a body to its end; its threads have measured the blocks. */
+async function measure(stream: LobStream): Promise<LobReceipt> {
+  const plan = stream.head.receiptPlan!
+  const hash = createHash('sha256')
+  for (let chunk = await stream.next(); chunk !== null; chunk = await stream.next()) {
+    hash.update(chunk)
+    // Chunks that are there would keep everybody else waiting.
+    await setImmediate()
+  }
+  const { sections, bytesGiven } = stream
+  const blocks = plan.blocks.map((block, number) => {
+    const { bytes, sha256 } = sections[number]!
+    return { ...block, bytes, sha256 }
+  })
+  return { ...plan, bytes: bytesGiven, sha256: hash.digest('hex'), blocks }
 }
 
 /**
@@ -61,32 +92,35 @@ export async function openPart(
   options: LobOpenOptions,
   ifRange: string,
 ): Promise<LobPartOfBody | null> {
-  if (ifRange !== '' || options.validation.held.length > 0) {
-    const { identity, isHeld } = await headNow(source.pool, query, options)
-    if (isHeld || (ifRange !== '' && ifRange !== `"${identity}"`)) return null
+  const { held } = options.validation
+  const isWanted = (identity: string): boolean =>
+    (ifRange === '' || ifRange === `"${identity}"`) && !held.includes(identity) && !held.includes('*')
+  const open = async ({ identity, receipt }: KnownReceipt, { first, last }: ByteBounds) => {
+    const { block, startByte } = blockOf(receipt, first)
+    const part = block > 0 ? { fromBlock: block } : undefined
+    const stream = await source.pool.open(query, { ...options, part })
+    if (stream.head.identity === identity) {
+      const contentRange = `bytes ${first}-${last}/${receipt.bytes}`
+      return { stream, skipBytes: first - startByte, sizeBytes: last - first + 1, contentRange }
+    }
+    // A file was replaced.
+    await stream.close()
+    return null
   }
-  const { head, receipt } = await receiptOf(source, query, options)
-  if (ifRange !== '' && ifRange !== `"${head.identity}"`) return null
-  const bounds = boundsOf(range, receipt.bytes)
+  const known = source.receipts.last(query, options.pin)
+  const knownBounds = known && isWanted(known.identity) ? boundsOf(range, known.receipt.bytes) : null
+  const part = known && knownBounds && (await open(known, knownBounds))
+  if (part) return part
+  const present = await receiptOf(source, query, options, isWanted)
+  if (present === null) return null
+  const bounds = boundsOf(range, present.receipt.bytes)
   if (bounds === null)
     throw new ApiError(
       'range_not_satisfiable',
-      `The answer has ${receipt.bytes} bytes, and none of those that Range asks for.`,
-      { headers: { 'Content-Range': `bytes */${receipt.bytes}` } },
+      `The answer has ${present.receipt.bytes} bytes, and none of those that Range asks for.`,
+      { headers: { 'Content-Range': `bytes */${present.receipt.bytes}` } },
     )
-  const { first, last } = bounds
-  const { block, startByte } = blockOf(receipt, first)
-  const stream = await source.pool.open(query, {
-    ...options,
-    ...(block > 0 ? { part: { fromBlock: block } } : {}),
-  })
-  if (stream.head.identity === head.identity) {
-    const contentRange = `bytes ${first}-${last}/${receipt.bytes}`
-    return { stream, skipBytes: first - startByte, sizeBytes: last - first + 1, contentRange }
-  }
-  // A file was replaced meanwhile.
-  await stream.close()
-  return null
+  return await open(present, bounds)
 }
 
 /** The block that holds a byte, and the first byte of that block. */

@@ -1,12 +1,20 @@
-// The receipts that are known, by the identity of the answer. The oldest ones go.
+// The receipts that are known: of each question the one of its last answer. The oldest ones go.
 
+import { canonicalParameters } from '../../shared/lob-canonical.ts'
 import type { LobReceipt } from '../../shared/lob-receipt.ts'
+import type { LobQuery, LobTask } from '../../shared/lob-task.ts'
 
 /** Blocks in all: about ten megabytes. */
 const BLOCKS_MAX = 40_000
 
+export interface KnownReceipt {
+  /** Of the answer that it is of. */
+  readonly identity: string
+  readonly receipt: LobReceipt
+}
+
 export class LobReceipts {
-  readonly #known = new Map<string, LobReceipt>()
+  readonly #known = new Map<string, KnownReceipt>()
   readonly #blocksMax: number
   #blocks = 0
 
@@ -14,24 +22,36 @@ export class LobReceipts {
     this.#blocksMax = blocksMax
   }
 
-  get(identity: string): LobReceipt | undefined {
-    return this.#known.get(identity)
+  /** Of the answer when it was measured: it may be another one by now. */
+  last(query: LobQuery, pin: LobTask['pin']): KnownReceipt | undefined {
+    return this.#known.get(questionOf(query, pin))
   }
 
-  keep(identity: string, made: LobReceipt): void {
-    if (this.#known.has(identity)) return
-    this.#known.set(identity, made)
+  keep(query: LobQuery, pin: LobTask['pin'], made: KnownReceipt): void {
+    const question = questionOf(query, pin)
+    this.#forget(question)
+    this.#known.set(question, made)
     this.#blocks += sizeOf(made)
-    for (const [oldest, receipt] of this.#known) {
+    for (const oldest of this.#known.keys()) {
       if (this.#blocks <= this.#blocksMax) return
-      this.#known.delete(oldest)
-      this.#blocks -= sizeOf(receipt)
+      this.#forget(oldest)
     }
+  }
+
+  #forget(question: string): void {
+    const known = this.#known.get(question)
+    if (known === undefined) return
+    this.#known.delete(question)
+    this.#blocks -= sizeOf(known)
   }
 }
 
-function sizeOf({ blocks }: LobReceipt): number {
-  return 1 + blocks.length
+function questionOf(query: LobQuery, pin: LobTask['pin']): string {
+  return `${canonicalParameters(query)} ${pin?.version ?? ''}`
+}
+
+function sizeOf({ receipt }: KnownReceipt): number {
+  return 1 + receipt.blocks.length
 }
 
 /** The digest of a body as its header says it (RFC 9530). */

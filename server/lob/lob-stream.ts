@@ -3,6 +3,7 @@
 
 import { LOB_SECTION_CHUNKS_MAX } from '../../shared/limits.ts'
 import type { LobHead } from '../../shared/lob-task.ts'
+import type { SectionFigures } from '../../shared/stream-task.ts'
 import type { ByteStream, StreamReader } from '../http/byte-stream.ts'
 import type { WorkerStream } from '../workers/worker-stream.ts'
 
@@ -73,6 +74,11 @@ export class LobStream implements ByteStream {
       assistant.dismiss()
       assistant.widen(LOB_SECTION_WINDOW + LOB_SECTION_CHUNKS_MAX)
     }
+  }
+
+  /** Of the sections in their order, where they were asked for; none before the answer is complete. */
+  get sections(): readonly SectionFigures[] {
+    return this.#workers.flatMap(({ sections }) => sections).toSorted((a, b) => a.section - b.section)
   }
 
   /** Body bytes given so far. */

@@ -7,6 +7,7 @@ import { CHUNK_WINDOW, WORKER_CANCEL_TIMEOUT_MS } from '../../shared/limits.ts'
 import {
   markLent,
   type RowSpan,
+  type SectionFigures,
   type ServerMessage,
   type StreamChunk,
   type StreamHead,
@@ -47,6 +48,7 @@ export class WorkerStream<Head extends StreamHead> implements ByteStream {
   #window = CHUNK_WINDOW
   #rows: number | null = null
   #span: RowSpan | undefined
+  #sections: readonly SectionFigures[] = []
   /** The worker's buffers by their numbers. */
   readonly #buffers = new Map<number, SharedArrayBuffer>()
   #lent: number | undefined
@@ -83,6 +85,11 @@ export class WorkerStream<Head extends StreamHead> implements ByteStream {
   /** Of the complete answer; undefined where the worker does not say it. */
   get span(): RowSpan | undefined {
     return this.#span
+  }
+
+  /** Of the sections that the worker made, when its part is complete and they were asked for. */
+  get sections(): readonly SectionFigures[] {
+    return this.#sections
   }
 
   /** Resolves when the head is there and the first chunk or the end has followed it. */
@@ -191,6 +198,7 @@ export class WorkerStream<Head extends StreamHead> implements ByteStream {
     } else if (message.kind === 'end') {
       this.#rows = message.rows
       this.#span = message.span
+      this.#sections = message.sections ?? []
       this.#isComplete = true
     } else this.#failure ??= new ApiError(message.code, message.detail, { errors: message.errors })
     if (message.kind === 'end' || message.kind === 'error') this.#armTermination()

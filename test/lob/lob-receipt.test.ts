@@ -11,9 +11,11 @@ import fc from 'fast-check'
 import { parquetMetadata } from 'hyparquet'
 import { LobReceipts } from '../../server/lob/lob-receipts.ts'
 import { EVENT_CLEAR } from '../../shared/lob-v1.ts'
-import type { LobReceipt } from '../../shared/lob-receipt.ts'
+import type { LobBlock } from '../../shared/lob-receipt.ts'
+import type { LobQuery } from '../../shared/lob-task.ts'
 import { bookEvents } from '../support/book-scripts.ts'
 import { runs } from '../support/effort.ts'
+import { TINY_SHARES } from '../support/lob-shares.ts'
 import { collectLob, lobQuery } from '../support/lob-worker.ts'
 import { bookEvent, DAY_START, HOUR, pathOfDate, writeEvents } from '../support/recorded-events.ts'
 import { SAMPLE_LAKE, startSampleServer } from '../support/sample-server.ts'
@@ -39,7 +41,7 @@ const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes)
 test('the body from any block on is the end of the whole body, whatever the file looks like', async () => {
   const scripts = bookEvents({ marketCount: 3, startNs: dateStartNs(FIRST_DATE), hours: 48 })
   await fc.assert(
-    fc.asyncProperty(scripts, shapes, requests, async ({ events }, shape, request) => {
+    fc.asyncProperty(scripts, shapes, requests, fc.boolean(), async ({ events }, shape, request, isCut) => {
       const lake = mkdtempSync(join(tmpdir(), 'bookcast-receipt-'))
       try {
         writeLake(lake, events, shape)
@@ -53,12 +55,19 @@ test('the body from any block on is the end of the whole body, whatever the file
         for (const format of FORMATS) {
           const query = { ...asked, format }
           const { body, head } = await collectLob(lake, query)
-          const { receipt, rows, identity } = (await collectLob(lake, query, { part: 'receipt' })).head!
-          assert.equal(identity, head!.identity)
-          assert.equal(rows, head!.rows)
-          assertReceipt(receipt!, body)
-          if (format === 'parquet') assert.deepEqual(receipt!.blocks, [])
-          const { blocks } = receipt!
+          const described = await collectLob(lake, query, {
+            part: 'receipt',
+            bounds: isCut ? TINY_SHARES : undefined,
+          })
+          assert.equal(described.head!.identity, head!.identity)
+          assert.equal(described.head!.rows, head!.rows)
+          assert.ok(described.body.equals(body))
+          const { rows, blocks: planned } = described.head!.receiptPlan!
+          assert.equal(rows, described.endRows)
+          assert.equal(described.sections.length, planned.length)
+          if (format === 'parquet') assert.deepEqual(planned, [])
+          const blocks = planned.map((block, number) => ({ ...block, ...described.sections[number]! }))
+          assertBlocks(blocks, rows, body)
           const chosen = [0, 1, Math.floor(blocks.length / 2), blocks.length - 1]
           for (const fromBlock of chosen.filter((number) => number < blocks.length && number >= 0)) {
             const rest = await collectLob(lake, query, { part: { fromBlock } })
@@ -67,7 +76,7 @@ test('the body from any block on is the end of the whole body, whatever the file
             const start = from.reduce((sum, { bytes }) => sum + bytes, 0)
             assert.ok(rest.body.equals(body.subarray(start)), `${format} from block ${fromBlock}`)
             // What it costs is what is left.
-            assert.equal(rest.endRows, receipt!.rows - from.reduce((sum, block) => sum + block.rows, 0))
+            assert.equal(rest.endRows, rows - from.reduce((sum, block) => sum + block.rows, 0))
           }
         }
       } finally {
@@ -78,19 +87,17 @@ test('the body from any block on is the end of the whole body, whatever the file
   )
 })
 
-function assertReceipt(receipt: LobReceipt, body: Buffer): void {
-  assert.equal(receipt.bytes, body.length)
-  assert.equal(receipt.sha256, sha256(body))
-  if (receipt.blocks.length === 0) return
+function assertBlocks(blocks: readonly LobBlock[], rows: number, body: Buffer): void {
+  if (blocks.length === 0) return
   let start = 0
-  for (const { bytes, sha256: digest } of receipt.blocks) {
+  for (const { bytes, sha256: digest } of blocks) {
     assert.equal(digest, sha256(body.subarray(start, start + bytes)))
     start += bytes
   }
   assert.equal(start, body.length)
   assert.equal(
-    receipt.blocks.reduce((sum, { rows }) => sum + rows, 0),
-    receipt.rows,
+    blocks.reduce((sum, block) => sum + block.rows, 0),
+    rows,
   )
 }
 
@@ -281,8 +288,17 @@ test('receipts are kept up to a bound, the newest ones', () => {
     knownS: 0,
     gapS: 0,
   }
-  for (let number = 0; number < 50; number++)
-    receipts.keep(String(number), { ...receipt, blocks: Array.from({ length: 9 }, () => block) })
-  const known = Array.from({ length: 50 }, (_, number) => String(number)).filter((id) => receipts.get(id))
-  assert.deepEqual(known, ['40', '41', '42', '43', '44', '45', '46', '47', '48', '49'])
+  const asked = (limit: number): LobQuery => lobQuery({ series: SERIES, dates: DATES, limit })
+  const blocks = Array.from({ length: 9 }, () => block)
+  const keep = (limit: number, identity: string): void =>
+    receipts.keep(asked(limit), undefined, { identity, receipt: { ...receipt, blocks } })
+  for (let limit = 1; limit <= 50; limit++) keep(limit, 'first')
+  // Of an answer that has changed the receipt is replaced, and is the newest one then.
+  keep(41, 'second')
+  keep(51, 'first')
+  const known = Array.from({ length: 51 }, (_, index) => receipts.last(asked(index + 1), undefined)?.identity)
+  assert.deepEqual(
+    known.flatMap((identity, index) => (identity === undefined ? [] : [`${index + 1} ${identity}`])),
+    ['41 second', ...Array.from({ length: 8 }, (_, index) => `${43 + index} first`), '51 first'],
+  )
 })

@@ -7,6 +7,8 @@ import { readdirSync, readlinkSync } from 'node:fs'
 import { test, type TestContext } from 'node:test'
 import { pino } from 'pino'
 import { LobPool, type LobOpenOptions } from '../../server/lob/lob-pool.ts'
+import { openPart, receiptOf } from '../../server/lob/lob-parts.ts'
+import { LobReceipts } from '../../server/lob/lob-receipts.ts'
 import type { LobStream } from '../../server/lob/lob-stream.ts'
 import { LOB_CONCURRENT_REQUESTS_MAX } from '../../shared/limits.ts'
 import type { LobQuery } from '../../shared/lob-task.ts'
@@ -154,6 +156,31 @@ for (const [format, part] of [
     }
   })
 }
+
+test('a receipt of a shared answer plans it once, as a known one does and a part of the body', async (t) => {
+  const lake = SECTIONS.path
+  const dates = [SECTION_DATES[1]]
+  const query = lobQuery({ series: SERIES, dates, intervalS: 5, levels: 1, format: 'csv' })
+  const expected = await collectLob(lake, query)
+  const pool = startPool(t, lake, 2)
+  const opened = t.mock.method(pool, 'open').mock
+  const source = { pool, receipts: new LobReceipts() }
+  const made = (await receiptOf(source, query, openOptions()))!.receipt
+  assert.equal(made.sha256, hashOf(expected.body))
+  assert.equal(made.rows, expected.endRows)
+  let start = 0
+  for (const { bytes, sha256 } of made.blocks) {
+    assert.equal(sha256, hashOf(expected.body.subarray(start, start + bytes)))
+    start += bytes
+  }
+  assert.equal(start, expected.body.length)
+  assert.deepEqual((await receiptOf(source, query, openOptions()))!.receipt, made)
+  assert.equal(opened.callCount(), 2)
+  const part = await openPart(source, query, { first: start - 10, last: null }, openOptions(), '')
+  assert.equal(part!.sizeBytes, 10)
+  await part!.stream.close()
+  assert.equal(opened.callCount(), 3)
+})
 
 /** An answer of several times what all threads may have under way, whose client reads nothing. */
 async function openStalled(

@@ -9,13 +9,14 @@ import {
   type LobPart,
   type LobQuery,
 } from '../../shared/lob-task.ts'
-import type { StreamFailure, WorkerMessage } from '../../shared/stream-task.ts'
-import runLobTask from '../../workers/lob/task.ts'
+import type { SectionFigures, StreamFailure, WorkerMessage } from '../../shared/stream-task.ts'
+import runLobTask, { type SharingBounds } from '../../workers/lob/task.ts'
 
 export interface CollectedAnswer {
   readonly head: LobHead | undefined
   readonly body: Buffer
   readonly chunks: readonly number[]
+  readonly sections: readonly SectionFigures[]
   readonly endRows: number | undefined
   readonly failure: StreamFailure | undefined
 }
@@ -48,6 +49,7 @@ export interface AnswerEvents {
   readonly catalogue?: LobCatalogueEntry
   readonly held?: readonly string[]
   readonly part?: LobPart
+  readonly bounds?: SharingBounds | undefined
 }
 
 /** Runs a query to its end and gathers everything the worker sent. */
@@ -63,6 +65,7 @@ export async function collectLob(
     post(message)
   }
   const parts: Buffer[] = []
+  let sections: readonly SectionFigures[] = []
   let head: LobHead | undefined
   let endRows: number | undefined
   let failure: StreamFailure | undefined
@@ -76,12 +79,14 @@ export async function collectLob(
       buffers.set(number, buffer)
       parts.push(Buffer.from(new Uint8Array(buffer, 0, length)))
       port1.postMessage({ kind: 'credit', number })
-    } else if (message.kind === 'end') endRows = message.rows
-    else if (message.kind === 'error') failure = message
+    } else if (message.kind === 'end') {
+      endRows = message.rows
+      sections = message.sections ?? []
+    } else if (message.kind === 'error') failure = message
   })
   const closed = new Promise<void>((resolve) => port1.once('close', () => resolve()))
   const { headOnly = false, catalogue = null, held = [] } = events
-  await runLobTask({
+  const task = {
     lake,
     query,
     headOnly,
@@ -92,7 +97,9 @@ export async function collectLob(
     watch: fileWatchMemory(),
     silentFiles: [],
     port: port2,
-  })
+  }
+  await runLobTask(task, events.bounds)
   await closed
-  return { head, body: Buffer.concat(parts), chunks: parts.map((part) => part.length), endRows, failure }
+  const chunks = parts.map((part) => part.length)
+  return { head, body: Buffer.concat(parts), chunks, sections, endRows, failure }
 }

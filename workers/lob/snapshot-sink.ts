@@ -6,7 +6,7 @@ import type { FormatName } from '../../shared/formats.ts'
 import { CHUNK_BYTES, PARQUET_OUT_ROW_GROUP_ROWS } from '../../shared/limits.ts'
 import { canonicalParameters } from '../../shared/lob-canonical.ts'
 import type { LobQuery } from '../../shared/lob-task.ts'
-import type { RowOutput } from '../output/chunk-stream.ts'
+import type { ChunkStream } from '../output/chunk-stream.ts'
 import { CENTS_PER_DOLLAR, type OrderBook } from './order-book.ts'
 import { ParquetSnapshotEncoder } from './parquet-snapshot-encoder.ts'
 import { midOf, spreadOf, stateOf } from './quote.ts'
@@ -37,7 +37,7 @@ export interface SectionSink extends SnapshotSink {
 /** A sink and what its stream must reserve for one write. */
 export interface SinkPlan<Sink extends SnapshotSink = SnapshotSink> {
   readonly reserveBytes: number
-  open(stream: RowOutput): Sink
+  open(stream: ChunkStream): Sink
 }
 
 type RowFormatMaker = (query: RowShape) => RowFormat
@@ -76,10 +76,10 @@ export function planTextSink(
 class TextSink implements SectionSink {
   readonly #format: RowFormat
   readonly #encoder: TextRowEncoder
-  readonly #stream: RowOutput
+  readonly #stream: ChunkStream
   readonly #isRest: boolean
 
-  constructor(format: RowFormat, encoder: TextRowEncoder, stream: RowOutput, isRest: boolean) {
+  constructor(format: RowFormat, encoder: TextRowEncoder, stream: ChunkStream, isRest: boolean) {
     this.#isRest = isRest
     this.#format = format
     this.#encoder = encoder
@@ -171,12 +171,12 @@ export class ParquetRows {
 class ParquetSink implements SnapshotSink {
   readonly #encoder: ParquetSnapshotEncoder
   readonly #rows: ParquetRows
-  readonly #stream: RowOutput
+  readonly #stream: ChunkStream
   readonly #encoded: Uint8Array[] = []
   #groupRows = PARQUET_OUT_FIRST_ROW_GROUP_ROWS
   readonly #bytes = { write: (bytes: Uint8Array): void => void this.#encoded.push(bytes.slice()) }
 
-  constructor(query: LobQuery, marketIds: readonly string[], rows: number, stream: RowOutput) {
+  constructor(query: LobQuery, marketIds: readonly string[], rows: number, stream: ChunkStream) {
     const { columns, levels, nulls } = query
     this.#encoder = new ParquetSnapshotEncoder({
       columns,

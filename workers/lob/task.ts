@@ -11,6 +11,7 @@ import {
   type LobInstant,
   type LobOutline,
   type LobQuery,
+  type LobSections,
   type LobTask,
   type LobWarmTask,
 } from '../../shared/lob-task.ts'
@@ -21,8 +22,8 @@ import { bookTimes, gapsOf, partialDates, refuseGaps } from './book-losses.ts'
 import { prepareDecompression } from './decompress.ts'
 import { type FileOfDate, LakeFile } from './lake-file.ts'
 import { selectMarkets } from './market-search.ts'
-import { type CloseTimes, countRows, planLob, refuseTooManyRows, spanOf, type LobPlan } from './plan.ts'
-import { makeReceipt, type ReceiptJob } from './receipt.ts'
+import { countRows, planLob, refuseTooManyRows, spanOf, type LobPlan } from './plan.ts'
+import { planReceipt } from './receipt.ts'
 import { costInRows, groupsOf, planFrom, sectionRowsMax, sectionsOf, type Section } from './sections.ts'
 import {
   planSink,
@@ -77,7 +78,7 @@ export default async function runLobTask(task: LobTask | LobWarmTask, bounds = B
 
 async function answer(task: LobTask, progress: Progress, bounds: SharingBounds): Promise<void> {
   const { files } = progress
-  const { lake, query, catalogue, headOnly, part, assistance, port } = task
+  const { lake, query, catalogue, headOnly, assistance, port } = task
   const version = pinnedFiles(lake, task.pin)
   const { series, seriesOf, isWanted, datesOf } = selectMarkets(lake, query, catalogue, version)
   const fileOf = (date: string): LakeFile | undefined => {
@@ -93,6 +94,34 @@ async function answer(task: LobTask, progress: Progress, bounds: SharingBounds):
   }
   refuseGaps(query, plan, fileOf)
   if (task.isUnlimited !== true) refuseTooManyRows(query, plan)
+  const outline = task.isUnlimited === true ? outlineOf(plan, query, fileOf) : undefined
+  const head = { ...headOf(task, series, plan, files), outline }
+  if (assistance !== null && assistance.identity !== head.identity) {
+    // With other files than the leader's nothing may be made.
+    port.postMessage({ kind: 'end', rows: 0 })
+    return
+  }
+  if (headOnly || head.isHeld) {
+    port.postMessage(head)
+    port.postMessage({ kind: 'end', rows: plan.rows })
+    return
+  }
+  await answerRows(task, progress, bounds, { head, plan, fileOf })
+}
+
+interface RowsAnswer {
+  readonly head: LobHead
+  readonly plan: LobPlan
+  readonly fileOf: FileOfDate
+}
+
+/** The rows of a plan, or this thread's sections of them. */
+async function answerRows(
+  { query, catalogue, part, assistance, port }: LobTask,
+  progress: Progress,
+  bounds: SharingBounds,
+  { head, plan, fileOf }: RowsAnswer,
+): Promise<void> {
   const ids = marketIdsOf(plan)
   const blocks = part === undefined ? [] : sectionsOf(plan, query, fileOf, Number.MAX_SAFE_INTEGER)
   // With other files than the receipt was made from there may be no such block; the server looks at the identity.
@@ -109,69 +138,55 @@ async function answer(task: LobTask, progress: Progress, bounds: SharingBounds):
     // sends whole row groups.
     isOpenedEarly: isLarge && assistance === null && isText,
   }
-  const isSharedOut = part === undefined && isSectioned && isLarge
-  const textPlan = isSharedOut || block !== undefined ? planTextSink(query, ids, block !== undefined) : null
+  const textPlan = isText ? planTextSink(query, ids, block !== undefined) : null
+  const isSharedOut = isSectioned && isLarge && block === undefined
+  const isReceipt = part === 'receipt'
+  // Each thread measures the blocks that it makes.
   const sections =
-    isSharedOut && textPlan !== null
-      ? sectionsOf(plan, query, fileOf, sectionRowsMax(textPlan, bounds.sectionChunksMax))
-      : []
-  const outline = task.isUnlimited === true ? outlineOf(plan, query, fileOf) : undefined
-  const head = { ...headOf(task, series, made, sections, files), outline }
+    textPlan !== null && isReceipt
+      ? blocks
+      : textPlan !== null && isSharedOut
+        ? sectionsOf(plan, query, fileOf, sectionRowsMax(textPlan, bounds.sectionChunksMax))
+        : []
+  const shared = assistance?.sections ?? (isSharedOut ? sharedSections(sections) : null)
+  const receiptPlan =
+    isReceipt && assistance === null
+      ? {
+          ...planReceipt(query, plan, sections),
+          ...bookTimes(query, plan, fileOf, catalogue?.closesAtMs),
+          markets: ids.length,
+        }
+      : undefined
   const open = <Sink extends SnapshotSink>(sinkPlan: SinkPlan<Sink>) => {
-    const stream = new ChunkStream(port, head, sinkPlan.reserveBytes)
+    const told = { ...head, rows: made.rows, sections: shared, receiptPlan }
+    const stream = new ChunkStream(port, told, sinkPlan.reserveBytes, isReceipt)
     progress.stream = stream
     const checkpoint = (): void => stream.throwIfCancelled()
     return { stream, job: { ...job, sink: sinkPlan.open(stream), checkpoint } }
   }
-  if (assistance !== null && assistance.identity !== head.identity) {
-    // With other files than the leader's nothing may be made.
-    port.postMessage({ kind: 'end', rows: 0 })
-  } else if (headOnly || head.isHeld) {
-    port.postMessage(head)
-    port.postMessage({ kind: 'end', rows: made.rows })
-  } else if (part === 'receipt') {
-    const sinks = { textSink: () => planTextSink(query, ids), anySink: () => planSink(query, ids, plan.rows) }
-    await answerReceipt(port, progress, head, { ...job, ...sinks, plan, blocks }, closesAtMs)
-  } else if (textPlan === null || head.sections === null) {
+  if (textPlan === null || sections.length === 0) {
     const { stream, job: wholeJob } = open(textPlan ?? planSink(query, ids, plan.rows))
     const rows = await writeSnapshots(wholeJob, made)
     if (rows !== made.rows) throw new Error(`planned ${made.rows} rows but wrote ${rows}`)
     stream.end(rows, spanOf(query, made))
-  } else {
-    const { stream, job: sectionJob } = open(textPlan)
-    const shared = assistance?.sections ?? head.sections
-    const take = (): number => {
-      progress.hasTakenSection = true
-      return takeSection(shared)
-    }
-    if (assistance === null) {
-      const rows = await lead(sectionJob, sections, take)
-      stream.end(rows, spanOf(query, plan))
-    } else await assist(stream, sectionJob, sections, take)
+    return
   }
+  const { stream, job: sectionJob } = open(textPlan)
+  let next = 0
+  const take = (): number => {
+    progress.hasTakenSection = true
+    return shared === null ? next++ : takeSection(shared)
+  }
+  if (assistance === null) {
+    const rows = await lead(sectionJob, sections, take)
+    stream.end(rows, spanOf(query, plan))
+  } else await assist(stream, sectionJob, sections, take)
 }
 
 /** In code unit order. */
 function marketIdsOf({ dates }: LobPlan): string[] {
   const ids = new Set(dates.flatMap(({ markets }) => markets.map(({ id }) => id)))
   return [...ids].toSorted((left, right) => (left < right ? -1 : 1))
-}
-
-/** Sends the head alone, with the receipt. */
-async function answerReceipt(
-  port: LobTask['port'],
-  progress: Progress,
-  head: LobHead,
-  job: Omit<ReceiptJob, 'checkpoint' | 'bookTimes'>,
-  closesAtMs: CloseTimes | undefined,
-): Promise<void> {
-  const stream = new ChunkStream(port, head, 0)
-  progress.stream = stream
-  const checkpoint = (): void => stream.throwIfCancelled()
-  const times = bookTimes(job.query, job.plan, job.fileOf, closesAtMs)
-  const receipt = await makeReceipt({ ...job, bookTimes: times, checkpoint, isOpenedEarly: false })
-  port.postMessage({ ...head, receipt })
-  port.postMessage({ kind: 'end', rows: receipt.rows })
 }
 
 /** None of the dates has a file; `there` are those that do. */
@@ -206,7 +221,7 @@ interface InstantAnswer {
 async function answerAt(task: LobTask, progress: Progress, asked: InstantAnswer): Promise<void> {
   const { query, catalogue, headOnly, port } = task
   const { series, fileOf, plan, isWanted, at } = asked
-  const head = { ...headOf(task, series, plan, [], progress.files), rows: 0 }
+  const head = { ...headOf(task, series, plan, progress.files), rows: 0 }
   if (headOnly || head.isHeld) {
     port.postMessage(head)
     port.postMessage({ kind: 'end', rows: 0 })
@@ -220,14 +235,16 @@ async function answerAt(task: LobTask, progress: Progress, asked: InstantAnswer)
   stream.end(records.length)
 }
 
-/** Writes what comes before the first row, and then those sections that no assistant gets hold of. */
+/** Writes those sections that no assistant gets hold of, and what comes before the first row and behind the last one. */
 async function lead(
   job: SnapshotJob<SectionSink>,
   sections: readonly Section[],
   take: () => number,
 ): Promise<number> {
   await job.sink.begin()
-  return await writeSections(job, sections, take)
+  const rows = await writeSections(job, sections, take)
+  await job.sink.finish()
+  return rows
 }
 
 /** Writes those sections that this thread gets hold of, until none is wanted of it any more. */
@@ -254,7 +271,6 @@ function headOf(
   { query, catalogue, validation: { seed, held } }: LobTask,
   series: string,
   plan: LobPlan,
-  sections: readonly Section[],
   files: ReadonlyMap<string, LakeFile | undefined>,
 ): LobHead {
   const dates = [...files.keys()].toSorted((left, right) => (left < right ? -1 : 1))
@@ -271,9 +287,10 @@ function headOf(
     identity,
     writtenAtMs: dates.reduce((latest, date) => Math.max(latest, files.get(date)?.writtenAtMs ?? 0), 0),
     isHeld: held.includes(identity) || held.includes('*'),
-    sections:
-      sections.length > 1
-        ? { count: sections.length, next: new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT) }
-        : null,
+    sections: null,
   }
+}
+
+function sharedSections({ length }: readonly Section[]): LobSections | null {
+  return length > 1 ? { count: length, next: new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT) } : null
 }

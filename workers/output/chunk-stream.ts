@@ -3,11 +3,13 @@
 // for the memory of small answers. Memory is bounded by the window whatever the client does; a cancelled request stops at
 // its next chunk.
 
+import { createHash, type Hash } from 'node:crypto'
 import { receiveMessageOnPort, type MessagePort } from 'node:worker_threads'
 import { CHUNK_BYTES, CHUNK_GROWTH, CHUNK_WINDOW, FIRST_CHUNK_BYTES } from '../../shared/limits.ts'
 import {
   markLent,
   type RowSpan,
+  type SectionFigures,
   type ServerMessage,
   type StreamHead,
   type WorkerMessage,
@@ -22,12 +24,6 @@ import {
 
 /** Thrown where a cancelled request is noticed; nobody waits for an answer any more. */
 export class RequestCancelled extends Error {}
-
-/** What makes rows needs no more of a stream than this. */
-export type RowOutput = Pick<
-  ChunkStream,
-  'hasSent' | 'lacks' | 'put' | 'write' | 'nextChunk' | 'beginSection' | 'endSection'
->
 
 export class ChunkStream {
   bytes: Uint8Array
@@ -46,6 +42,10 @@ export class ChunkStream {
   /** The section begun last; -1 for none. */
   #section = -1
   #isSectionTold = true
+  /** Of the sections so far, where they are measured. */
+  readonly #figures: SectionFigures[] | undefined
+  #hash: Hash | undefined
+  #hashedBytes = 0
   #isBufferSent = false
   #isDismissed = false
   #isHeadSent = false
@@ -54,8 +54,9 @@ export class ChunkStream {
   #wake: (() => void) | undefined
   readonly #onMessage = (message: ServerMessage): void => this.#receive(message)
 
-  /** `reserveBytes` is what one indivisible write may need; `head` goes out with the first chunk. */
-  constructor(port: MessagePort, head: StreamHead, reserveBytes: number) {
+  /** `reserveBytes` is what one indivisible write may need; `head` goes out with the first chunk, the figures of measured sections with the end. */
+  constructor(port: MessagePort, head: StreamHead, reserveBytes: number, isMeasured = false) {
+    this.#figures = isMeasured ? [] : undefined
     this.#port = port
     this.#head = head
     this.#reserveBytes = reserveBytes
@@ -108,6 +109,8 @@ export class ChunkStream {
 
   /** What is written from here on belongs to a section of the answer. */
   async beginSection(section: number): Promise<void> {
+    this.#endMeasuring()
+    if (this.#figures !== undefined) this.#hash = createHash('sha256')
     this.#section = section
     this.#isSectionTold = false
     if (this.#isBufferSent) await this.#renewBuffer()
@@ -159,6 +162,8 @@ export class ChunkStream {
   /** Copies bytes of any length into the stream. */
   async write(bytes: Uint8Array): Promise<void> {
     for (let done = 0; done < bytes.length;) {
+      // Behind the end of a section.
+      if (this.#isBufferSent) await this.#renewBuffer()
       if (this.position === this.bytes.length) await this.nextChunk()
       const part = bytes.subarray(done, done + this.bytes.length - this.position)
       this.bytes.set(part, this.position)
@@ -171,7 +176,19 @@ export class ChunkStream {
   end(rows: number, span?: RowSpan): void {
     this.throwIfCancelled()
     this.#send()
-    this.#post({ kind: 'end', rows, span })
+    this.#endMeasuring()
+    this.#post({ kind: 'end', rows, span, sections: this.#figures })
+  }
+
+  #endMeasuring(): void {
+    if (this.#hash === undefined) return
+    this.#figures?.push({
+      section: this.#section,
+      bytes: this.#hashedBytes,
+      sha256: this.#hash.digest('hex'),
+    })
+    this.#hash = undefined
+    this.#hashedBytes = 0
   }
 
   /** Gives the buffers back to the thread. Nothing may be written or sent afterwards. */
@@ -197,6 +214,10 @@ export class ChunkStream {
     }
     this.#inFlight++
     this.#isBufferSent = true
+    if (this.#hash !== undefined) {
+      this.#hash.update(this.bytes.subarray(0, this.position))
+      this.#hashedBytes += this.position
+    }
     const { number, shared, isKnown } = this.#buffer
     markLent(shared, true)
     this.#post({ kind: 'chunk', number, length: this.position, ...(isKnown ? {} : { buffer: shared }) })
