@@ -9,11 +9,12 @@ import { CANDLE_SERIES, candleDate, candleMarket, writeCandleMonth } from '../..
 import { startColdServer } from '../support/cold-workers.ts'
 import { storeOfThisFile } from '../support/postgres.ts'
 import { startRecordServer } from '../support/record-server.ts'
-import { temporaryDirectory } from '../support/temporary-lake.ts'
+import { lakeOfThisFile } from '../support/temporary-lake.ts'
 import { TEST_CONFIG } from '../support/test-server.ts'
 
 const place = storeOfThisFile()
 const DAYS = 20
+const MONTH = lakeOfThisFile((lake) => writeCandleMonth(lake, DAYS))
 /** More than the threads there are, and no more than the share of a client allows. */
 const SLOW_READERS = 5
 const LONG = `/api/v1/candles?series=${CANDLE_SERIES}&from=${candleDate(1)}&to=${candleDate(DAYS)}&limit=190000&format=csv`
@@ -31,8 +32,7 @@ async function openSlowReader(t: TestContext, url: string, target: string): Prom
 }
 
 test('slow readers of long answers hold nobody else up', { timeout: 120_000 }, async (t) => {
-  const { url, lake } = await startRecordServer(t, place.store.postgres.address)
-  await writeCandleMonth(lake, DAYS)
+  const { url } = await startRecordServer(t, place.store.postgres.address, MONTH.path)
   const readers: Socket[] = []
   for (let count = 0; count < SLOW_READERS; count += 1) readers.push(await openSlowReader(t, url, LONG))
   const sample = 'from=2026-07-01&to=2026-07-02'
@@ -53,10 +53,8 @@ test('slow readers of long answers hold nobody else up', { timeout: 120_000 }, a
 })
 
 test('what reads much is moved to the threads of bulk work by its plan', { timeout: 120_000 }, async (t) => {
-  const lake = await temporaryDirectory(t)
-  await writeCandleMonth(lake, DAYS)
   const server = await startColdServer(
-    { ...TEST_CONFIG, lake },
+    { ...TEST_CONFIG, lake: MONTH.path },
     { logger: pino({ level: 'silent' }), storeAddress: place.store.postgres.address },
   )
   t.after(() => server.close())

@@ -3,10 +3,10 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { DuckDBInstance } from '@duckdb/node-api'
 import { tableFromIPC } from 'apache-arrow'
 import { parquetReadObjects } from 'hyparquet'
 import { readParquet } from 'parquet-wasm'
+import { withDuckDb } from './duckdb.ts'
 
 /** The rows of a file as JSON texts: columns in file order, 64-bit integers as strings. */
 export type ParquetReader = (file: Uint8Array) => Promise<string[]>
@@ -58,17 +58,15 @@ function levelOf({ price, qty }: { price: number; qty: bigint }): object {
 /** The result of a query over the view `file`, in the same form. */
 export async function queryWithDuckDb(file: Uint8Array, sql: string): Promise<string[]> {
   const directory = await mkdtemp(join(tmpdir(), 'bookcast-parquet-'))
-  const instance = await DuckDBInstance.create(':memory:', { threads: '1' })
-  const connection = await instance.connect()
   try {
     const path = join(directory, 'file.parquet')
     await writeFile(path, file)
-    await connection.run(`CREATE VIEW file AS SELECT * FROM read_parquet('${path}')`)
-    const result = await connection.runAndReadAll(sql)
-    return result.getRowObjectsJS().map(rowText)
+    return await withDuckDb(async (connection) => {
+      await connection.run(`CREATE TEMPORARY VIEW file AS SELECT * FROM read_parquet('${path}')`)
+      const result = await connection.runAndReadAll(sql)
+      return result.getRowObjectsJS().map(rowText)
+    })
   } finally {
-    connection.closeSync()
-    instance.closeSync()
     await rm(directory, { recursive: true })
   }
 }
