@@ -227,7 +227,12 @@ test('a page with more bytes than its values can have is refused before it is un
     ['A'.repeat(257), 6, {}, /a market id has 257 bytes; at most 256 are possible/],
     ['A'.repeat(257), 6, { idEncoding: 'DELTA_LENGTH_BYTE_ARRAY' }, /a market id has 257 bytes/],
     // Each value repeats the one before: 1.2 GB from 60 kB with full effort, 24 MB in the quick gear, for writing them takes long.
-    ['A'.repeat(60_000), IS_FULL_EFFORT ? 20_000 : 400, { idEncoding: 'DELTA_BYTE_ARRAY' }, /a market id has 60000 bytes/],
+    [
+      'A'.repeat(60_000),
+      IS_FULL_EFFORT ? 20_000 : 400,
+      { idEncoding: 'DELTA_BYTE_ARRAY' },
+      /a market id has 60000 bytes/,
+    ],
   ] as const) {
     unpackedMax = 0
     const { failure } = await collectLob(
