@@ -9,10 +9,11 @@ import type { TradesSource } from '../../server/ingest/exchange/trades-sources.t
 import { sealDate } from '../../server/raw/date-removal.ts'
 import { missingWindows } from '../../server/storage/cursor-store.ts'
 import { rawDateDirectory } from '../../shared/lake-layout.ts'
+import { runImport } from '../support/import-harness.ts'
 import { type Answer, type AskedRequest, send } from '../support/local-upstream.ts'
 import { storeOfThisFile } from '../support/postgres.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
-import { DATE, fetchTrades, foldAll, randomTrades, rowOf } from '../trades/random-trades.ts'
+import { DATE, fetchTrades, foldAll, randomTrades, recordingOf, rowOf } from '../trades/random-trades.ts'
 import {
   DAY,
   type TradeExchange,
@@ -206,4 +207,15 @@ test('a date whose raw segments were removed takes no trades, and is said not to
     [],
   )
   assert.equal((await readTrades(lake, 'kalshi')).length, 5)
+})
+
+test('a date that was replaced takes trades', async (t) => {
+  const { exchange, lake, run, tradeCount } = await startBench(t, 'kalshi')
+  const lines = recordingOf('kalshi', exchange.trades.slice(0, 10), false)
+  await runImport(lake, 'kalshi', { lines })
+  await runImport(lake, 'kalshi', { lines }, { replace: true })
+  assert.equal((await run()).errorCount, 0)
+  assert.equal(await tradeCount(), 40)
+  await foldAll(lake, 'kalshi')
+  assert.equal(await tradeCount(), 40)
 })

@@ -14,8 +14,9 @@ import { rebuildDates, rebuildPlan } from '../../fold/lake-rebuild.ts'
 import { ClosedDateError, dateRules } from '../../import/date-rules.ts'
 import { marketsInLake } from '../../lake/lake-markets.ts'
 import { directoryNames, seriesDates } from '../../lake/series-dates.ts'
+import { readManifest } from '../../raw/date-manifest.ts'
 import { restText } from '../../raw/segment-lines.ts'
-import { SegmentWriter } from '../../raw/segment-writer.ts'
+import { type SegmentFacts, SegmentWriter } from '../../raw/segment-writer.ts'
 import { missingWindows, type TimeWindow } from '../../storage/cursor-store.ts'
 import { UpstreamError } from '../../upstream/upstream-error.ts'
 import { daysOf, settledPart, windowTitle } from '../archive-windows.ts'
@@ -115,7 +116,8 @@ async function fetchTrades(
     for (const [date, group] of groupedBy(rows.splice(0), (row) => row.date)) {
       try {
         await dateRules({ lake, source, replace: false }, [{ date, name: '' }])
-        await writeSegment(options, scope, date, group)
+        const segment = await writeSegment(options, scope, date, group)
+        await foldReplaced(options, segment, context.signal)
       } catch (error) {
         if (!(error instanceof ClosedDateError)) throw error
         problems.push(error.message)
@@ -139,6 +141,17 @@ async function fetchTrades(
   // Without markets of a catalogue, nothing says that all of them were asked for.
   const isWhole = problems.length === 0 && (isCatalogued || markets.length > 0)
   return { write: async () => rowCount, problems, completed: isWhole ? settled : null }
+}
+
+/** Of a date that was replaced, only segments that a fold is told of count: the fold at the end of the run would leave this one out. */
+async function foldReplaced(
+  { lake, source, folding = foldInThread }: TradeSourceOptions,
+  { date, name }: SegmentFacts,
+  signal: AbortSignal,
+): Promise<void> {
+  if (((await readManifest(lake, source, date))?.epoch ?? 0) === 0) return
+  const rules = await dateRules({ lake, source, replace: false }, [{ date, name }])
+  await folding({ lake, source, dates: [date], rules }, {}, signal)
 }
 
 interface DatedRow extends TradeRow {
@@ -167,7 +180,7 @@ async function writeSegment(
   scope: string,
   date: string,
   rows: readonly TradeRow[],
-): Promise<void> {
+): Promise<SegmentFacts> {
   const series = LOB_SOURCES[source].isSeriesInId ? undefined : scope
   const reading = { series, sequence: 'strict', useYesPrice: false } as const
   const writer = await SegmentWriter.open(lake, { source, reading })
@@ -176,7 +189,7 @@ async function writeSegment(
       writer.add(restText(recvTs, request, row), recvTs)
       if (writer.isFull) await writer.drained()
     }
-    await writer.finish({ date, hour: NOON, recorder: 'import' })
+    return await writer.finish({ date, hour: NOON, recorder: 'import' })
   } finally {
     await writer.discard()
   }
