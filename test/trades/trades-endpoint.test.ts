@@ -257,6 +257,7 @@ test('what cannot be answered is refused by name', async () => {
     ['series=KXHIGHNY&date=2026-07-01&format=xml', 406, /xml/],
     ['series=KXNONE&date=2026-07-01', 404, /no trades of kalshi series KXNONE/],
     ['market=KXHIGHNY-26JUL01-T99&date=2026-07-01', 404, /no trades of kalshi market KXHIGHNY-26JUL01-T99/],
+    ['event=KXHIGHNY-26JUL09&date=2026-07-01', 404, /no trades of kalshi event KXHIGHNY-26JUL09/],
     ['source=polymarket&market=0xcc&date=2026-07-01', 404, /no trades of polymarket market 0xcc/],
   ]
   for (const [query, status, text] of cases) {
@@ -265,9 +266,11 @@ test('what cannot be answered is refused by name', async () => {
     assert.equal(response.status, status, `${query}: ${body}`)
     assert.match(body, text, query)
   }
-  // A known market without trades on a date is an empty answer.
-  const empty = await fetch(`${url}/api/v1/trades?market=KXRAIN-26JUL01-T1&date=2026-08-01`)
-  assert.deepEqual([empty.status, await empty.json()], [200, []])
+  // A known market or event without trades on a date is an empty answer.
+  for (const known of ['market=KXRAIN-26JUL01-T1', 'event=KXRAIN-26JUL01']) {
+    const empty = await fetch(`${url}/api/v1/trades?${known}&date=2026-08-01`)
+    assert.deepEqual([empty.status, await empty.json()], [200, []])
+  }
   const key = tradesKey('kalshi', 'KXRAIN', '2026-07-01')
   await writeFile(join(lake, key), 'no parquet file')
   const damaged = await fetch(`${url}/api/v1/trades?series=KXRAIN&date=2026-07-01`)

@@ -52,7 +52,8 @@ export async function answerTrades(query: TradeQuery, request: RecordRequest): P
   const reading = new TradeReading(query, parts, selection.where, request)
   const isShort = query.offset + query.limit < RECORD_STORE_BATCH_ROWS
   const answer = isShort ? await reading.held() : await reading.counted()
-  if (answer.rows === 0 && query.offset === 0 && query.market !== null) await reading.assertKnown(selection)
+  if (answer.rows === 0 && query.offset === 0 && (query.market ?? query.event) !== null)
+    await reading.assertKnown(selection)
   return answer
 }
 
@@ -64,11 +65,8 @@ interface Selection {
 }
 
 /** Throws for a series, event or market of which the lake has nothing. */
-function selectionOf(
-  lake: string,
-  { source, market, event, series }: TradeQuery,
-  pinned: PinnedFiles | undefined,
-): Selection {
+function selectionOf(lake: string, query: TradeQuery, pinned: PinnedFiles | undefined): Selection {
+  const { source, market, event, series } = query
   const names = lobSourceNames(source)
   const all = seriesIn(lake, source, pinned)
   const where: string[] = []
@@ -84,13 +82,13 @@ function selectionOf(
   const likely = names.isSeriesInId ? seriesOfTicker(market ?? event ?? '') : ''
   if (all.includes(likely)) return { series: [likely], where }
   if (all.length > 0) return { series: all, where }
-  if (market === null)
-    throw new ApiError('unknown_event', `The lake has no trades of ${source} event ${event}.`)
-  throw unknownMarket(source, market)
+  throw unknownName(query)
 }
 
-function unknownMarket(source: string, market: string): ApiError {
-  return new ApiError('unknown_market', `The lake has no trades of ${source} market ${market}.`)
+function unknownName({ source, market, event }: TradeQuery): ApiError {
+  return market === null
+    ? new ApiError('unknown_event', `The lake has no trades of ${source} event ${event}.`)
+    : new ApiError('unknown_market', `The lake has no trades of ${source} market ${market}.`)
 }
 
 function marketSql(market: string, isWhole: boolean): string {
@@ -209,14 +207,14 @@ class TradeReading {
     return { rows, hasMore: total > offset + limit, batches: () => this.#stream(rows) }
   }
 
-  /** @throws {ApiError} `unknown_market` if no file of the series has the market */
+  /** @throws {ApiError} `unknown_market` or `unknown_event` if no file of the series has it */
   async assertKnown({ series, where }: Selection): Promise<void> {
     const everywhere = { ...this.#query, fromMs: 0, toMs: Date.UTC(2200, 0) }
     const { context, signal, pinned } = this.#request
     const parts = partsOf(context.lake, everywhere, series, pinned).slice(-RECORD_LAKE_FILES_MAX)
     const sql = `SELECT 1 FROM ${readParquetSql(parts.map(({ path }) => path))} WHERE ${where.join(' AND ')} LIMIT 1`
     const found = parts.length === 0 ? [] : await lakeRows(context.duck, parts, sql, signal)
-    if (found.length === 0) throw unknownMarket(this.#query.source, this.#query.market ?? '')
+    if (found.length === 0) throw unknownName(this.#query)
   }
 
   async *#stream(rows: number): AsyncGenerator<RecordBatch, void, void> {
