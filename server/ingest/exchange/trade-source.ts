@@ -143,7 +143,7 @@ async function fetchTrades(
   return { write: async () => rowCount, problems, completed: isWhole ? settled : null }
 }
 
-/** Of a date that was replaced, only segments that a fold is told of count: the fold at the end of the run would leave this one out. */
+/** Folds a date that was replaced, because the fold at the end of the run would leave out a segment that no manifest lists. */
 async function foldReplaced(
   { lake, source, folding = foldInThread }: TradeSourceOptions,
   { date, name }: SegmentFacts,
