@@ -106,28 +106,26 @@ export class Calendar {
     )
     const weekdays = WEEKDAYS.map((name) => element('th', { scope: 'col' }, name))
     const weeks = monthWeeks(month).map((week) => element('tr', {}, ...week.map((date) => this.#cell(date))))
-    this.#popup.replaceChildren(
-      head,
+    const table = element(
+      'table',
+      {},
       element(
-        'table',
-        {},
-        element(
-          'caption',
-          { class: 'unseen' },
-          this.#spans.length > 0 ? `Days of ${month} with recordings` : `Days of ${month}`,
-        ),
-        element('thead', {}, element('tr', {}, ...weekdays)),
-        element('tbody', {}, ...weeks),
+        'caption',
+        { class: 'unseen' },
+        this.#spans.length > 0 ? `Days of ${month} with recordings` : `Days of ${month}`,
       ),
+      element('thead', {}, element('tr', {}, ...weekdays)),
+      element('tbody', {}, ...weeks),
     )
-    if (this.#spans.length > 0) void this.#markConditions(month)
+    this.#popup.replaceChildren(head, table)
+    if (this.#spans.length > 0) void this.#markConditions(month, table)
   }
 
-  /** Without an answer the days are left as they are. */
-  async #markConditions(month: string): Promise<void> {
+  /** Marks days of this table alone: by the time of the answer another series may be shown. Without one they are left as they are. */
+  async #markConditions(month: string, table: HTMLElement): Promise<void> {
     const conditions = await this.#conditionsOf(month).catch(() => new Map<string, string>())
     for (const [date, condition] of conditions) {
-      const day = this.#popup.querySelector<HTMLElement>(`td [aria-label="${date}"]`)
+      const day = table.querySelector<HTMLElement>(`td [aria-label="${date}"]`)
       day?.setAttribute('title', condition)
       day?.classList.add(condition)
     }
