@@ -83,8 +83,9 @@ export class LiveTrades {
     const trades = isNew ? new DateTrades(date, options) : this.#trades!
     // The first trades of a date may be filed under the last hour of the date before.
     for (let at = isNew ? hour - (hour % HOURS_PER_DAY) - 1 : this.#readUntil; at <= hour; at++) {
-      if (at >= this.#completeFrom) trades.addHour(this.#hour(at), at % HOURS_PER_DAY)
-      else await this.#readSegments(trades, at)
+      const known = this.#hours.get(at)
+      if (at < this.#completeFrom) await this.#readSegments(trades, at)
+      else if (known !== undefined) trades.addHour(known, at % HOURS_PER_DAY)
     }
     this.#trades = trades
     this.#readUntil = hour + 1
