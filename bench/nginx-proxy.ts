@@ -3,10 +3,10 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { readFile, writeFile } from 'node:fs/promises'
-import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { freePort } from './server-process.ts'
 
 const EXAMPLE = fileURLToPath(new URL('../../operations/nginx.conf', import.meta.url))
 /** Undefined where nginx is not installed. */
@@ -18,16 +18,6 @@ export interface NginxProxy {
   readonly port: number
   readonly url: string
   stop(): Promise<void>
-}
-
-/** A port of the loopback interface that nothing listens on. */
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
 }
 
 /** Starts nginx in front of the servers at these ports; its files go to the directory. */

@@ -3,18 +3,18 @@
 // other is ended by SIGTERM and started again: a request must be answered, a stream must end whole or visibly broken.
 
 import { mkdtemp, rm } from 'node:fs/promises'
-import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { BENCH_DATE, type BenchLake } from './bench-lake.ts'
 import { readStream } from './http-stream.ts'
+import { drainMs } from './lob-end-to-end.ts'
 import { lobTarget } from './lob-request.ts'
 import { alternate, median } from './measure.ts'
-import { freePort, NGINX, type NginxProxy, startNginx } from './nginx-proxy.ts'
+import { NGINX, type NginxProxy, startNginx } from './nginx-proxy.ts'
 import { readProcessCpuMs } from './process-status.ts'
 import type { BenchReport, BenchSize, Figure } from './report.ts'
-import { type ChildServer, startBookcast, startLoopbackSource } from './server-process.ts'
+import { type ChildServer, freePort, startBookcast, startLoopbackSource } from './server-process.ts'
 
 const HOST = '127.0.0.1'
 const SIZES = {
@@ -117,7 +117,7 @@ async function measureCache(
     const startMs = performance.now()
     const [cachedMs, plainMs] = await alternate(rounds, 1, [
       async () => (await readStream({ address, target })).totalMs,
-      async () => await plainTransferMs(loopback, bodyBytes),
+      async () => await drainMs(loopback.address, bodyBytes),
     ])
     const busy = (100 * ((await cpuMs()) - startCpuMs)) / (performance.now() - startMs)
     const bytesPerS = (ms: readonly number[]) => bodyBytes / median(ms) / 1000
@@ -136,23 +136,6 @@ async function measureCache(
   } finally {
     await loopback.stop()
   }
-}
-
-/** Reads a plain TCP connection to its end, as cheaply as readStream does. */
-async function plainTransferMs({ address }: ChildServer, bytes: number): Promise<number> {
-  const buffer = Buffer.allocUnsafe(256 * 1024)
-  const startMs = performance.now()
-  let left = bytes
-  await new Promise<void>((resolve, reject) => {
-    const callback = (size: number): boolean => {
-      left -= size
-      return true
-    }
-    const socket = connect({ ...address, onread: { buffer, callback } })
-    socket.once('error', reject).once('close', () => resolve())
-  })
-  if (left !== 0) throw new Error(`${left} bytes of plain loopback are missing`)
-  return performance.now() - startMs
 }
 
 function smallTargetsOf(series: string): string[] {

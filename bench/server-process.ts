@@ -3,6 +3,7 @@
 import { spawn } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import type { Address } from './http-stream.ts'
 
@@ -26,6 +27,16 @@ function serveArguments(lake: string, port = '0'): string[] {
   // Options for Node itself, such as --cpu-prof, to look into what was measured.
   const nodeOptions = process.env['BENCH_SERVER_NODE_OPTIONS']?.split(' ') ?? []
   return [...nodeOptions, MAIN, 'serve', '--lake', lake, '--port', port, '--host', '127.0.0.1']
+}
+
+/** A port of the loopback interface that nothing listens on. */
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  await once(server, 'close')
+  return port
 }
 
 /** Starts `bookcast serve` over the lake, order books only, and resolves when it listens. */

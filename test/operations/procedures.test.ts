@@ -3,11 +3,10 @@
 
 import assert from 'node:assert/strict'
 import { cp, readFile, writeFile } from 'node:fs/promises'
-import { once } from 'node:events'
-import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import postgres from 'postgres'
+import { freePort } from '../../bench/server-process.ts'
 import { compactClosedDays } from '../../server/compaction/compaction.ts'
 import { pollSource } from '../../server/ingest/run-source.ts'
 import { RECORD_SOURCES } from '../../server/ingest/source.ts'
@@ -197,15 +196,6 @@ function swapped(text: string, swaps: Readonly<Record<string, string>>): string 
   return Object.entries(swaps).reduce((result, [from, to]) => result.replaceAll(from, to), text)
 }
 
-async function freePort(): Promise<string> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return String(port)
-}
-
 test('an older store is upgraded, servers are restarted, and the dump leads back', async (t) => {
   const [commands = ''] = await commandsUnder('Upgrade')
   const server = await startPostgres(t)
@@ -224,7 +214,7 @@ test('an older store is upgraded, servers are restarted, and the dump leads back
   const reports = (await contents(store))['observations']
 
   const state = await Shell.open(t, {})
-  const port = await freePort()
+  const port = String(await freePort())
   const swaps = {
     '/usr/bin/node': process.execPath,
     '/opt/bookcast/': ROOT,
