@@ -71,7 +71,8 @@ async function migrateWhenThere(store: RelationalStore, logger: Logger, signal: 
     } catch (error) {
       // Waiting mends a store that is away, but not tables that this version does not fit.
       if (error instanceof MigrationError) throw error
-      logger.error({ err: error }, 'the tables cannot be brought up to date yet')
+      // While modules load, even a connection that is there may time out.
+      logger.warn({ err: error }, 'the tables cannot be brought up to date yet; trying again')
       await setTimeout(MIGRATION_RETRY_MS, undefined, { signal }).catch(() => {})
     }
   }
