@@ -34,7 +34,7 @@ interface CacheEntry {
 }
 
 const cache = new Map<string, CacheEntry>()
-// One buffer a thread for the bytes of a column chunk: decoding copies what it keeps.
+// One buffer a thread for the bytes of a column chunk or a footer: decoding copies what it keeps.
 let scratch = new Uint8Array(1 << 20)
 
 export class LakeFile {
@@ -144,8 +144,8 @@ export class LakeFile {
    */
   listedMarkets(): readonly string[] | undefined {
     const length = Math.min(Number(this.#stat.size), LIST_TAIL_BYTES)
-    const tail = Buffer.from(scratch.buffer, 0, length)
-    namingFile(this.name, () => this.#readInto(tail, Number(this.#stat.size) - length))
+    const offset = Number(this.#stat.size) - length
+    const tail = Buffer.from(namingFile(this.name, () => this.#readExactly(offset, length)).buffer, 0, length)
     const list = tail.toString('latin1', length - MAGIC.length) === MAGIC ? tail.indexOf(MARKETS_KEY) : -1
     return list === -1 ? undefined : idsOfList(tail.subarray(list + MARKETS_KEY.length))
   }
@@ -165,7 +165,7 @@ export class LakeFile {
     })
   }
 
-  /** The end of the file with all of its footer, its length and the magic. */
+  /** The end of the file with all of its footer, its length and the magic; valid until the next call on this thread. */
   #readFooterBytes(): Uint8Array {
     const fileBytes = Number(this.#stat.size)
     if (fileBytes < 12) throw new Error('it is truncated')
@@ -183,8 +183,10 @@ export class LakeFile {
     return footerBytes > tail.length ? this.#readExactly(fileBytes - footerBytes, footerBytes) : tail
   }
 
+  /** Valid until the next call on this thread. */
   #readExactly(offset: number, length: number): Uint8Array {
-    const bytes = new Uint8Array(length)
+    if (scratch.length < length) scratch = new Uint8Array(length * 2)
+    const bytes = scratch.subarray(0, length)
     this.#readInto(bytes, offset)
     return bytes
   }
@@ -208,9 +210,7 @@ export class LakeFile {
     if (chunk.sizeBytes > ROW_GROUP_BYTES_MAX) {
       throw new Error(`column ${chunk.name} has ${chunk.sizeBytes} bytes in one row group`)
     }
-    if (scratch.length < chunk.sizeBytes) scratch = new Uint8Array(chunk.sizeBytes * 2)
-    const bytes = scratch.subarray(0, chunk.sizeBytes)
-    this.#readInto(bytes, chunk.offset)
+    const bytes = this.#readExactly(chunk.offset, chunk.sizeBytes)
     if (chunk.crc32 !== undefined && crc32(bytes) !== chunk.crc32) {
       throw new Error(`column ${chunk.name} has a wrong checksum`)
     }

@@ -9,11 +9,28 @@ export interface PaddedText {
   readonly length: number
 }
 
+/** Texts share memory: a piece of its own costs more than the text. */
+const SHARED_BYTES = 8_192
+let shared = new Uint8Array(SHARED_BYTES)
+let sharedUntil = 0
+
 export function paddedText(text: string): PaddedText {
   const length = Buffer.byteLength(text)
-  const bytes = new Uint8Array(WORD_BYTES * Math.ceil(length / WORD_BYTES))
-  encoder.encodeInto(text, bytes)
-  return { view: new DataView(bytes.buffer), length }
+  const padded = WORD_BYTES * Math.ceil(length / WORD_BYTES)
+  if (sharedUntil + padded > shared.length) {
+    shared = new Uint8Array(Math.max(SHARED_BYTES, padded))
+    sharedUntil = 0
+  }
+  encoder.encodeInto(text, shared.subarray(sharedUntil))
+  const view = new DataView(shared.buffer, sharedUntil, padded)
+  sharedUntil += padded
+  return { view, length }
+}
+
+/** Writes a text of ASCII characters that is written once, and returns the position after it. */
+export function putAscii(target: DataView, position: number, text: string): number {
+  for (let index = 0; index < text.length; index++) target.setUint8(position + index, text.charCodeAt(index))
+  return position + text.length
 }
 
 /** Writes a text at `position` and returns the position after it, behind which seven bytes may be touched. */

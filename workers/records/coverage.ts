@@ -157,18 +157,13 @@ class CoverageReading {
     mayEnd: boolean,
   ): readonly MarketDate[] | undefined {
     const { market, openFrom } = this.#query
-    const entry = { date, startMs, isOpen: date >= openFrom, file: part?.name ?? null }
+    const isOpen = date >= openFrom
+    const file = part?.name ?? null
     if (part === undefined) {
       for (const id of this.#before.keys()) this.#before.set(id, 'unknown')
       if (isLead) return []
-      return [
-        {
-          ...entry,
-          id: market,
-          coverage: null,
-          segments: segmentsWithoutFile(this.#closes(market, startMs)),
-        },
-      ]
+      const segments = segmentsWithoutFile(this.#closes(market, startMs))
+      return [{ id: market, date, startMs, isOpen, file, coverage: null, segments }]
     }
     const coverage = this.#coverageOf(date, part, sizeBytes, mayEnd)
     if (coverage === undefined) return undefined
@@ -180,7 +175,7 @@ class CoverageReading {
       const options = { before: this.#before.get(id) ?? 'none', closes: this.#closes(id, startMs) }
       const segments = segmentsOf(coverage, hours, options)
       if (hours !== undefined) after.set(id, endOf(segments))
-      return { ...entry, id, coverage, segments }
+      return { id, date, startMs, isOpen, file, coverage, segments }
     })
     this.#before = after
     return isLead ? [] : entries

@@ -6,7 +6,7 @@ import type { RecordField } from '../../shared/record-field.ts'
 import { TimeZone } from '../../shared/time-zone.ts'
 import { writeDigits } from '../output/ascii-digits.ts'
 import type { ChunkStream } from '../output/chunk-stream.ts'
-import { type PaddedText, paddedText, putText } from '../output/padded-text.ts'
+import { type PaddedText, paddedText, putAscii, putText } from '../output/padded-text.ts'
 import { InstantWriter } from './instant-text.ts'
 import type { ColumnValues, RecordBatch, RecordEncoder } from './record-batch.ts'
 
@@ -153,7 +153,7 @@ export class RecordTextEncoder implements RecordEncoder {
     const { view } = this.#stream
     if (values instanceof BigInt64Array) {
       const time = values[row]!
-      return putText(view, position, time < 0n ? this.#null : paddedText(String(time)))
+      return time < 0n ? putText(view, position, this.#null) : putAscii(view, position, String(time))
     }
     if (!(values instanceof Float64Array)) return putText(view, position, text)
     const value = values[row]!
@@ -161,6 +161,6 @@ export class RecordTextEncoder implements RecordEncoder {
     if (field.type === 'boolean') return putText(view, position, value === 0 ? FALSE : TRUE)
     if (field.type === 'instant') return instants.write(this.#stream, position, value, zone)
     if (value >= 0 && Number.isSafeInteger(value)) return writeDigits(view, position, value)
-    return putText(view, position, paddedText(String(value + 0)))
+    return putAscii(view, position, String(value + 0))
   }
 }
