@@ -1,7 +1,7 @@
 // A Kalshi connection: one subscription to orderbook_delta with all followed markets. It says explicitly how prices are
 // to be read, adds and removes markets one command at a time, asks for snapshots when numbers are missing, and
-// subscribes again when the exchange has ended the subscription. Messages go to the log before anything follows from them.
-// Beside it a subscription to the lifecycle of all markets tells of new ones.
+// subscribes again when the exchange has ended the subscription. Its messages go to the log before anything follows from them.
+// Beside it a subscription to the lifecycle of all markets tells of new ones; its messages are not kept.
 
 import { FEED_HANDSHAKE_TIMEOUT_MS } from '../../../shared/limits.ts'
 import { backOffMs } from '../../tasks/back-off.ts'
