@@ -4,7 +4,7 @@
 import { NS_PER_DAY, later } from '../../shared/utc-date.ts'
 import type { KnowledgeListener } from '../lake/hour-consolidation.ts'
 import type { MarketFoldState, UnknownReason } from '../lake/market-fold.ts'
-import type { FoldedDate } from '../lake/series-consolidation.ts'
+import type { ConsolidatedDate } from '../lake/series-consolidation.ts'
 import type { FoldTally, GapCause } from './fold-tally.ts'
 
 /** Gaps listed for one market and date, and in total. Further gaps are only counted. */
@@ -105,7 +105,7 @@ export class FoldReport {
     market.knownFrom = ts
   }
 
-  readonly onDate = ({ series, date, coversFrom, coversTo, ids, folds }: FoldedDate): void => {
+  readonly onDate = ({ series, date, coversFrom, coversTo, ids, folds }: ConsolidatedDate): void => {
     const end = coversTo + 1n
     const dayStart = BigInt(Date.parse(`${date}T00:00:00Z`)) * 1_000_000n
     for (const [index, id] of ids.entries()) {

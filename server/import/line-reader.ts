@@ -11,7 +11,7 @@ import { DamagedDataError, decompressed } from './decompression.ts'
 const NEWLINE = 10
 
 /** One line; empty ones are left out, but counted. */
-export interface RecordedLine {
+export interface InputLine {
   /** From 1. */
   readonly number: number
   /** The text, or why it cannot be one. */
@@ -33,7 +33,7 @@ export interface LineReaderOptions {
 export async function* readLines(
   input: Readable,
   options: LineReaderOptions = {},
-): AsyncGenerator<readonly RecordedLine[]> {
+): AsyncGenerator<readonly InputLine[]> {
   const splitter = new LineSplitter(options.lineBytesMax ?? IMPORT_LINE_BYTES_MAX)
   try {
     for await (const piece of decompressed(piecesOf(input, options))) {
@@ -60,8 +60,8 @@ class LineSplitter {
     this.#lineBytesMax = lineBytesMax
   }
 
-  split(piece: Buffer): RecordedLine[] {
-    const lines: RecordedLine[] = []
+  split(piece: Buffer): InputLine[] {
+    const lines: InputLine[] = []
     const last = piece.lastIndexOf(NEWLINE)
     let from = 0
     if (last !== -1) {
@@ -78,7 +78,7 @@ class LineSplitter {
   }
 
   /** Takes the line that ends at `end`; returns where the next one begins. */
-  #takeUntil(piece: Buffer, end: number, from: number, lines: RecordedLine[]): number {
+  #takeUntil(piece: Buffer, end: number, from: number, lines: InputLine[]): number {
     this.#keep(piece.subarray(from, end))
     const line = this.#take()
     if (line !== undefined) lines.push(line)
@@ -92,16 +92,16 @@ class LineSplitter {
     return isUtf8(bytes) ? bytes.toString('utf8').split('\n') : undefined
   }
 
-  #add(text: string, lines: RecordedLine[]): void {
+  #add(text: string, lines: InputLine[]): void {
     const number = ++this.#number
     if (text.trim() !== '') lines.push({ number, text })
   }
 
-  end(): RecordedLine | undefined {
+  end(): InputLine | undefined {
     return this.#partBytes === 0 && !this.#isTooLong ? undefined : this.#take()
   }
 
-  broken(reason: string): RecordedLine {
+  broken(reason: string): InputLine {
     return { number: this.#number + 1, text: new BadLineError(reason) }
   }
 
@@ -117,7 +117,7 @@ class LineSplitter {
     this.#partBytes += part.length
   }
 
-  #take(): RecordedLine | undefined {
+  #take(): InputLine | undefined {
     const bytes = this.#parts.length === 1 ? this.#parts[0]! : Buffer.concat(this.#parts)
     const isTooLong = this.#isTooLong
     this.#parts = []

@@ -19,7 +19,7 @@ import type { ImportInput } from './import-input.ts'
 import { LineFiling, SKIPPED_LINE } from './line-filing.ts'
 import type { FiledLine, SegmentingTally } from './line-filing.ts'
 import { readLines } from './line-reader.ts'
-import type { RecordedLine } from './line-reader.ts'
+import type { InputLine } from './line-reader.ts'
 import { SegmentPiece } from './segment-piece.ts'
 
 /** Bad lines that an import shows in full; all are counted. */
@@ -258,7 +258,7 @@ class InputSegmenting {
   }
 
   /** The lines of the input. An error of the whole input names it. */
-  async *#lines(): AsyncGenerator<readonly RecordedLine[]> {
+  async *#lines(): AsyncGenerator<readonly InputLine[]> {
     const { signal, progress } = this.#options
     try {
       yield* readLines(this.#input.open(), { signal, onBytes: (count) => progress?.onBytes?.(count) })

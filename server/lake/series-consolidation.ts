@@ -25,7 +25,7 @@ export interface SeriesChains extends ChainTable {
   coverageOf(date: string): { readonly from: bigint; readonly to: bigint } | undefined
 }
 
-export interface ConsolidationOptions {
+export interface SeriesConsolidationOptions {
   readonly lake: string
   readonly source: LobSource
   /** Events sorted in memory at once. */
@@ -45,7 +45,7 @@ export interface ConsolidationOptions {
 }
 
 /** A date whose rows are complete. Folds (in the order of `ids`) are those at its end, with the date's figures. */
-export interface FoldedDate {
+export interface ConsolidatedDate {
   readonly series: string
   readonly date: string
   /** ns, both inclusive. */
@@ -55,7 +55,7 @@ export interface FoldedDate {
   readonly folds: readonly MarketFold[]
 }
 
-export type DateListener = (date: FoldedDate) => void
+export type DateListener = (date: ConsolidatedDate) => void
 
 /** A finished file that waits for publication. */
 export interface ConsolidatedFile {
@@ -70,13 +70,13 @@ export interface ConsolidatedFile {
 
 export class SeriesConsolidation {
   readonly #recording: SeriesRecording
-  readonly #options: ConsolidationOptions
+  readonly #options: SeriesConsolidationOptions
   readonly #folds: MarketFold[] = []
   readonly #files: ConsolidatedFile[] = []
   #date = ''
   #writer: LobFileWriter | undefined
 
-  constructor(recording: SeriesRecording, options: ConsolidationOptions) {
+  constructor(recording: SeriesRecording, options: SeriesConsolidationOptions) {
     this.#recording = recording
     this.#options = options
     for (const id of options.chains?.startFolds.keys() ?? []) recording.know(id)
