@@ -32,7 +32,7 @@ export function offsetOf(lines: readonly Line[]): bigint {
 export function lineTimes(lines: readonly Line[], offset: bigint): LineTimes {
   const isWrong = leavingTimes(lines.map(({ recvTs }) => recvTs))
   const stated = lines.map((line, place) =>
-    statedTimes(line, isWrong[place] === true ? undefined : line.recvTs, offset),
+    statedTimes(line, isWrong[place] === 1 ? undefined : line.recvTs, offset),
   )
   const times = messageTimes(stated, offset, undefined)
   const next: (bigint | undefined)[] = []

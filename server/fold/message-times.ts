@@ -12,9 +12,9 @@ export interface RecordedTimes {
   readonly recvTs: bigint | undefined
 }
 
-/** Which of `values`, in the order of the connection, are alone away from their neighbours. `before` precedes the first. */
-export function leavingTimes(values: readonly (bigint | undefined)[], before?: bigint): boolean[] {
-  const leaves = Array.from({ length: values.length }, () => false)
+/** 1 for each of `values`, in the order of the connection, that is alone away from its neighbours. `before` precedes the first. */
+export function leavingTimes(values: readonly (bigint | undefined)[], before?: bigint): Uint8Array {
+  const leaves = new Uint8Array(values.length)
   // The next two values behind a place.
   let [second, third] = [nextDefined(values, 0), 0]
   for (let place = second; place < values.length; place = second) {
@@ -26,7 +26,7 @@ export function leavingTimes(values: readonly (bigint | undefined)[], before?: b
     const isAhead = next !== undefined && next < value && isAheadOf(value - LEAVES_NS_MIN, next, nextButOne)
     const isBack = before !== undefined && value < before
     if (isAhead || (isBack && isBackAlone(value, before! - LEAVES_NS_MIN, next, nextButOne)))
-      leaves[place] = true
+      leaves[place] = 1
     else before = value
   }
   return leaves
@@ -58,7 +58,7 @@ function nextDefined(values: readonly unknown[], from: number): number {
  * longest delay. 0 if it is between them; `undefined` if no message has both times. A delay that is unlike both of its neighbours
  * does not count: one of its times is wrong.
  */
-export function clockOffset(times: Iterable<RecordedTimes>): bigint | undefined {
+export function clockOffset(times: readonly RecordedTimes[]): bigint | undefined {
   let smallest: bigint | undefined
   let [before, lag]: [bigint | undefined, bigint | undefined] = [undefined, undefined]
   let count = 0
@@ -100,13 +100,13 @@ export function messageTimes(
     lastRecvTs !== undefined && (receivedBefore === undefined || lastRecvTs >= receivedBefore - LEAVES_NS_MIN)
   // The last message has no later neighbour: compare it with its receive time, unless that goes back itself.
   if (lastTs !== undefined && isReceivedInOrder && lastTs > lastRecvTs - offset + LEAVES_NS_MIN)
-    leaves[last] = true
+    leaves[last] = 1
+  if (!stated.includes(undefined) && !leaves.includes(1)) return stated
   const result: (bigint | undefined)[] = []
-  const isWhole = !stated.includes(undefined) && !leaves.includes(true)
-  const next = isWhole ? [] : nextStaying(stated, leaves)
+  const next = nextStaying(stated, leaves)
   for (let place = 0; place < times.length; place++) {
     const { ts, recvTs } = times[place]!
-    let time = leaves[place] === true ? undefined : stated[place]
+    let time = leaves[place] === 1 ? undefined : stated[place]
     if (time === undefined) {
       const after = next[place]
       const received = ts === undefined || recvTs === undefined ? undefined : recvTs - offset
@@ -124,15 +124,12 @@ export function messageTimes(
 }
 
 /** By place: the first later time that is near its neighbours. */
-function nextStaying(
-  stated: readonly (bigint | undefined)[],
-  leaves: readonly boolean[],
-): (bigint | undefined)[] {
+function nextStaying(stated: readonly (bigint | undefined)[], leaves: Uint8Array): (bigint | undefined)[] {
   const result: (bigint | undefined)[] = []
   let next: bigint | undefined
   for (let place = stated.length - 1; place >= 0; place--) {
     result[place] = next
-    if (leaves[place] !== true) next = stated[place] ?? next
+    if (leaves[place] === 0) next = stated[place] ?? next
   }
   return result
 }

@@ -89,16 +89,27 @@ function isNear(
   return first !== undefined && last !== undefined && isWithin(first - last)
 }
 
-interface OpenChain extends Tail {
+class OpenChain implements Tail {
   readonly chain: Chain
-  lastSeq: number
-  lastAt: bigint
+  readonly sid: number
+  readonly markets: Set<string>
+  lastSeq = 0
+  lastAt = 0n
   lastRecvTs: bigint | undefined
-  isEnded: boolean
+  isEnded = false
   endsBefore: bigint | undefined
-  markets: Set<string>
   /** Messages that wait until the offset of the recorder's clock is known. */
-  waiting: TimelessMessage[]
+  waiting: TimelessMessage[] = []
+
+  constructor(chain: Chain, sid: number) {
+    this.chain = chain
+    this.sid = sid
+    this.markets = chain.markets
+  }
+
+  get recentKeys(): readonly number[] {
+    return this.chain.recentKeys
+  }
 }
 
 /** A message of a chain, before it has a time. */
@@ -159,23 +170,22 @@ export class NumberedChains {
     const late = this.#late
     this.#late = []
     this.#add(late, () => true)
-    this.#deliver(new Map(), true)
+    this.#deliver(true)
   }
 
   /** A run that continues no chain waits an hour, unless `mayBegin`: the line before it may have been filed under the next hour. */
   #add(runs: readonly Run[], mayBegin: (run: Run) => boolean): void {
-    const added = new Map<OpenChain, TimelessMessage[]>()
     for (const head of inChainOrder(runs.map((run) => withTimes(run)))) {
       const { run } = head
       const repeated = this.#tails.ofSid(run.sid).find((open) => isRepeated(open.chain, run))
       const open = repeated ?? predecessorOf(head, this.#tails.before(head))
       if (open === undefined && head.firstSeq > 1 && !mayBegin(run)) this.#late.push(run)
-      else this.#place(head, open ?? this.#begin(head), repeated !== undefined, added)
+      else this.#place(head, open ?? this.#begin(head), repeated !== undefined)
     }
-    this.#deliver(added)
+    this.#deliver(false)
   }
 
-  #place(head: TimedRun, open: OpenChain, isRepeat: boolean, added: Map<OpenChain, TimelessMessage[]>): void {
+  #place(head: TimedRun, open: OpenChain, isRepeat: boolean): void {
     const { run } = head
     const { chain } = open
     this.#connections.join(chain.connection, run.connection)
@@ -184,9 +194,7 @@ export class NumberedChains {
     const lastSeq = open.lastSeq
     if (head.lastSeq >= lastSeq) open.endsBefore = chain.endsBefore = run.endsBefore
     if (head.lastSeq > lastSeq) chain.endCause = undefined
-    const list = added.get(open) ?? []
-    added.set(open, list)
-    for (const message of inOrder(run, isRepeat ? lastSeq : 0)) list.push(message)
+    for (const message of inOrder(run, isRepeat ? lastSeq : 0)) open.waiting.push(message)
     for (const { seq, key } of run.messages)
       if (!isRepeat || seq > lastSeq) chain.note(seq, key)
       else this.#tally.repeats++
@@ -222,20 +230,7 @@ export class NumberedChains {
     const chain = this.#newChain(run.sid, run.connection, run)
     chain.isPartial = run.isPartial
     chain.beginsAfter = run.beginsAfter
-    const open: OpenChain = {
-      chain,
-      sid: run.sid,
-      lastSeq: 0,
-      lastAt: 0n,
-      lastRecvTs: undefined,
-      isEnded: false,
-      endsBefore: undefined,
-      markets: chain.markets,
-      waiting: [],
-      get recentKeys() {
-        return chain.recentKeys
-      },
-    }
+    const open = new OpenChain(chain, run.sid)
     this.#open.push(open)
     this.#tails.add(open)
     return open
@@ -251,7 +246,7 @@ export class NumberedChains {
       return
     }
     for (const { message, recvTs } of lone)
-      open.waiting.push({ seq: open.lastSeq, key: undefined, message, ts: message.ts, recvTs })
+      open.waiting.push({ seq: open.lastSeq, key: undefined, ts: message.ts, recvTs, message })
     open.chain.lastAsideKey = lone.at(-1)!.key
   }
 
@@ -267,10 +262,10 @@ export class NumberedChains {
     if (last !== undefined) last.isEnded = last.chain.isEnded = true
   }
 
-  #deliver(added: ReadonlyMap<OpenChain, readonly TimelessMessage[]>, isLast = false): void {
+  /** `isLast`: nothing follows that could show the offset of a recorder's clock. */
+  #deliver(isLast: boolean): void {
     const byConnection = new Map<number, OpenChain[]>()
     for (const open of this.#open) {
-      open.waiting.push(...(added.get(open) ?? []))
       if (open.waiting.length === 0) continue
       const connection = this.#connections.of(open.chain.connection)
       const list = byConnection.get(connection)
@@ -278,7 +273,11 @@ export class NumberedChains {
       else list.push(open)
     }
     for (const [connection, chains] of byConnection) {
-      const shown = clockOffset(waitingOf(chains))
+      const [first, ...others] = chains.map(({ waiting }) => waiting) as [
+        TimelessMessage[],
+        ...TimelessMessage[][],
+      ]
+      const shown = clockOffset(first.concat(...others))
       if (shown !== undefined) this.#offsets.set(connection, shown)
       const offset = shown ?? this.#offsets.get(connection)
       const count = chains.reduce((sum, { waiting }) => sum + waiting.length, 0)
@@ -310,8 +309,8 @@ class Tails {
   readonly #byLast = new Map<string, Set<OpenChain>>()
 
   add(open: OpenChain): void {
-    const list = this.#bySid.get(open.sid!)
-    if (list === undefined) this.#bySid.set(open.sid!, [open])
+    const list = this.#bySid.get(open.sid)
+    if (list === undefined) this.#bySid.set(open.sid, [open])
     else list.push(open)
   }
 
@@ -331,10 +330,6 @@ class Tails {
     if (set === undefined) this.#byLast.set(key, new Set([open]))
     else set.add(open)
   }
-}
-
-function* waitingOf(chains: readonly OpenChain[]): Generator<TimelessMessage> {
-  for (const { waiting } of chains) yield* waiting
 }
 
 interface TimedRun extends Head {
@@ -428,13 +423,14 @@ function isRepeated(chain: Chain, { sid, messages }: Run): boolean {
 }
 
 /** The messages after `fromSeq`. A message without a number follows the one after which it came. */
-function inOrder({ messages, asides }: Run, fromSeq: number): TimelessMessage[] {
+function inOrder({ messages, asides }: Run, fromSeq: number): readonly TimelessMessage[] {
+  if (asides.length === 0 && messages[0]!.seq > fromSeq) return messages
   const result: TimelessMessage[] = []
   let next = 0
   const takeAsides = (until: number): void => {
     for (; next < asides.length && asides[next]!.afterSeq < until; next++) {
       const { afterSeq, recvTs, message } = asides[next] as AsideMessage
-      if (afterSeq >= fromSeq) result.push({ seq: afterSeq, key: undefined, message, ts: message.ts, recvTs })
+      if (afterSeq >= fromSeq) result.push({ seq: afterSeq, key: undefined, ts: message.ts, recvTs, message })
     }
   }
   for (const message of messages) {

@@ -1,0 +1,57 @@
+import assert from 'node:assert/strict'
+import { suite, test } from 'node:test'
+import { Chain, Connections } from '../../server/fold/chain.ts'
+import { FoldTally } from '../../server/fold/fold-tally.ts'
+import { NumberedChains } from '../../server/fold/numbered-chains.ts'
+import type { Line } from '../../server/fold/piece.ts'
+import { EVENT_ADD } from '../../shared/lob-v1.ts'
+
+/** A call with so many arguments overflows the stack. */
+const MANY = 150_000
+
+function deltaLine(seq: number): Line {
+  const at = BigInt(seq)
+  const body = { kind: 'changes', event: EVENT_ADD, changes: [] } as const
+  return { recvTs: at, n: undefined, key: seq, isList: false, messages: [{ sid: 1, seq, ts: at, body }] }
+}
+
+/** The numbers of the messages that each chain gets, from pieces of one hour. */
+function chainsOf(pieces: readonly (readonly Line[])[]): {
+  readonly chains: number[][]
+  readonly tally: FoldTally
+} {
+  const chains: number[][] = []
+  const tally = new FoldTally()
+  const sink = {
+    take: (chain: Chain, { message }: { readonly message: { readonly seq: number | undefined } }): void => {
+      chains[chain.id]!.push(message.seq!)
+    },
+  }
+  const connections = new Connections()
+  const numbered = new NumberedChains({ connections, sink, tally }, (sid, connection, isBegun, isTurned) => {
+    chains.push([])
+    return new Chain(chains.length - 1, sid, connection, isBegun, isTurned)
+  })
+  numbered.read(
+    pieces.map((lines, index) => ({ name: String(index), lines, sequence: 'strict', useYesPrice: true })),
+  )
+  numbered.finish()
+  return { chains, tally }
+}
+
+suite('chains of numbered messages', () => {
+  test('an hour may have any number of messages', () => {
+    const lines = Array.from({ length: MANY }, (_, index) => deltaLine(index + 1))
+    assert.deepEqual(
+      chainsOf([lines]).chains.map((seqs) => seqs.length),
+      [MANY],
+    )
+  })
+
+  test('a line that a piece repeats counts once, wherever it stands', () => {
+    const [a, b, c, d] = [1, 2, 3, 4].map((seq) => deltaLine(seq))
+    const { chains, tally } = chainsOf([[a!, b!, b!, c!, a!, c!, d!]])
+    assert.deepEqual(chains, [[1, 2, 3, 4]])
+    assert.equal(tally.repeats, 3)
+  })
+})
