@@ -82,7 +82,10 @@ class RunReading implements PieceRuns {
   readonly #tally: FoldTally
   readonly #isPartial: boolean
   readonly #subscriptions: Subscriptions
-  readonly #seen = new Set<number>()
+  /** The highest number of each subscription. */
+  readonly #highest = new Map<number, number>()
+  /** The keys of all numbered messages; filled when numbers first go back, because until then no message can repeat. */
+  #seen: Set<number> | undefined
   #open: OpenPiece
 
   constructor({ sequence, useYesPrice }: Piece, connections: Connections, tally: FoldTally) {
@@ -128,8 +131,7 @@ class RunReading implements PieceRuns {
       if (isFirst && runs.size === 0 && body.kind === 'other') this.lone.push({ key, recvTs, message })
       return
     }
-    const seen = this.#seen.size
-    if (this.#seen.add(key).size === seen) {
+    if (this.#isRepeated(key, sid, seq)) {
       this.#tally.repeats++
       return
     }
@@ -138,6 +140,18 @@ class RunReading implements PieceRuns {
     run.messages.push(numbered)
     addMarkets(message, run.markets)
     if (body.kind === 'unsubscribed') this.#open.runs.delete(sid)
+  }
+
+  #isRepeated(key: number, sid: number, seq: number): boolean {
+    const highest = this.#highest.get(sid)
+    if (highest === undefined || seq > highest) {
+      this.#highest.set(sid, seq)
+      this.#seen?.add(key)
+      return false
+    }
+    this.#seen ??= new Set(this.runs.flatMap(({ messages }) => messages.map((message) => message.key)))
+    const { size } = this.#seen
+    return this.#seen.add(key).size === size
   }
 
   #endConnection(): void {
@@ -180,9 +194,11 @@ class RunReading implements PieceRuns {
 
   #beginRun(sid: number, beginsAfter: bigint | undefined): Run {
     const { connection, isFirst, runs } = this.#open
+    const { isBegun, isTurned } = this.#subscriptions.take(sid)
     const run: Run = {
-      ...this.#subscriptions.take(sid),
       sid,
+      isBegun,
+      isTurned,
       isPartial: this.#isPartial,
       messages: [],
       asides: [],

@@ -56,11 +56,15 @@ export function readStretches(piece: Piece, tally: FoldTally): PieceStretches {
   let open: Line[] = []
   let isBegun = false
   let isTurned = piece.useYesPrice ? true : null
-  let seen = new Set<number>()
+  /** The latest receipt of the stretch. */
+  let latest: bigint | undefined
+  /** The keys of the stretch; filled when receive times do not ascend, because until then no line can repeat. */
+  let seen: Set<number> | undefined
   const finish = (isEnded: boolean, endCause?: GapCause): void => {
     if (open.length > 0) stretches.push({ lines: open, isBegun, isEnded, endCause, isTurned })
     open = []
-    seen = new Set()
+    latest = undefined
+    seen = undefined
     isBegun = false
   }
   for (const line of lines) {
@@ -76,7 +80,10 @@ export function readStretches(piece: Piece, tally: FoldTally): PieceStretches {
       isBegun = true
       continue
     }
-    if (seen.has(line.key)) {
+    const isLater = line.recvTs !== undefined && (latest === undefined || line.recvTs > latest)
+    if (isLater) latest = line.recvTs
+    else seen ??= new Set(open.map(({ key }) => key))
+    if (!isLater && seen?.has(line.key) === true) {
       tally.repeats += line.messages.length
       continue
     }
@@ -86,7 +93,7 @@ export function readStretches(piece: Piece, tally: FoldTally): PieceStretches {
     }
     for (const { body } of line.messages)
       if (body.kind === 'subscribe' && body.useYesPrice !== undefined) isTurned = body.useYesPrice
-    seen.add(line.key)
+    seen?.add(line.key)
     open.push(line)
   }
   finish(false)

@@ -82,11 +82,12 @@ export class UnnumberedChains {
   read(pieces: readonly Piece[]): void {
     const read = pieces.map((piece) => readStretches(piece, this.#tally))
     const closes = read.flatMap((one) => one.closes)
+    const owners = this.#owners()
     const heads = joinStretches(
       read.flatMap(({ stretches }) => stretches),
       this.#tally,
     )
-      .flatMap((stretch) => this.#parts(stretch))
+      .flatMap((stretch) => this.#parts(stretch, owners))
       .toSorted(compareHeads)
     const added = new Map<OpenChain, TimedStretch[]>()
     for (const head of heads) this.#place(head, closes, added)
@@ -94,12 +95,22 @@ export class UnnumberedChains {
     for (const ts of closes) this.#close(ts)
   }
 
+  /** The first open chain that has each of the latest lines. */
+  #owners(): ReadonlyMap<number, OpenChain> {
+    const owners = new Map<number, OpenChain>()
+    for (const open of this.#open)
+      if (!open.isEnded) for (const key of open.chain.recentKeys) if (!owners.has(key)) owners.set(key, open)
+    return owners
+  }
+
   /** Splits a stretch where connections begin, without lines that were read before. */
-  #parts(stretch: Stretch): TimedStretch[] {
-    const keys = new Set(stretch.lines.map(({ key }) => key))
-    const repeated = this.#open.find(
-      ({ chain, isEnded }) => !isEnded && chain.recentKeys.some((key) => keys.has(key)),
-    )
+  #parts(stretch: Stretch, owners: ReadonlyMap<number, OpenChain>): TimedStretch[] {
+    let repeated: OpenChain | undefined
+    for (const { key } of stretch.lines) {
+      const owner = owners.get(key)
+      if (owner === undefined || owner.isEnded) continue
+      if (repeated === undefined || owner.chain.id < repeated.chain.id) repeated = owner
+    }
     const known = new Set(repeated?.chain.recentKeys)
     const lines = stretch.lines.filter(({ key }) => !known.has(key))
     this.#tally.repeats += ownCount(stretch.lines) - ownCount(lines)
@@ -158,9 +169,9 @@ export class UnnumberedChains {
 
   /** Stretches that continue each other get the times of their joined lines, as if they had not been cut. */
   #deliver(chain: Chain, stretches: readonly TimedStretch[]): void {
-    const lines = stretches.flatMap((stretch) => stretch.lines)
-    const { times, correctedTimes } =
-      stretches.length === 1 ? stretches[0]! : lineTimes(lines, offsetOf(lines))
+    const [first, ...others] = stretches as readonly [TimedStretch, ...TimedStretch[]]
+    const lines = first.lines.concat(...others.map((stretch) => stretch.lines))
+    const { times, correctedTimes } = others.length === 0 ? first : lineTimes(lines, offsetOf(lines))
     this.#tally.correctedTimes += correctedTimes
     for (let place = 0; place < lines.length; place++) {
       const line = lines[place]!
