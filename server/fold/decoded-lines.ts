@@ -18,13 +18,14 @@ const ENTRIES_MAX = 10_000
 /** Lines with trades of all segments, which stay in memory. */
 const TRADES_BYTES_MAX = 16 * 1024 * 1024
 
-// A line is three 64-bit words, then its messages: receive time; key; number of messages and flags.
+// A line is three 64-bit words, then its messages: receive time; key; number of messages, and flags with the number of words.
 // A message is three words, then its parts: time; number; subscription, and kind with the number of parts.
 // A part (a level or a change) is two words: quantity; price, and index of the market with the side.
 const HEAD_WORDS = 3
 const PART_WORDS = 2
 const IS_LIST = 1
 const IS_SKIPPED = 2
+const FLAG_BITS = 2
 /** Kinds of message; those between are changes with this event of lob.v1. A book begins with a part for its market. */
 const BOOK = 0
 const OTHER = 6
@@ -202,7 +203,7 @@ export class DecodedLines {
       if (words > this.#block.numbers.length) this.#block = new Block(words)
     }
     const flags = (isList ? IS_LIST : 0) | (isSkipped === true ? IS_SKIPPED : 0)
-    this.#block.addHead(recvTs, key, messages.length, flags)
+    this.#block.addHead(recvTs, key, messages.length, flags | (words << FLAG_BITS))
     for (const message of messages) this.#addMessage(this.#block, message)
   }
 
@@ -222,8 +223,8 @@ export class DecodedLines {
   lines(): Line[] | undefined {
     if (this.#written === undefined) return undefined
     const lines: Line[] = []
+    const block = new Block(this.#written.reduce((most, { words }) => Math.max(most, words), 0))
     for (const { offset, words } of this.#written) {
-      const block = new Block(words)
       block.end = words
       this.#file.readInto(block.bytes, offset)
       this.#read(block, lines)
@@ -232,20 +233,31 @@ export class DecodedLines {
   }
 
   #read(block: Block, lines: Line[]): void {
-    for (let at = 0; at < block.end;) {
-      const [recvTs, key] = [block.timeAt(at), block.numbers[at + 1]!]
-      const [count, flags] = [block.ints[2 * at + 4]!, block.ints[2 * at + 5]!]
-      at += HEAD_WORDS
-      const next = (): FeedMessage => {
-        const message = this.#messageAt(block, at)
-        at += HEAD_WORDS + PART_WORDS * (block.ints[2 * at + 5]! >> KIND_BITS)
-        return message
-      }
-      // An array of exactly one element, as most are.
-      const messages = count === 1 ? [next()] : Array.from({ length: count }, next)
-      const line = { recvTs, n: undefined, key, isList: (flags & IS_LIST) !== 0, messages }
-      lines.push((flags & IS_SKIPPED) === 0 ? line : { ...line, isSkipped: true })
+    for (let at = 0; at < block.end; at += block.ints[2 * at + 5]! >> FLAG_BITS)
+      lines.push(this.#lineAt(block, at))
+  }
+
+  #lineAt(block: Block, at: number): Line {
+    const flags = block.ints[2 * at + 5]!
+    const line = {
+      recvTs: block.timeAt(at),
+      n: undefined,
+      key: block.numbers[at + 1]!,
+      isList: (flags & IS_LIST) !== 0,
+      messages: this.#messagesAt(block, at + HEAD_WORDS, block.ints[2 * at + 4]!),
     }
+    return (flags & IS_SKIPPED) === 0 ? line : { ...line, isSkipped: true }
+  }
+
+  #messagesAt(block: Block, at: number, count: number): FeedMessage[] {
+    // An array of exactly one element, as most are.
+    if (count === 1) return [this.#messageAt(block, at)]
+    const messages: FeedMessage[] = []
+    while (messages.length < count) {
+      messages.push(this.#messageAt(block, at))
+      at += HEAD_WORDS + PART_WORDS * (block.ints[2 * at + 5]! >> KIND_BITS)
+    }
+    return messages
   }
 
   #addTrades(text: string): void {
