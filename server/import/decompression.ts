@@ -6,7 +6,8 @@ import { Readable, pipeline } from 'node:stream'
 import { createGunzip } from 'node:zlib'
 import { ZstdError, decodeZstd } from './zstd-decoder.ts'
 
-const UNZIPPED_PIECE_BYTES = 256 * 1024
+// Like those of plain files (import-input.ts).
+const UNZIPPED_PIECE_BYTES = 120 * 1024
 // Magic numbers as hexadecimal digits.
 const GZIP = /^1f8b/
 // A frame, or a frame to be skipped (`pzstd` and seekable files have them) before the first one.
@@ -29,7 +30,7 @@ export class DamagedDataError extends Error {
 }
 
 /**
- * The decompressed bytes of `pieces`; compressed data comes in pieces of at most 256 KiB. Throws DamagedDataError, an error for
+ * The decompressed bytes of `pieces`; gzip comes in pieces of at most 120 KiB. Throws DamagedDataError, an error for
  * the user if the compression is not supported, and the errors of `pieces`.
  */
 export async function* decompressed(pieces: AsyncGenerator<Buffer>): AsyncGenerator<Buffer> {
