@@ -101,13 +101,15 @@ function utcTimeNs(text: string): number | undefined {
   if (last === SECOND_LENGTH) return secondsNs
   const digits = last - SECOND_LENGTH - 1
   if (text.charCodeAt(SECOND_LENGTH) !== 46 || digits < 1 || digits > 9) return undefined
-  let value = 0
+  let fraction = 0
+  let unit = NS_PER_SECOND
   for (let index = SECOND_LENGTH + 1; index < last; index++) {
     const digit = text.charCodeAt(index) - ZERO
     if (!isDigit(digit)) return undefined
-    value = value * 10 + digit
+    unit /= 10
+    fraction += digit * unit
   }
-  return secondsNs + value * 10 ** (9 - digits)
+  return secondsNs + fraction
 }
 
 /** The number at `at`; NaN where there are no two digits. */
