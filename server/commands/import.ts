@@ -1,5 +1,6 @@
 // `bookcast import`: the command line of server/import. It reads options and environment, shows progress, and prints a summary.
 
+import { setFlagsFromString } from 'node:v8'
 import { seriesNameProblem } from '../../shared/series-name.ts'
 import { lobSources } from '../../shared/lob-sources.ts'
 import type { LobSource } from '../../shared/lob-sources.ts'
@@ -40,6 +41,8 @@ export const importCommand: Command = async (args, io) => {
 
 async function run(settings: Settings, io: CommandIo, signal: AbortSignal): Promise<number> {
   await refuseOldLayout(settings.lake)
+  // The encoder of order-book files is WebAssembly. Optimizing its code takes an import longer than the encoding, and 15 MB.
+  setFlagsFromString('--liftoff-only')
   const view = new ImportProgressView(io.stderr)
   const startMs = performance.now()
   let result: ImportResult
