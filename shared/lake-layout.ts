@@ -99,7 +99,7 @@ export const RAW_MANIFEST_NAME = 'manifest.json'
 
 /** What the name of a raw segment says. */
 export interface RawSegmentName {
-  /** Who received the messages: a recorder's name, or `import`. */
+  /** Who received the messages: a recorder's name, `import` or `rest`. */
   readonly recorder: string
   /** The UTC hour, 0 to 23. */
   readonly hour: number
@@ -109,6 +109,16 @@ export interface RawSegmentName {
 
 const RECORDER_NAME = /^[a-z0-9]{1,24}$/
 const SEGMENT_NAME = /^([a-z0-9]{1,24})-([01]\d|2[0-3])-([0-9a-f]{32})\.ndjson\.gz$/
+
+/** Stands for a recorder in the names of imported segments. */
+export const IMPORTED = 'import'
+/** Stands for a recorder in the names of segments with rows that REST gave. */
+export const FETCHED = 'rest'
+
+/** Whether a recorder wrote the segment, hour by hour. */
+export function isOfRecorder({ recorder }: RawSegmentName): boolean {
+  return recorder !== IMPORTED && recorder !== FETCHED
+}
 
 /** Whether a recorder may be called so. */
 export function isRecorderName(text: string): boolean {

@@ -6,7 +6,13 @@ import { rawDateDirectory, rawKey } from '../../shared/lake-layout.ts'
 import { type LobSource, lobSources } from '../../shared/lob-sources.ts'
 import { hasFoldState } from '../fold/fold-state.ts'
 import { BUSY_WAIT_MS_MAX, MergeBusy, withSource } from '../fold/series-lock.ts'
-import { type DateManifest, rawDates, readManifest, segmentsOnDisk } from '../raw/date-manifest.ts'
+import {
+  addsUnlisted,
+  type DateManifest,
+  rawDates,
+  readManifest,
+  segmentsOnDisk,
+} from '../raw/date-manifest.ts'
 import { sealDate } from '../raw/date-removal.ts'
 
 export interface PrunedSegment {
@@ -80,7 +86,7 @@ function reasonToKeep(
 ): string | undefined {
   if (manifest === undefined) return `has no manifest; run \`bookcast rebuild\` first`
   const listed = new Set(manifest.segments.map(({ name }) => name))
-  const unlisted = names.filter((name) => !listed.has(name))
-  if (manifest.epoch > 0 || unlisted.length === 0) return undefined
-  return `holds ${join(lake, rawKey(source, date, unlisted[0]!))}, which is not folded yet; run \`bookcast rebuild\` first`
+  const unlisted = names.find((name) => !listed.has(name) && addsUnlisted(manifest, name))
+  if (unlisted === undefined) return undefined
+  return `holds ${join(lake, rawKey(source, date, unlisted))}, which is not folded yet; run \`bookcast rebuild\` first`
 }

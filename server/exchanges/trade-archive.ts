@@ -7,10 +7,10 @@ import { SYSTEM_CLOCK } from '../tasks/clock.ts'
 import { UpstreamError } from '../upstream/upstream-error.ts'
 import { UpstreamHttp, type UpstreamOptions } from '../upstream/upstream-http.ts'
 
-/** Pages of one walk; a walk that never ends is a fault of the upstream. */
-const TRADE_PAGES_MAX = 1_000
+/** Pages of one step. A walk of any length takes no more memory than this. */
+const STEP_PAGES = 200
 /** Walks begun for one answer: a cursor may expire on the way. */
-const TRADE_WALKS_MAX = 3
+const WALKS_MAX = 3
 
 export interface TradeRow {
   /** When the page came, ns. */
@@ -20,19 +20,36 @@ export interface TradeRow {
   readonly row: Frame
 }
 
+/** The rows of some pages. Each step has the last page of the one before, so that one of two has equal rows side by side. */
+export interface TradeStep {
+  readonly rows: readonly TradeRow[]
+  /** The cursor with which the walk goes on; null at its end. */
+  readonly next: string | null
+}
+
 export interface TradeArchive {
   /** Whether requests take bounds of time. Otherwise an answer has all trades of its markets. */
   readonly isByTime: boolean
   /** Market ids, by the request that takes them. */
   batches(marketIds: readonly string[]): readonly (readonly string[])[]
-  /** The trades of a batch in a window, and maybe others. Throws `UpstreamError`, or the signal's reason. */
-  rows(batch: readonly string[], window: TimeWindow, signal: AbortSignal): Promise<readonly TradeRow[]>
+  /**
+   * The trades of a batch in a window, and maybe others; where there are no bounds of time, from a cursor on. Throws
+   * `UpstreamError`, or the signal's reason.
+   */
+  steps(
+    batch: readonly string[],
+    window: TimeWindow,
+    signal: AbortSignal,
+    from?: string,
+  ): AsyncIterable<TradeStep>
   close(): Promise<void>
 }
 
 /** How a walk is asked for, and how its pages are read: a cursor that is no text ends it. */
 export interface TradeWalk {
-  readonly pathOf: (cursor: string | undefined) => string
+  readonly path: string
+  /** The query of a page. */
+  readonly queryOf: (cursor: string | undefined) => Readonly<Record<string, string>>
   readonly pageOf: (body: Frame) => { readonly rows: unknown; readonly cursor: unknown }
 }
 
@@ -59,29 +76,41 @@ export class TradeClient extends UpstreamHttp {
     throw this.malformed('the answer is no JSON object')
   }
 
-  /** The rows of all pages. A cursor that is refused has expired: the walk begins again, without the rows so far. */
-  async walk({ pathOf, pageOf }: TradeWalk, signal: AbortSignal, walks = 1): Promise<readonly TradeRow[]> {
-    const found: TradeRow[] = []
+  /** The rows of all pages. A cursor that is refused has expired: the walk begins again, without the rows of the open step. */
+  async *walk(
+    { path, queryOf, pageOf }: TradeWalk,
+    signal: AbortSignal,
+    from?: string,
+  ): AsyncGenerator<TradeStep> {
     const cursors = new Set<string>()
-    for (let next: string | undefined; cursors.size < TRADE_PAGES_MAX;) {
-      const request = pathOf(next)
+    let found: TradeRow[] = []
+    let walks = 1
+    for (let next: string | undefined = from, pages = 1; ; pages++) {
+      const request = `${path}?${new URLSearchParams(queryOf(next)).toString()}`
       let body: Frame
       try {
         body = await this.object(request, signal)
       } catch (error) {
         const isExpired = next !== undefined && error instanceof UpstreamError && error.failure === 'rejected'
-        if (!isExpired || walks === TRADE_WALKS_MAX) throw error
-        return await this.walk({ pathOf, pageOf }, signal, walks + 1)
+        if (!isExpired || walks++ === WALKS_MAX) throw error
+        ;[next, found, pages] = [undefined, [], 0]
+        cursors.clear()
+        continue
       }
       const { rows, cursor } = pageOf(body)
       const recvTs = BigInt((this.#options.clock ?? SYSTEM_CLOCK).nowMs()) * NS_PER_MS
       if (!Array.isArray(rows) || !rows.every(isFrame))
         throw this.malformed('the answer has no list of trades')
-      for (const row of rows) found.push({ recvTs, request, row })
-      if (typeof cursor !== 'string' || cursor === '') return found
+      const page = rows.map((row) => ({ recvTs, request, row }))
+      found.push(...page)
+      if (typeof cursor !== 'string' || cursor === '') return yield { rows: found, next: null }
       if (cursors.has(cursor)) throw this.malformed('trades repeat their cursor')
+      if (pages % STEP_PAGES === 0 && next !== undefined) {
+        if (found.length === 0) throw this.malformed(`${STEP_PAGES} pages have no trades`)
+        yield { rows: found, next }
+        found = page
+      }
       cursors.add((next = cursor))
     }
-    throw this.malformed(`trades have more than ${TRADE_PAGES_MAX} pages`)
   }
 }

@@ -28,7 +28,7 @@ export interface FoldOrder {
 export interface DateRule {
   /** Names of segments that the caller has added. */
   readonly added: readonly string[]
-  /** Derive the date from `added` alone, and set this epoch. Earlier segments no longer count. */
+  /** Derive the date from `added` and the rows that REST gave, and set this epoch. Earlier recordings no longer count. */
   readonly replacedBy?: number | undefined
   /** Names of segments to leave out. */
   readonly omitted?: readonly string[] | undefined

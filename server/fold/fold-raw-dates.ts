@@ -14,8 +14,15 @@ import type { WrittenLobFile } from '../lake/lob-publication.ts'
 import { stageFile } from '../lake/temporary-file.ts'
 import { MERGE_WAIT_MS_MAX, lockSeries, lockSource } from './series-lock.ts'
 import type { MergeLock, MergeLockOptions } from './series-lock.ts'
-import { manifestPath, manifestText, readManifest, segmentsOnDisk } from '../raw/date-manifest.ts'
-import { isSealed } from '../raw/date-removal.ts'
+import {
+  addsUnlisted,
+  isFetched,
+  isSealed,
+  manifestPath,
+  manifestText,
+  readManifest,
+  segmentsOnDisk,
+} from '../raw/date-manifest.ts'
 import type { DateManifest, ManifestSegment } from '../raw/date-manifest.ts'
 import { foldTrades, publishTrades, settleTrades } from '../trades/trades-fold.ts'
 import type { StagedTrades } from '../trades/trades-fold.ts'
@@ -268,13 +275,15 @@ async function segmentsOf(
   date: string,
   rule: DateRule | undefined,
 ): Promise<readonly string[]> {
-  if (rule?.replacedBy !== undefined) return rule.added
+  const onDisk = await segmentsOnDisk(lake, source, date)
+  if (rule?.replacedBy !== undefined)
+    return [...new Set([...rule.added, ...onDisk.filter(isFetched)])].toSorted()
   const manifest = await readManifest(lake, source, date)
   // Lines that a recorder writes again from its log do not make up a date that was sealed.
   if (manifest !== undefined && isSealed(manifest)) return []
   const listed = manifest?.segments.map(({ name }) => name) ?? []
-  // After a replacement, a segment that is not listed may be one of those that were replaced.
-  const others = (manifest?.epoch ?? 0) > 0 ? (rule?.added ?? []) : await segmentsOnDisk(lake, source, date)
+  const added = new Set(rule?.added)
+  const others = onDisk.filter((name) => added.has(name) || addsUnlisted(manifest, name))
   const omitted = new Set(rule?.omitted)
   return [...new Set([...listed, ...others])].filter((name) => !omitted.has(name)).toSorted()
 }

@@ -5,8 +5,7 @@ import { join } from 'node:path'
 import { rawDateDirectory, rawKey } from '../../shared/lake-layout.ts'
 import type { LobSource } from '../../shared/lob-sources.ts'
 import { isErrno } from '../../shared/errno.ts'
-import { isSealed } from '../raw/date-removal.ts'
-import { rawDates, readManifest, segmentsOnDisk } from '../raw/date-manifest.ts'
+import { addsUnlisted, isSealed, rawDates, readManifest, segmentsOnDisk } from '../raw/date-manifest.ts'
 import { DamagedSegmentError, verifySegment } from '../raw/segment-reader.ts'
 import { FOLD_VERSION } from './fold-raw-dates.ts'
 import type { WrittenLobFile } from '../lake/lob-publication.ts'
@@ -78,7 +77,7 @@ async function needOf({ lake, source }: RebuildOptions, date: string): Promise<'
     )
   }
   const listed = new Set(manifest.segments.map(({ name }) => name))
-  const isComplete = manifest.epoch > 0 || names.every((name) => listed.has(name))
+  const isComplete = names.every((name) => listed.has(name) || !addsUnlisted(manifest, name))
   const isCurrent = manifest.fold === FOLD_VERSION && isComplete
   return isCurrent && (await hasFoldState(rawDateDirectory(lake, source, date))) ? 'none' : 'stale'
 }

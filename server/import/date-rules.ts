@@ -7,8 +7,7 @@ import type { LobSource } from '../../shared/lob-sources.ts'
 import type { DateRule } from '../fold/fold-order.ts'
 import { lakeFileFacts } from '../lake/lake-file-facts.ts'
 import { directoryNames, seriesDates } from '../lake/series-dates.ts'
-import { isSealed } from '../raw/date-removal.ts'
-import { readManifest, segmentsOnDisk } from '../raw/date-manifest.ts'
+import { isSealed, readManifest, segmentsOnDisk } from '../raw/date-manifest.ts'
 import type { DateManifest } from '../raw/date-manifest.ts'
 
 /** Files or segments that an error names. */

@@ -10,7 +10,7 @@ import { PublishedInPartError, foldRawDates } from '../fold/fold-raw-dates.ts'
 import type { WrittenLobFile } from '../lake/lob-publication.ts'
 import type { DateRule, FoldCounts, FoldListeners, FoldOrder, FoldOutcome } from '../fold/fold-order.ts'
 import { removeEmptyRawDirectories, sealDate } from '../raw/date-removal.ts'
-import { readManifest, segmentsOnDisk } from '../raw/date-manifest.ts'
+import { isFetched, readManifest, segmentsOnDisk } from '../raw/date-manifest.ts'
 import type { SegmentFacts } from '../raw/segment-writer.ts'
 import { dateRules } from './date-rules.ts'
 import type { MarketDay } from '../fold/fold-report.ts'
@@ -137,7 +137,8 @@ class LakeImport {
     for (const [date, { added, replacedBy }] of rules) {
       if (replacedBy === undefined) continue
       for (const name of await segmentsOnDisk(lake, source, date))
-        if (!added.includes(name)) await rm(join(rawDateDirectory(lake, source, date), name), { force: true })
+        if (!added.includes(name) && !isFetched(name))
+          await rm(join(rawDateDirectory(lake, source, date), name), { force: true })
     }
   }
 

@@ -2,7 +2,7 @@
 // further segment begins with the last line of the one before.
 
 import { resolve, sep } from 'node:path'
-import { rawFileOfKey } from '../../shared/lake-layout.ts'
+import { IMPORTED, isOfRecorder, rawFileOfKey } from '../../shared/lake-layout.ts'
 import { MS_PER_HOUR, utcDateOf } from '../../shared/utc-date.ts'
 import { BadLineError } from '../feed/bad-line.ts'
 import { DecodedLines } from '../fold/decoded-lines.ts'
@@ -17,7 +17,6 @@ import { LineHours } from './line-hours.ts'
 /** Lines without a time that wait until a later line shows their hour. */
 const WAITING_LINES_MAX = 1_000
 const WAITING_CHARACTERS_MAX = 8 * 1024 * 1024
-const IMPORT = 'import'
 /** raw/source=…/date=…/<name> */
 const KEY_PARTS = 4
 
@@ -162,7 +161,7 @@ export class SegmentPiece {
   }
 
   #placeOf(hourMs: number | undefined): SegmentPlace {
-    const { recorder = IMPORT } = this.header
+    const { recorder = IMPORTED } = this.header
     // A recorder cuts at its own hours.
     const ownMs = this.header.recorder === undefined ? undefined : defined(this.#firstRecvMs)
     const ms = ownMs ?? hourMs ?? defined(this.#bookMs)
@@ -178,8 +177,8 @@ function defined(ms: number): number | undefined {
 /** The place of a segment in a lake's raw folder; undefined for another path. */
 function placeOfPath(path: string, header: SegmentHeader): SegmentPlace | undefined {
   const file = rawFileOfKey(resolve(path).split(sep).slice(-KEY_PARTS).join('/'))
-  const { recorder = IMPORT, source } = header
-  if (file?.segment === undefined || file.source !== source || file.segment.recorder !== recorder)
-    return undefined
-  return { recorder, date: file.date, hour: file.segment.hour }
+  if (file?.segment === undefined || file.source !== header.source) return undefined
+  const { recorder, hour } = file.segment
+  const isOwn = header.recorder === undefined ? !isOfRecorder(file.segment) : header.recorder === recorder
+  return isOwn ? { recorder, date: file.date, hour } : undefined
 }

@@ -4,6 +4,7 @@
 import { readFile, readdir, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import {
+  FETCHED,
   RAW_MANIFEST_NAME,
   dateOfDirectoryName,
   rawDateDirectory,
@@ -35,7 +36,7 @@ export interface ManifestSegment {
 export interface DateManifest {
   readonly source: LobSource
   readonly date: string
-  /** Segments of lower epochs do not count: `--replace`, `--no-keep-raw` and `--keep-raw` raise it. */
+  /** Recordings of lower epochs do not count: `--replace`, `--no-keep-raw` and `--keep-raw` raise it. */
   readonly epoch: number
   /** The version of the fold that derived the date's files. */
   readonly fold: number
@@ -44,6 +45,24 @@ export interface DateManifest {
   /** Digests of the opening and the closing state of the fold; null if there is none. */
   readonly opening: string | null
   readonly closing: string | null
+}
+
+/** Whether the date is sealed: it has no segments to derive its files from. */
+export function isSealed({ segments, epoch }: DateManifest): boolean {
+  return segments.length === 0 && epoch > 0
+}
+
+/**
+ * Whether a fold adds a segment that is in the lake and not in the manifest. After a replacement it may be a recording that was
+ * replaced; rows that REST gave are no recording, and count until the date is sealed.
+ */
+export function addsUnlisted(manifest: DateManifest | undefined, name: string): boolean {
+  return (manifest?.epoch ?? 0) === 0 || (isFetched(name) && !isSealed(manifest!))
+}
+
+/** Whether a segment has rows that REST gave, and nothing else. */
+export function isFetched(name: string): boolean {
+  return rawSegmentOfName(name)?.recorder === FETCHED
 }
 
 /** A manifest that cannot be read. The message names file, reason and remedy. */

@@ -5,13 +5,7 @@ import { join } from 'node:path'
 import { rawDateDirectory, rawSourceDirectory } from '../../shared/lake-layout.ts'
 import type { LobSource } from '../../shared/lob-sources.ts'
 import { removeWhileEmpty } from '../lake/empty-directories.ts'
-import { readManifest, segmentsOnDisk, writeManifest } from './date-manifest.ts'
-import type { DateManifest } from './date-manifest.ts'
-
-/** Whether the date is sealed: it has no segments to derive its files from. */
-export function isSealed({ segments, epoch }: DateManifest): boolean {
-  return segments.length === 0 && epoch > 0
-}
+import { isSealed, readManifest, segmentsOnDisk, writeManifest } from './date-manifest.ts'
 
 /**
  * Removes the raw segments of a date and seals it. Does nothing without a manifest. Completes a removal that was killed. Returns

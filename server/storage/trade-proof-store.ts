@@ -17,7 +17,7 @@ export interface TradeProof {
 // Of series and dates: minutes, and proven ones.
 const TOTAL = `
   SELECT sum((figures ->> 0)::bigint)::float8 AS minutes, sum((figures ->> 1)::bigint)::float8 AS proven
-  FROM ingest_cursors, jsonb_each(state) AS dates (date, figures) WHERE source LIKE '%-trades'
+  FROM ingest_cursors, jsonb_each(state) AS dates (date, figures) WHERE source LIKE '%-trades' AND jsonb_typeof(figures) = 'array'
   HAVING count(*) > 0`
 
 const WAIT_MS = 1_000

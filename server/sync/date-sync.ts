@@ -9,13 +9,14 @@
 // Removal is an epoch. A manifest with a higher epoch than the other side's removes from that side every segment that it does
 // not list, and such segments are never copied. In the bucket the manifest is written before the segments are removed, so that
 // a killed push cannot undo the removal; in the lake the segments are removed first, so that no fold reads them again. Segments
-// that no manifest lists are folded where no epoch was raised, and removed from the bucket where one was.
+// that no manifest lists are folded where no epoch was raised, and removed from the bucket where one was. Segments of rows that
+// REST gave are no recording: a replacement keeps them on both sides, and only a date that is sealed loses them.
 
 import { RAW_MANIFEST_NAME, rawSegmentOfName } from '../../shared/lake-layout.ts'
 import { FOLD_VERSION } from '../fold/fold-raw-dates.ts'
 import { FOLD_STATE_NAME } from '../fold/fold-state.ts'
 import { BUSY_WAIT_MS_MAX, MergeBusy, withSource } from '../fold/series-lock.ts'
-import { manifestText, readManifest, writeManifest } from '../raw/date-manifest.ts'
+import { addsUnlisted, manifestText, readManifest, writeManifest } from '../raw/date-manifest.ts'
 import { inParallel } from './in-parallel.ts'
 import { ObjectChanged } from './object-store.ts'
 import {
@@ -101,7 +102,7 @@ class DateSync {
     const manifest = await readManifest(this.#transfers.options.lake, source, date).catch(() => undefined)
     const listed = new Set(manifest?.segments.map(({ name }) => name))
     const isUnlisted = (name: string): boolean => !listed.has(name) && isAbandoned(name, date, this.#nowMs)
-    return (manifest?.epoch ?? 0) > 0 || !local.segments.some(isUnlisted)
+    return !local.segments.some((name) => isUnlisted(name) && addsUnlisted(manifest, name))
   }
 
   /** Whether nothing is to be done, as far as the journal knows. */
@@ -185,7 +186,7 @@ class DateSync {
   /** Whether the lake pulls a segment that it lacks. */
   #isWanted(name: string): boolean {
     if (this.#date.counting.has(name)) return true
-    if (!this.#transfers.isPush) return this.#date.epoch === 0
+    if (!this.#transfers.isPush) return this.#date.isAdded(name)
     return this.#mayFold(name) && !this.#isSealedSlice(name)
   }
 
@@ -208,19 +209,13 @@ class DateSync {
 
   /** Whether a segment is unlisted, and no recorder is going to list it. */
   #mayFold(name: string): boolean {
-    const { epoch, listed, date } = this.#date
-    return epoch === 0 && !listed.has(name) && isAbandoned(name, date, this.#nowMs)
+    return this.#date.isAdded(name) && isAbandoned(name, this.#date.date, this.#nowMs)
   }
 
   /** Whether the lake has segments that the next fold adds. */
   async #hasAbandoned(): Promise<boolean> {
-    const { local, listed, epoch } = this.#date
-    for (const name of epoch === 0 ? local.segments : [])
-      if (
-        this.#mayFold(name) ||
-        (!listed.has(name) && (await this.#transfers.hasPulled(this.#date.key(name))))
-      )
-        return true
+    for (const name of this.#date.local.segments.filter((one) => this.#date.isAdded(one)))
+      if (this.#mayFold(name) || (await this.#transfers.hasPulled(this.#date.key(name)))) return true
     return false
   }
 

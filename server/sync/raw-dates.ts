@@ -12,6 +12,7 @@
 import { readdir } from 'node:fs/promises'
 import {
   derivedFileOfKey,
+  isOfRecorder,
   lobKey,
   lobSourceDirectory,
   tradesKey,
@@ -23,14 +24,19 @@ import {
 import type { LobSource } from '../../shared/lob-sources.ts'
 import { addDays, MS_PER_HOUR, utcDateOf, utcDateStartMs } from '../../shared/utc-date.ts'
 import { FOLD_STATE_NAME } from '../fold/fold-state.ts'
-import { DamagedManifestError, parseManifest, standsAbove, unionOfSegments } from '../raw/date-manifest.ts'
+import {
+  DamagedManifestError,
+  isFetched,
+  parseManifest,
+  standsAbove,
+  unionOfSegments,
+} from '../raw/date-manifest.ts'
 import type { DateManifest, ManifestSegment } from '../raw/date-manifest.ts'
 import { listAll, type ListedObject, type ObjectStore, RAW_PREFIX, readTail } from './object-store.ts'
 import { seriesWithTrades } from '../trades/trades-fold.ts'
 import { SyncConflict } from './sync-report.ts'
 import { damagedObject, type Transfers } from './transfers.ts'
 
-const IMPORT = 'import'
 /** A recorder seals an hour soon after its end. Slices that are unlisted for longer belong to one that died. */
 const SEALING_MS_MAX = 15 * 60 * 1000
 /** Larger objects are not manifests of ours. */
@@ -71,7 +77,7 @@ export class RawDate {
   readonly date: string
   readonly local = new DateSide()
   readonly remote = new DateSide()
-  /** Names in the manifests of the higher epoch, without superseded ones. */
+  /** Names in the manifests of the higher epoch, without superseded ones, and segments of REST in the other. */
   counting: ReadonlySet<string> = new Set()
   /** Names that either manifest lists. */
   listed: ReadonlySet<string> = new Set()
@@ -89,13 +95,16 @@ export class RawDate {
     return rawKey(this.source, this.date, name)
   }
 
-  /** Whether a segment counts, or may be listed later. After a removal only a recorder still adds segments. */
+  /** Whether a segment counts, or may be listed later. After a removal only a recorder and a back-fill still add segments. */
   mayCount(name: string, nowMs: number): boolean {
-    if (this.counting.has(name)) return true
-    return (
-      !this.listed.has(name) &&
-      (this.epoch === 0 || (isOpenDate(this.date, nowMs) && hourKeyOf(name) !== undefined))
-    )
+    if (this.counting.has(name) || this.isAdded(name)) return true
+    return !this.listed.has(name) && isOpenDate(this.date, nowMs) && hourKeyOf(name) !== undefined
+  }
+
+  /** Whether no manifest lists a segment, and a fold adds it. */
+  isAdded(name: string): boolean {
+    const { epoch, listed, counting } = this
+    return !listed.has(name) && (epoch === 0 || (isFetched(name) && counting.size > 0))
   }
 
   /** Reads both manifests. @throws {SyncConflict} */
@@ -116,9 +125,13 @@ export class RawDate {
       }
     }
     this.listed = new Set([...this.local.listed, ...this.remote.listed])
-    this.counting = new Set(
-      countingSegments(this.local.manifest, this.remote.manifest).map(({ name }) => name),
-    )
+    const counting = countingSegments(this.local.manifest, this.remote.manifest)
+    const has = (name: string): boolean =>
+      this.local.objects.has(this.key(name)) || this.remote.objects.has(this.key(name))
+    // Those that a replacement has left out are missing on both sides.
+    const fetched =
+      counting.length === 0 ? [] : [...this.listed].filter((name) => isFetched(name) && has(name))
+    this.counting = new Set([...counting.map(({ name }) => name), ...fetched])
   }
 
   async #readManifest(store: ObjectStore, object: ListedObject, signal: AbortSignal): Promise<DateManifest> {
@@ -281,7 +294,7 @@ function encloses(sealed: ManifestSegment, slice: ManifestSegment): boolean {
 /** Recorder and hour of a recorder's segment; undefined for an imported one. */
 export function hourKeyOf(name: string): string | undefined {
   const parsed = rawSegmentOfName(name)
-  return parsed === undefined || parsed.recorder === IMPORT ? undefined : `${parsed.recorder} ${parsed.hour}`
+  return parsed === undefined || !isOfRecorder(parsed) ? undefined : `${parsed.recorder} ${parsed.hour}`
 }
 
 /** Whether it is today or the day before: a recorder may still write to them. */
@@ -294,5 +307,5 @@ export function isAbandoned(name: string, date: string, nowMs: number): boolean 
   const parsed = rawSegmentOfName(name)
   if (parsed === undefined) return false
   const endMs = (utcDateStartMs(date) ?? 0) + (parsed.hour + 1) * MS_PER_HOUR
-  return parsed.recorder === IMPORT || nowMs > endMs + SEALING_MS_MAX
+  return !isOfRecorder(parsed) || nowMs > endMs + SEALING_MS_MAX
 }

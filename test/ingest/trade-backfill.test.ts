@@ -8,7 +8,7 @@ import type { IngestEvent, RunOutcome } from '../../server/ingest/run-source.ts'
 import type { TradesSource } from '../../server/ingest/exchange/trades-sources.ts'
 import { sealDate } from '../../server/raw/date-removal.ts'
 import { missingWindows } from '../../server/storage/cursor-store.ts'
-import { rawDateDirectory } from '../../shared/lake-layout.ts'
+import { FETCHED, rawDateDirectory } from '../../shared/lake-layout.ts'
 import { runImport } from '../support/import-harness.ts'
 import { type Answer, type AskedRequest, send } from '../support/local-upstream.ts'
 import { storeOfThisFile } from '../support/postgres.ts'
@@ -183,6 +183,29 @@ test('an empty historical route is no end: the live one is asked', async (t) => 
   assert.equal(await tradeCount(), 40)
 })
 
+test('a walk of many pages goes on where it was interrupted, and rows of one transaction stay together', async (t) => {
+  const { exchange, run, tradeCount, isComplete } = await startBench(t, 'polymarket', 0)
+  // The first step of each run ends amid equal rows.
+  const trades = randomTrades('polymarket', 7, 420)
+  exchange.trades = trades.map((_, index) => {
+    const same = [199, 398].find((from) => index >= from && index < from + 3) ?? index
+    const us = BigInt(DAY.toMs - 1000 * same - 1000) * 1000n
+    return { ...trades[same]!, market: '0xaa:11', id: String(same), us }
+  })
+  exchange.pageRows = 1
+  const asked = (): number => exchange.asked.filter(isTrades).length
+  let left = 301
+  exchange.fault = (request) => (isTrades(request) && --left < 0 ? send(500) : undefined)
+  assert.ok((await run()).errorCount > 0)
+  assert.deepEqual([await tradeCount(), await isComplete()], [200, false])
+  heal(exchange)
+  const before = asked()
+  assert.equal((await run()).errorCount, 0)
+  assert.deepEqual([await tradeCount(), await isComplete()], [420, true])
+  // From the last page of the first step on, and one page of the other series.
+  assert.equal(asked() - before, 420 - 199 + 1)
+})
+
 test('what was fetched before a kill and not folded is folded by the next run', async (t) => {
   const { lake, run, tradeCount } = await startBench(t, 'kalshi')
   await run()
@@ -203,13 +226,13 @@ test('a date whose raw segments were removed takes no trades, and is said not to
   assert.equal(await isComplete(), false)
   const names = await readdir(rawDateDirectory(lake, 'kalshi', DATE))
   assert.deepEqual(
-    names.filter((name) => name.endsWith('.gz') && name.startsWith('import')),
+    names.filter((name) => name.startsWith(FETCHED)),
     [],
   )
   assert.equal((await readTrades(lake, 'kalshi')).length, 5)
 })
 
-test('a date that was replaced takes trades', async (t) => {
+test('a date that was replaced takes trades and keeps them', async (t) => {
   const { exchange, lake, run, tradeCount } = await startBench(t, 'kalshi')
   const lines = recordingOf('kalshi', exchange.trades.slice(0, 10), false)
   await runImport(lake, 'kalshi', { lines })
@@ -217,5 +240,9 @@ test('a date that was replaced takes trades', async (t) => {
   assert.equal((await run()).errorCount, 0)
   assert.equal(await tradeCount(), 40)
   await foldAll(lake, 'kalshi')
+  assert.equal(await tradeCount(), 40)
+  // What is complete is not fetched again, so it must stay.
+  await runImport(lake, 'kalshi', { lines }, { replace: true })
+  assert.equal((await run()).stepCount, 0)
   assert.equal(await tradeCount(), 40)
 })

@@ -5,6 +5,7 @@ import { foldRawDates } from '../../server/fold/fold-raw-dates.ts'
 import { rawDates } from '../../server/raw/date-manifest.ts'
 import { framesText, restText } from '../../server/raw/segment-lines.ts'
 import { SegmentWriter } from '../../server/raw/segment-writer.ts'
+import { FETCHED } from '../../shared/lake-layout.ts'
 import type { LobSource } from '../../shared/lob-sources.ts'
 import { SeededRandom } from '../../server/sample-data/seeded-random.ts'
 
@@ -164,14 +165,14 @@ export async function fetchTrades(
   lake: string,
   source: LobSource,
   trades: readonly TrueTrade[],
-  { date = DATE, atMs = Date.parse('2026-08-01T00:00:00Z') } = {},
+  { date = DATE, hour = 0, atMs = Date.parse('2026-08-01T00:00:00Z') } = {},
 ): Promise<void> {
   const reading = { sequence: 'strict', useYesPrice: false } as const
   const writer = await SegmentWriter.open(lake, { source, reading })
   const recvTs = BigInt(atMs) * 1_000_000n
   for (const trade of trades.toReversed())
     writer.add(restText(recvTs, '/markets/trades?limit=1000', { ...rowOf(source, trade) }), recvTs)
-  await writer.finish({ date, hour: 0, recorder: 'import' })
+  await writer.finish({ date, hour, recorder: FETCHED })
 }
 
 /** The lines of a recording of another program. */

@@ -9,8 +9,10 @@ import { pruneCommand } from '../../server/commands/prune.ts'
 import { WAL_KIND } from '../../server/recorder/wal-record.ts'
 import { Consolidation } from '../../server/recorder/consolidation.ts'
 import { foldRawDates } from '../../server/fold/fold-raw-dates.ts'
+import { RawFolder } from '../../server/fold/raw-folder.ts'
 import { rebuildDates, rebuildPlan } from '../../server/fold/lake-rebuild.ts'
 import { heardMark } from '../../server/feed/wal-mark.ts'
+import { sealDate } from '../../server/raw/date-removal.ts'
 import { DirectoryStore } from '../../server/sync/directory-store.ts'
 import { syncLake } from '../../server/sync/lake-sync.ts'
 import { lobFilePath, tradesKey } from '../../shared/lake-layout.ts'
@@ -40,8 +42,11 @@ function trade(id: string, ms: number, seq = 1, market = T): object {
 const at = (ms: number, frame: object): string => JSON.stringify({ recv_ts: ms, msg: frame })
 const pathOf = (lake: string, date = DATE, series = 'KXHIGHNY'): string =>
   join(lake, tradesKey('kalshi', series, date))
+const inOrder = (x: string | null, y: string | null): number => String(x).localeCompare(String(y))
 const idsOf = async (lake: string): Promise<(string | null)[]> =>
   (await readTrades(lake, 'kalshi')).map(({ tradeId }) => tradeId)
+
+const sortedIds = async (lake: string): Promise<(string | null)[]> => (await idsOf(lake)).toSorted(inOrder)
 
 test('a back-fill changes no order-book file; a date without books gets trades', async (t) => {
   const root = await temporaryDirectory(t)
@@ -161,6 +166,69 @@ test('a replaced date loses the trades that the new recording lacks', async (t) 
   assert.deepEqual(await idsOf(lake), ['c'])
   assert.ok(!existsSync(pathOf(lake, DATE, 'KXRAIN')))
 })
+
+test('a replaced date keeps the rows that REST gave, here and in the lakes of other collectors', async (t) => {
+  for (const order of ['cba', 'abc']) await keepFetched(await temporaryDirectory(t), order)
+})
+
+async function keepFetched(root: string, order: string): Promise<void> {
+  const bucket = new DirectoryStore(join(root, 'bucket'))
+  await mkdir(join(root, 'bucket'))
+  const fetched = randomTrades('kalshi', 1, 30)
+  const day = { date: '2026-07-01' }
+  const recorded = (id: string, ms = fetched[0]!.us / 1000n): string[] => [
+    at(Number(ms), trade(id, Number(ms))),
+  ]
+  const lakes = ['a', 'b', 'c'].map((name) => join(root, name))
+  const [a, b, c] = lakes as [string, string, string]
+  const signal = new AbortController().signal
+  const sync = async (lake: string, direction: 'push' | 'pull' = 'push'): Promise<void> => {
+    const folder = new RawFolder(lake, { shareMax: 1, folding: foldRawDates })
+    const { failures, conflictReasons } = await syncLake({
+      lake,
+      remote: bucket,
+      direction,
+      folder,
+      raw: true,
+      signal,
+    })
+    assert.deepEqual([failures, [...conflictReasons]], [[], []])
+  }
+  await runImport(a, 'kalshi', { lines: recorded('old') })
+  await fetchTrades(a, 'kalshi', fetched.slice(0, 10), day)
+  await foldAll(a, 'kalshi')
+  await sync(a)
+  for (const lake of [b, c]) await sync(lake, 'pull')
+  // Each fetches something, one replaces the recording, another is only stale.
+  await runImport(a, 'kalshi', { lines: recorded('new') }, { replace: true })
+  assert.equal((await idsOf(a)).length, 11)
+  await fetchTrades(a, 'kalshi', fetched.slice(10, 20), day)
+  await fetchTrades(b, 'kalshi', fetched.slice(20), day)
+  for (const lake of [a, b]) await foldAll(lake, 'kalshi')
+  assert.equal((await idsOf(a)).length, 21)
+  for (const name of order.repeat(3)) await sync(join(root, name))
+  const ids = ['new', ...fetched.map(({ id }) => id)].toSorted(inOrder)
+  for (const lake of lakes) {
+    assert.deepEqual(await sortedIds(lake), ids, lake)
+    await foldAll(lake, 'kalshi')
+    assert.deepEqual(await sortedIds(lake), ids)
+    assert.deepEqual(
+      await readdir(join(lake, 'raw'), { recursive: true }),
+      await readdir(join(root, 'bucket', 'raw'), { recursive: true }),
+    )
+  }
+  // A date that was sealed has none of them, wherever it was stale.
+  await sealDate(a, 'kalshi', day.date)
+  for (const lake of [a, b, c]) await sync(lake)
+  for (const lake of lakes) {
+    const names = await readdir(join(lake, 'raw', 'source=kalshi', 'date=2026-07-01'))
+    assert.deepEqual(
+      names.filter((name) => name.endsWith('.ndjson.gz')),
+      [],
+    )
+    assert.deepEqual(await sortedIds(lake), ids)
+  }
+}
 
 test('unreadable trades and rounded prices are counted', async (t) => {
   const lake = join(await temporaryDirectory(t), 'lake')

@@ -1,14 +1,14 @@
 // Kalshi's trades of the past, market by market. They are on a live and a historical route, which part at a cutoff that moves on.
 // Rows have been seen on one route that belong to the other: after an empty page, the other route is asked too.
 
+import type { Frame } from '../../feed/frame.ts'
 import type { TimeWindow } from '../../storage/cursor-store.ts'
 import type { UpstreamOptions } from '../../upstream/upstream-http.ts'
-import { type TradeArchive, TradeClient, type TradeRow } from '../trade-archive.ts'
+import { type TradeArchive, TradeClient, type TradeStep } from '../trade-archive.ts'
 import { KALSHI_RATE } from './rest-client.ts'
 import { KALSHI, parseCutoff } from './rest-parse.ts'
 
-const LIVE = '/markets/trades'
-const PAST = '/historical/trades'
+const ROUTES = ['/markets/trades', '/historical/trades'] as const
 const LIMIT = '1000'
 
 export class KalshiTradeArchive implements TradeArchive {
@@ -27,37 +27,38 @@ export class KalshiTradeArchive implements TradeArchive {
   }
 
   /** The live route goes first: what has left it meanwhile is before the cutoff that is read after it. */
-  async rows(
+  async *steps(
     [ticker = '']: readonly string[],
     { fromMs, toMs }: TimeWindow,
     signal: AbortSignal,
-  ): Promise<readonly TradeRow[]> {
-    const stretch = async (route: string, from: number, to: number): Promise<readonly TradeRow[]> => {
-      if (from >= to) return []
-      let isDoubtful = false
-      const times = { min_ts: String(Math.floor(from / 1000)), max_ts: String(Math.ceil(to / 1000)) }
-      const query = { limit: LIMIT, ticker, ...times }
-      const walk = (path: string): Promise<readonly TradeRow[]> => {
-        const pathOf = (cursor?: string): string =>
-          `${path}?${new URLSearchParams(cursor === undefined ? query : { ...query, cursor }).toString()}`
-        return this.#client.walk(
-          {
-            pathOf,
-            pageOf: ({ trades: rows, cursor }) => {
-              isDoubtful ||= Array.isArray(rows) && rows.length === 0
-              return { rows, cursor }
-            },
-          },
-          signal,
-        )
-      }
-      const rows = await walk(route)
-      return isDoubtful ? [...rows, ...(await walk(route === LIVE ? PAST : LIVE))] : rows
-    }
+  ): AsyncGenerator<TradeStep> {
     const splitMs = (this.#cutoffMs ??= await this.#cutoff(signal))
-    const live = await stretch(LIVE, Math.max(fromMs, splitMs), toMs)
+    yield* this.#stretch(ROUTES, ticker, { fromMs: Math.max(fromMs, splitMs), toMs }, signal)
     if (splitMs < toMs) this.#cutoffMs = await this.#cutoff(signal)
-    return [...live, ...(await stretch(PAST, fromMs, Math.min(toMs, this.#cutoffMs)))]
+    const past = { fromMs, toMs: Math.min(toMs, this.#cutoffMs) }
+    yield* this.#stretch(ROUTES.toReversed(), ticker, past, signal)
+  }
+
+  /** The trades of the first route, and after an empty page those of the other. */
+  async *#stretch(
+    routes: readonly string[],
+    ticker: string,
+    { fromMs, toMs }: TimeWindow,
+    signal: AbortSignal,
+  ): AsyncGenerator<TradeStep> {
+    const times = { min_ts: String(Math.floor(fromMs / 1000)), max_ts: String(Math.ceil(toMs / 1000)) }
+    const query = { limit: LIMIT, ticker, ...times }
+    let isNext = fromMs < toMs
+    for (const path of routes) {
+      if (!isNext) return
+      isNext = false
+      const queryOf = (cursor?: string) => (cursor === undefined ? query : { ...query, cursor })
+      const pageOf = ({ trades: rows, cursor }: Frame) => {
+        isNext ||= Array.isArray(rows) && rows.length === 0
+        return { rows, cursor }
+      }
+      yield* this.#client.walk({ path, queryOf, pageOf }, signal)
+    }
   }
 
   async #cutoff(signal: AbortSignal): Promise<number> {

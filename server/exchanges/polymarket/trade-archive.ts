@@ -3,7 +3,7 @@
 
 import type { UpstreamOptions } from '../../upstream/upstream-http.ts'
 import { isFrame } from '../../feed/frame.ts'
-import { type TradeArchive, TradeClient, type TradeRow, type TradeWalk } from '../trade-archive.ts'
+import { type TradeArchive, TradeClient, type TradeStep, type TradeWalk } from '../trade-archive.ts'
 
 const CONDITIONS_MAX = 20
 /** What the route allows is not published. */
@@ -26,11 +26,16 @@ export class PolymarketTradeArchive implements TradeArchive {
     return starts.map((start) => conditions.slice(start, start + CONDITIONS_MAX))
   }
 
-  async rows(conditions: readonly string[], _: unknown, signal: AbortSignal): Promise<readonly TradeRow[]> {
+  steps(
+    conditions: readonly string[],
+    _: unknown,
+    signal: AbortSignal,
+    from?: string,
+  ): AsyncGenerator<TradeStep> {
     const first = { condition: conditions.join(','), ...QUERY }
     const walk: TradeWalk = {
-      pathOf: (cursor) =>
-        `/v2/trades?${new URLSearchParams(cursor === undefined ? first : { cursor }).toString()}`,
+      path: '/v2/trades',
+      queryOf: (cursor) => (cursor === undefined ? first : { cursor }),
       pageOf: ({ data, pagination }) => {
         if (!isFrame(pagination)) throw this.#client.malformed('the answer has no pagination')
         const { has_more: hasMore, next_cursor: cursor } = pagination
@@ -39,6 +44,6 @@ export class PolymarketTradeArchive implements TradeArchive {
         return { rows: data, cursor: hasMore === true ? cursor : undefined }
       },
     }
-    return await this.#client.walk(walk, signal)
+    return this.#client.walk(walk, signal, from)
   }
 }

@@ -2,6 +2,7 @@
 // time. What is complete stands in the state of the sources. A run ends with a fold of the dates that have new segments.
 
 import { groupedBy } from '../../../shared/grouped-by.ts'
+import { FETCHED } from '../../../shared/lake-layout.ts'
 import { INGEST_ARCHIVE_SETTLE_MS } from '../../../shared/limits.ts'
 import { LOB_SOURCES } from '../../../shared/lob-sources.ts'
 import { MS_PER_DAY, NS_PER_MS, utcDateOf } from '../../../shared/utc-date.ts'
@@ -14,10 +15,14 @@ import { rebuildDates, rebuildPlan } from '../../fold/lake-rebuild.ts'
 import { ClosedDateError, dateRules } from '../../import/date-rules.ts'
 import { marketsInLake } from '../../lake/lake-markets.ts'
 import { directoryNames, seriesDates } from '../../lake/series-dates.ts'
-import { readManifest } from '../../raw/date-manifest.ts'
 import { restText } from '../../raw/segment-lines.ts'
-import { type SegmentFacts, SegmentWriter } from '../../raw/segment-writer.ts'
-import { missingWindows, type TimeWindow } from '../../storage/cursor-store.ts'
+import { SegmentWriter } from '../../raw/segment-writer.ts'
+import {
+  missingWindows,
+  readCursorState,
+  type TimeWindow,
+  writeCursorState,
+} from '../../storage/cursor-store.ts'
 import { UpstreamError } from '../../upstream/upstream-error.ts'
 import { daysOf, settledPart, windowTitle } from '../archive-windows.ts'
 import { type FetchedRows, type IngestSource, type SourceContext, tradesSourceName } from '../source.ts'
@@ -25,9 +30,9 @@ import type { TradesSource } from './trades-sources.ts'
 import { candleMarkets } from './candle-markets.ts'
 import { knownSeries, missingCatalogue } from './catalogue-source.ts'
 
-/** The hour of the segments: a fold of a date beside it does not read it. */
-const NOON = 12
-/** Rows that wait for their segments, beside those of one request. */
+/** The hours of the segments. A fold of the date beside reads the first and the last one. */
+const [FIRST_HOUR, NOON, LAST_HOUR] = [0, 12, 23]
+/** Rows that wait for their segments, beside those of one step. */
 const WAITING_ROWS_MAX = 200_000
 const OF_ONE_BATCH: ReadonlySet<string> = new Set(['rejected', 'malformed', 'too_large'])
 
@@ -109,33 +114,46 @@ async function fetchTrades(
     (part) =>
       `not every market is known of ${windowTitle(part)}: run exchange-catalogue over these dates too`,
   )
-  const rows: DatedRow[] = []
+  const rows: (TradeRow & Place)[] = []
   let rowCount = 0
   const write = async (): Promise<void> => {
     rowCount += rows.length
-    for (const [date, group] of groupedBy(rows.splice(0), (row) => row.date)) {
+    for (const group of groupedBy(rows.splice(0), ({ date, hour }) => `${date} ${hour}`).values()) {
+      const { date } = group[0]
       try {
         await dateRules({ lake, source, replace: false }, [{ date, name: '' }])
-        const segment = await writeSegment(options, scope, date, group)
-        await foldReplaced(options, segment, context.signal)
+        await writeSegment(options, scope, group)
       } catch (error) {
         if (!(error instanceof ClosedDateError)) throw error
         problems.push(error.message)
       }
     }
   }
+  const walks = await openWalks(options, scope, window, settled, context)
   for (const batch of archive.batches(markets)) {
+    const key = batch.join()
+    if (walks.known[key] === null) continue
     try {
-      for (const row of await archive.rows(batch, window, context.signal)) {
-        const date = dateIn(row, options, window, problems)
-        if (date !== undefined) rows.push({ ...row, date })
+      for await (const { rows: found, next } of archive.steps(
+        batch,
+        window,
+        context.signal,
+        walks.known[key],
+      )) {
+        for (const row of found) {
+          const place = placeIn(row, options, window, problems)
+          if (place !== undefined) rows.push({ ...row, ...place })
+        }
+        walks.known[key] = next
+        if (next === null && rows.length <= WAITING_ROWS_MAX) continue
+        await write()
+        if (problems.length === 0) await walks.note()
       }
     } catch (error) {
       // What is wrong with one batch alone keeps none of the others waiting.
       if (!(error instanceof UpstreamError) || !OF_ONE_BATCH.has(error.failure)) throw error
       problems.push(`${batch[0]}: ${error.message}`)
     }
-    if (rows.length > WAITING_ROWS_MAX) await write()
   }
   await write()
   // Without markets of a catalogue, nothing says that all of them were asked for.
@@ -143,31 +161,51 @@ async function fetchTrades(
   return { write: async () => rowCount, problems, completed: isWhole ? settled : null }
 }
 
-/** Folds a date that was replaced, because the fold at the end of the run would leave out a segment that no manifest lists. */
-async function foldReplaced(
-  { lake, source, folding = foldInThread }: TradeSourceOptions,
-  { date, name }: SegmentFacts,
-  signal: AbortSignal,
-): Promise<void> {
-  if (((await readManifest(lake, source, date))?.epoch ?? 0) === 0) return
-  const rules = await dateRules({ lake, source, replace: false }, [{ date, name }])
-  await folding({ lake, source, dates: [date], rules }, {}, signal)
+/** How far the walks of a step have come. */
+interface Walks {
+  /** By batch: the cursor with which a walk goes on, null at its end. */
+  readonly known: Record<string, string | null>
+  note(): Promise<void>
 }
 
-interface DatedRow extends TradeRow {
+/** Where requests take no bounds of time, a run goes on where the last one that asked for the same was ended. */
+async function openWalks(
+  { source, archive }: TradeSourceOptions,
+  scope: string,
+  window: TimeWindow,
+  settled: TimeWindow | null,
+  { postgres }: SourceContext,
+): Promise<Walks> {
+  // Of a window that is not settled, a walk that has ended does not have everything.
+  if (archive.isByTime || settled === null) return { known: {}, note: async () => {} }
+  const cursor = { source: tradesSourceName(source), scope }
+  const asked = `${windowTitle(window)}, ${windowTitle(settled)}`
+  const state = (await readCursorState(postgres, cursor)) as { asked: string; known: Walks['known'] } | null
+  const known = state?.asked === asked ? state.known : {}
+  return {
+    known,
+    note: () =>
+      postgres.transaction((transaction) => writeCursorState(transaction, cursor, { asked, known })),
+  }
+}
+
+interface Place {
   readonly date: string
+  readonly hour: number
 }
 
-/** The date of a row of the window; undefined for another one. */
-function dateIn(
+/** The date of a row of the window, and the hour of its segment; undefined for another one. */
+function placeIn(
   { row }: TradeRow,
   { source }: TradeSourceOptions,
   { fromMs, toMs }: TimeWindow,
   problems: string[],
-): string | undefined {
+): Place | undefined {
   try {
     const ms = Number(exchangeOf(source).trades!.ofRow(row).ts / NS_PER_MS)
-    return ms >= fromMs && ms < toMs ? utcDateOf(ms) : undefined
+    if (ms < fromMs || ms >= toMs) return undefined
+    const hour = new Date(ms).getUTCHours()
+    return { date: utcDateOf(ms), hour: hour === FIRST_HOUR || hour === LAST_HOUR ? hour : NOON }
   } catch (error) {
     if (!(error instanceof BadLineError)) throw error
     problems.push(error.message)
@@ -178,9 +216,8 @@ function dateIn(
 async function writeSegment(
   { lake, source }: TradeSourceOptions,
   scope: string,
-  date: string,
-  rows: readonly TradeRow[],
-): Promise<SegmentFacts> {
+  rows: readonly [TradeRow & Place, ...(TradeRow & Place)[]],
+): Promise<void> {
   const series = LOB_SOURCES[source].isSeriesInId ? undefined : scope
   const reading = { series, sequence: 'strict', useYesPrice: false } as const
   const writer = await SegmentWriter.open(lake, { source, reading })
@@ -189,7 +226,8 @@ async function writeSegment(
       writer.add(restText(recvTs, request, row), recvTs)
       if (writer.isFull) await writer.drained()
     }
-    return await writer.finish({ date, hour: NOON, recorder: 'import' })
+    const [{ date, hour }] = rows
+    await writer.finish({ date, hour, recorder: FETCHED })
   } finally {
     await writer.discard()
   }
