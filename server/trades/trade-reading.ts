@@ -7,7 +7,7 @@ import { LOB_SOURCES } from '../../shared/lob-sources.ts'
 import type { LobSource } from '../../shared/lob-sources.ts'
 import { MARKET_ID_BYTES_MAX } from '../../shared/limits.ts'
 import { isSeriesName } from '../../shared/series-name.ts'
-import { MS_PER_DAY, NS_PER_MS, addDays, utcDateOf, utcDateStartMs } from '../../shared/utc-date.ts'
+import { MS_PER_DAY, NS_PER_MS, addDays, utcDateStartMs } from '../../shared/utc-date.ts'
 import type { TradeReader } from '../exchanges/exchange.ts'
 import { exchangeOf } from '../exchanges/registry.ts'
 import { BadLineError } from '../feed/bad-line.ts'
@@ -23,6 +23,8 @@ const REST_MARK = '"rest":'
 /** Frames of one line are fewer. */
 const FRAMES_MAX = 4096
 const LAST_HOUR = 23
+/** Messages of one trade differ by less: a transaction is final some seconds after the trade that a WebSocket told. */
+const EDGE_MS = 600_000
 
 export interface TradeReadingOptions {
   readonly lake: string
@@ -114,7 +116,7 @@ export class DateTrades {
   addHour({ trades, series }: HourTrades, hour: number): void {
     for (const [id, of] of series) this.#series.set(id, of)
     for (const { message, sighting } of trades)
-      if (this.#isOfDate(message, hour)) this.#set.add(message, sighting)
+      if (this.#takes(message, sighting, hour)) this.#set.add(message, sighting)
   }
 
   /** The trades by series, each in the order of its file. */
@@ -123,7 +125,8 @@ export class DateTrades {
       this.#series.get(id) ?? LOB_SOURCES[this.#options.source].seriesOf(id)
     const isFiled = ({ marketId: id }: SetTrade): boolean =>
       Buffer.byteLength(id) <= MARKET_ID_BYTES_MAX && isSeriesName(seriesOf(id))
-    const all = this.#set.result()
+    const [from, to] = [0, MS_PER_DAY].map((ms) => BigInt(this.#fromMs + ms) * NS_PER_MS)
+    const all = this.#set.result().filter(({ ts }) => ts >= from! && ts < to!)
     const filed = all.filter(isFiled)
     this.badCount += all.length - filed.length
     return groupedBy(filed, ({ marketId }) => seriesOf(marketId))
@@ -134,20 +137,27 @@ export class DateTrades {
     if (line.kind !== 'frames' && line.kind !== 'rest') return
     const onBad = (): void => void this.badCount++
     for (const { message, sighting } of sightedTrades(line, reader, group, onBad)) {
-      if (!this.#isOfDate(message, hour)) continue
+      if (!this.#takes(message, sighting, hour)) continue
       const series = header?.reading?.series
       if (series !== undefined) this.#series.set(message.marketId, series)
       this.#set.add(message, sighting)
     }
   }
 
-  #isOfDate({ ts }: TradeMessage, hour: number | undefined): boolean {
-    const ms = Number(ts / NS_PER_MS)
-    if (ms >= this.#fromMs && ms < this.#fromMs + MS_PER_DAY) return true
-    const date = utcDateOf(ms)
-    if (hour === 0 && date === addDays(this.date, -1)) this.neighbours.add(date)
-    if (hour === LAST_HOUR && date === addDays(this.date, 1)) this.neighbours.add(date)
-    return false
+  /** Whether a message is of the date, or of a trade that may be. Notes a date beside it whose trades may change. */
+  #takes({ ts, isUnique }: TradeMessage, { origin }: TradeSighting, hour: number | undefined): boolean {
+    const ms = Number(ts / NS_PER_MS) - this.#fromMs
+    const isFirstHalf = ms < MS_PER_DAY / 2
+    // Beyond the nearer midnight. Inside the date it is negative.
+    const beyondMs = isFirstHalf ? -1 - ms : ms - MS_PER_DAY
+    const edgeMs = isUnique ? 0 : EDGE_MS
+    if (beyondMs < -edgeMs) return true
+    const beside = addDays(this.date, isFirstHalf ? -1 : 1)
+    const isFiled = beyondMs >= 0 && beyondMs < MS_PER_DAY && hour === (isFirstHalf ? 0 : LAST_HOUR)
+    // A row here and a message there may be one trade.
+    const isShared = origin === 'rest' && beyondMs < edgeMs && this.#options.segmentsOf(beside).length > 0
+    if (isFiled || isShared) this.neighbours.add(beside)
+    return beyondMs < edgeMs
   }
 }
 

@@ -4,6 +4,7 @@
 // receive time; the best origin. Where messages do not name the trade, equal messages of one connection or
 // segment are different trades, and equal messages of several of them are the same ones: the n-th of one is the n-th of another.
 
+import { groupedBy } from '../../shared/grouped-by.ts'
 import type { Trade, TradeOrigin } from '../../shared/trades-v1.ts'
 import { TRADE_ORIGINS } from '../../shared/trades-v1.ts'
 import { NS_PER_SECOND } from '../../shared/utc-date.ts'
@@ -60,12 +61,10 @@ export class TradeSet {
 
   /** The trades in the order of the file. */
   result(): readonly SetTrade[] {
-    const named: Merged[] = []
-    const unnamed: Merged[] = []
-    for (const groups of this.#groups.values()) {
-      for (const trade of tradesOf(groups)) (trade.id === null ? unnamed : named).push(trade)
-    }
-    return [...this.#unique.values(), ...joined(named, unnamed)].toSorted(compare).map(tradeOf)
+    const all = [...this.#groups.values()].flatMap(tradesOf)
+    const sided = joined(all, ({ id, aggressor }) => id !== null && aggressor === 'unknown', fillOf)
+    const named = joined(sided, ({ id }) => id === null, momentOf)
+    return [...this.#unique.values(), ...named].toSorted(compare).map(tradeOf)
   }
 }
 
@@ -76,6 +75,16 @@ function contentOf(message: TradeMessage): string {
 
 function termsOf({ marketId, price, qty, aggressor }: TradeMessage | Merged): string {
   return `${marketId} ${price} ${qty} ${aggressor}`
+}
+
+/** What messages of one transaction agree in. */
+function fillOf({ id, marketId, price, qty }: Merged): string {
+  return `${id} ${marketId} ${price} ${qty}`
+}
+
+/** What messages agree in if the transaction of one is not known. */
+function momentOf(trade: Merged): string {
+  return `${secondOf(trade.ts)} ${termsOf(trade)}`
 }
 
 function secondOf(ts: bigint): bigint {
@@ -96,17 +105,16 @@ function tradesOf(groups: ReadonlyMap<string, readonly Sighted[]>): readonly Mer
   return trades
 }
 
-/** A trade without an id is the one with an id that has the same terms in the same second, each once and in order of time. */
-function joined(named: readonly Merged[], unnamed: readonly Merged[]): readonly Merged[] {
-  if (unnamed.length === 0) return named
-  const keyOf = (trade: Merged): string => `${secondOf(trade.ts)} ${termsOf(trade)}`
-  const waiting = new Map<string, Merged[]>()
-  for (const trade of unnamed.toSorted(compare)) {
-    const list = waiting.get(keyOf(trade))
-    if (list === undefined) waiting.set(keyOf(trade), [trade])
-    else list.push(trade)
-  }
-  const result = named.toSorted(compare).map((trade) => {
+/** A trade that lacks its id or side is one that has it and has the same key, each once and in order of time. */
+function joined(
+  trades: readonly Merged[],
+  lacks: (trade: Merged) => boolean,
+  keyOf: (trade: Merged) => string,
+): readonly Merged[] {
+  const waiting = groupedBy(trades.filter(lacks).toSorted(compare), keyOf)
+  if (waiting.size === 0) return trades
+  const whole = trades.filter((trade) => !lacks(trade)).toSorted(compare)
+  const result = whole.map((trade) => {
     const same = waiting.get(keyOf(trade))?.shift()
     return same === undefined ? trade : { ...merge(trade, same), id: trade.id }
   })

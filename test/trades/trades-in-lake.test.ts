@@ -24,7 +24,8 @@ import { refold } from '../support/refolded-lake.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
 import { writeWal } from '../support/wal-script.ts'
 import type { ScriptRecord } from '../support/wal-script.ts'
-import { fetchTrades, foldAll, randomTrades, recordTrades } from './random-trades.ts'
+import { fetchTrades, foldAll, frameOf, randomTrades, recordTrades } from './random-trades.ts'
+import type { TrueTrade } from './random-trades.ts'
 import { readTrades } from './trade-rows.ts'
 
 const DATE = '2026-06-24'
@@ -229,6 +230,59 @@ async function keepFetched(root: string, order: string): Promise<void> {
     assert.deepEqual(await sortedIds(lake), ids)
   }
 }
+
+test('a trade is one whose REST row is of the next date, or whose frame lacks its side', async (t) => {
+  const root = await temporaryDirectory(t)
+  const [date, next] = ['2026-06-30', '2026-07-01']
+  const midnight = Date.parse(next)
+  const us = (ms: number): bigint => BigInt(midnight + ms) * 1000n
+  const [late, plain, own] = randomTrades('polymarket', 1, 9).filter(
+    ({ id }, index, all) => all.findIndex((one) => one.id === id) === index,
+  ) as [TrueTrade, TrueTrade, TrueTrade]
+  const heard = [
+    { ...late, us: us(-300) },
+    { ...plain, us: us(-60_000) },
+  ]
+  const rows = [
+    { ...late, us: us(2000) },
+    { ...own, us: us(3000) },
+  ]
+  const lines = heard.map((each) => {
+    const frame = { ...frameOf('polymarket', each, 0), side: undefined }
+    return JSON.stringify({ recv_ts: Number(each.us / 1000n) + 5, msg: frame })
+  })
+  const parts = [
+    async (lake: string) => void (await runImport(lake, 'polymarket', { lines })),
+    async (lake: string) => await fetchTrades(lake, 'polymarket', rows, { date: next }),
+    async (lake: string) =>
+      await fetchTrades(lake, 'polymarket', [{ ...plain, us: us(-59_000) }], { date, hour: 23 }),
+  ]
+  for (const [index, order] of [
+    [0, 1, 2],
+    [2, 1, 0],
+    [1, 0, 2],
+  ].entries()) {
+    const lake = join(root, String(index))
+    for (const part of order) {
+      await parts[part]!(lake)
+      // Only the date of what is new.
+      await foldRawDates(
+        { lake, source: 'polymarket', dates: [part === 1 ? next : date] },
+        {},
+        new AbortController().signal,
+      )
+    }
+    const found = (await readTrades(lake, 'polymarket')).toSorted((a, b) => (a.ts < b.ts ? -1 : 1))
+    assert.deepEqual(
+      found.map(({ ts, aggressor, origin }) => [Number(ts / 1_000_000n) - midnight, aggressor, origin]),
+      [
+        [-60_000, plain.isBid ? 'bid' : 'ask', 'import'],
+        [-300, late.isBid ? 'bid' : 'ask', 'import'],
+        [3000, own.isBid ? 'bid' : 'ask', 'rest'],
+      ],
+    )
+  }
+})
 
 test('unreadable trades and rounded prices are counted', async (t) => {
   const lake = join(await temporaryDirectory(t), 'lake')
