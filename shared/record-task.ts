@@ -80,8 +80,12 @@ export interface TradeQuery extends RecordPage {
   readonly event: string | null
   /** A series, or an event of one. */
   readonly series: string | null
+  /** The milliseconds that have the range of ns. */
   readonly fromMs: number
   readonly toMs: number
+  /** ns, the first included and the last not; as text, because a query is JSON too. */
+  readonly fromNs: string
+  readonly toNs: string
 }
 
 /** Exactly one of market and series is given. */

@@ -3,10 +3,11 @@
 import { RECORD_RANGE_MS_DEFAULT, TRADES_LIMIT_DEFAULT } from '../../shared/limits.ts'
 import { lobSourceNames, lobSources } from '../../shared/lob-sources.ts'
 import type { TradeQuery } from '../../shared/record-task.ts'
-import { MS_PER_DAY, utcDateStartMs } from '../../shared/utc-date.ts'
+import { MS_PER_DAY, NS_PER_MS, utcDateStartMs } from '../../shared/utc-date.ts'
 import { defineEndpoint, type Endpoint } from '../http/endpoint.ts'
 import { type ParameterRule, quote } from '../query/parameter-parser.ts'
 import type { Parameter, ParameterValues } from '../query/parameters.ts'
+import { nsBeyondMs } from '../query/time-range.ts'
 import { recordReply, type RecordService } from '../records/record-reply.ts'
 import { SOURCE_PARAMETER } from './lob-parameters.ts'
 import { recordDocumentation } from './record-documentation.ts'
@@ -84,10 +85,16 @@ export const tradeRule: ParameterRule<typeof TRADE_PARAMETERS> = ({ has, values 
 export function tradeQueryOf(values: ParameterValues<typeof TRADE_PARAMETERS>): TradeQuery {
   const { market = null, event = null, series = null, date, source, format, limit, offset } = values
   const dayMs = date === undefined ? undefined : utcDateStartMs(date)
-  const range =
+  const { fromMs, toMs: endMs } =
     dayMs === undefined
       ? instantRange(values, Date.now(), RECORD_RANGE_MS_DEFAULT)
       : { fromMs: dayMs, toMs: dayMs + MS_PER_DAY }
+  const [fromNs, toNs] = [
+    BigInt(fromMs) * NS_PER_MS + nsBeyondMs(values.from ?? ''),
+    BigInt(endMs) * NS_PER_MS + nsBeyondMs(values.to ?? ''),
+  ]
+  const toMs = Number((toNs + NS_PER_MS - 1n) / NS_PER_MS)
+  const range = { fromMs, toMs, fromNs: String(fromNs), toNs: String(toNs) }
   const columns = values.columns ?? columnNames('trades')
   return { kind: 'trades', source, market, event, series, ...range, format, columns, limit, offset }
 }
@@ -134,15 +141,13 @@ export function tradesEndpoint(service: RecordService): Endpoint {
     async handle(values, context) {
       const query = tradeQueryOf(values)
       const { date, market, event, series } = values
-      const [from, to] = [query.fromMs, query.toMs].map((ms) => new Date(ms).toISOString()) as [
-        string,
-        string,
-      ]
+      const [start, end] = [query.fromMs, query.toMs].map((ms) => new Date(ms).toISOString())
+      const { from = start!, to = end! } = values
       return recordReply(service, query, context, {
         path: PATH,
         isFixed: date !== undefined || (values.from !== undefined && values.to !== undefined),
         parameters: date === undefined ? { ...values, from, to } : values,
-        fileNameParts: ['trades', market ?? event ?? series, from.slice(0, 10)],
+        fileNameParts: ['trades', market ?? event ?? series, start!.slice(0, 10)],
       })
     },
   })

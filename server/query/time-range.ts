@@ -5,7 +5,7 @@
 import { addDays, utcDateStartMs } from '../../shared/utc-date.ts'
 
 const INSTANT =
-  /^(\d{4}-\d{2}-\d{2})[Tt]([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,9})?([Zz]|[+-]([01]\d|2[0-3]):[0-5]\d)$/
+  /^(\d{4}-\d{2}-\d{2})[Tt]([01]\d|2[0-3]):[0-5]\d:[0-5]\d(?<fraction>\.\d{1,9})?([Zz]|[+-]([01]\d|2[0-3]):[0-5]\d)$/
 
 /** Milliseconds since the epoch (fractions of one cut off), or `undefined` when the text is no instant. */
 export function instantMs(text: string): number | undefined {
@@ -17,7 +17,12 @@ export function instantMs(text: string): number | undefined {
   return Number.isNaN(ms) ? undefined : ms
 }
 
-/** The same for the end of a range: a date ends with its last instant, so the next midnight is meant. */
+/** The nanoseconds that an instant has beyond its milliseconds. */
+export function nsBeyondMs(text: string): bigint {
+  return BigInt((INSTANT.exec(text)?.groups?.['fraction']?.slice(4) ?? '').padEnd(6, '0'))
+}
+
+/** As `instantMs`, for the end of a range: a date ends with its last instant, so the next midnight is meant. */
 export function rangeEndMs(text: string): number | undefined {
   return utcDateStartMs(text) === undefined ? instantMs(text) : utcDateStartMs(addDays(text, 1))
 }

@@ -172,13 +172,22 @@ test('random requests in four formats give what a naive reference gives', async 
             [{ event, market }, isOf(market)] as const,
           ],
     )
-    const fromNs = BigInt(Date.parse(DATES[0]!) + Math.floor(random() * 3 * 86_400) * 1000) * 1_000_000n
-    const toNs = fromNs + BigInt(1 + Math.floor(random() * 86_400 * 2)) * 1_000_000_000n
+    // Every other range begins and ends at a trade.
+    const exact = random() < 0.5 ? pick(all[source]).ts : undefined
+    const fromNs =
+      exact ?? BigInt(Date.parse(DATES[0]!) + Math.floor(random() * 3 * 86_400) * 1000) * 1_000_000n
+    const toNs =
+      exact === undefined
+        ? fromNs + BigInt(1 + Math.floor(random() * 86_400 * 2)) * 1_000_000_000n
+        : pick(all[source].filter(({ ts }) => ts >= exact)).ts
     const date = pick(DATES)
     const dayNs = BigInt(Date.parse(date)) * 1_000_000n
     const isDate = random() < 0.4
     const [start, end] = isDate ? [dayNs, dayNs + DAY_NS] : [fromNs, toNs]
-    const text = (ns: bigint): string => new Date(Number(ns / 1_000_000n)).toISOString()
+    const text = (ns: bigint): string =>
+      new Date(Number(ns / 1_000_000n))
+        .toISOString()
+        .replace('Z', `${String(ns % 1_000_000n).padStart(6, '0')}Z`)
     const range: Record<string, string> = isDate ? { date } : { from: text(start), to: text(end) }
     const columns = random() < 0.5 ? names : names.filter(() => random() < 0.5)
     const format = pick(['json', 'ndjson', 'csv', 'parquet'])

@@ -172,8 +172,7 @@ class TradeReading {
     this.#parts = parts
     this.#request = request
     this.#fields = fieldsOf('trades', query.columns)
-    const { fromMs, toMs } = query
-    const conditions = [`ts >= ${nsOf(fromMs)}`, `ts < ${nsOf(toMs)}`, ...where]
+    const conditions = [`ts >= ${query.fromNs}`, `ts < ${query.toNs}`, ...where]
     this.#source = `${readParquetSql(parts.map(({ path }) => path))} WHERE ${conditions.join(' AND ')}`
   }
 
@@ -251,10 +250,6 @@ function rowsOf(chunk: DuckDBDataChunk, fields: readonly RecordField[], isPacked
   const times = chunk.getColumnVector(fields.length)
   const [firstMs, lastMs] = [0, rows - 1].map((row) => msOf(times.getItem(row) as bigint)) as [number, number]
   return { rows, columns, span: { firstMs, lastMs } }
-}
-
-function nsOf(ms: number): bigint {
-  return BigInt(ms) * NS_PER_MS
 }
 
 function msOf(ns: bigint): number {
