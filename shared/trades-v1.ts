@@ -11,19 +11,6 @@ export type Aggressor = (typeof AGGRESSORS)[number]
 export const TRADE_ORIGINS = ['ws', 'import', 'rest'] as const
 export type TradeOrigin = (typeof TRADE_ORIGINS)[number]
 
-/** Footer keys of a trades file. `rounded`: trades whose price was finer than 1/10000 dollar. */
-export const TRADES_FOOTER_KEYS = {
-  schema: 'schema',
-  source: 'source',
-  series: 'series',
-  date: 'date',
-  rows: 'rows',
-  minTs: 'min_ts',
-  maxTs: 'max_ts',
-  rounded: 'rounded',
-  sample: 'sample',
-} as const
-
 /** One trade. Times are ns since the Unix epoch. */
 export interface Trade {
   readonly ts: bigint

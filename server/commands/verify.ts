@@ -11,8 +11,8 @@ import { checkCandles } from '../verify/candle-check.ts'
 import { checkClimateReports } from '../verify/climate-check.ts'
 import type { ScopeReport, VerifyContext } from '../verify/finding.ts'
 import { checkObservations } from '../verify/observation-check.ts'
-import { repairCandles, repairStation } from '../verify/repair.ts'
-import { checkTrades, repairTrades } from '../verify/trade-check.ts'
+import { repairCandles, repairScope } from '../verify/repair.ts'
+import { checkTrades, VERIFIED_TRADES } from '../verify/trade-check.ts'
 import { type Command, type CommandIo } from './command.ts'
 import { UsageError } from '../options/usage-error.ts'
 import {
@@ -53,14 +53,14 @@ const CHECKS: readonly Check[] = [
     unit: 'station-days',
     scopes: async () => STATIONS.map(({ code }) => code),
     check: checkObservations,
-    repair: (postgres, report) => repairStation(postgres, report, ['iem', 'ncei']),
+    repair: (postgres, report) => repairScope(postgres, report, ['iem', 'ncei']),
   },
   {
     kind: 'climate',
     unit: 'climate dates',
     scopes: async () => STATIONS.map(({ code }) => code),
     check: checkClimateReports,
-    repair: (postgres, report) => repairStation(postgres, report, ['climate-afos']),
+    repair: (postgres, report) => repairScope(postgres, report, ['climate-afos']),
   },
 ]
 const KINDS = CHECKS.map(({ kind }) => kind)
@@ -69,7 +69,7 @@ const TRADES: Check = {
   ...CHECKS[0]!,
   unit: 'market-days of trades',
   check: checkTrades,
-  repair: repairTrades,
+  repair: (postgres, report) => repairScope(postgres, report, [VERIFIED_TRADES]),
 }
 
 const OPTIONS: readonly OptionDeclaration[] = [

@@ -61,8 +61,16 @@ export class LiveTrades {
   /** Publishes the trades of a date until the end of `hour`. The caller holds the lock of the source. */
   async publish(hour: number): Promise<void> {
     const date = utcDateOf(hour * MS_PER_HOUR)
+    const files: StagedTrades[] = []
+    const place = { lake: this.#lake, source: this.#source }
+    const tally = { badTrades: 0, roundedPrices: 0 }
     try {
-      await this.#publish(await this.#read(date, hour))
+      try {
+        await stageDate(await this.#read(date, hour), place, tally, (file) => files.push(file))
+        publishTrades(files)
+      } finally {
+        await settleTrades(this.#lake, files)
+      }
     } catch (error) {
       this.#trades = undefined
       const reason = error instanceof Error ? error.message : String(error)
@@ -104,16 +112,5 @@ export class LiveTrades {
   #forgetBefore(hour: number): void {
     for (const old of this.#hours.keys()) if (old < hour) this.#hours.delete(old)
     if (this.#completeFrom < hour) this.#completeFrom = hour
-  }
-
-  async #publish(trades: DateTrades): Promise<void> {
-    const files: StagedTrades[] = []
-    const place = { lake: this.#lake, source: this.#source }
-    try {
-      await stageDate(trades, place, { badTrades: 0, roundedPrices: 0 }, (file) => files.push(file))
-      publishTrades(files)
-    } finally {
-      await settleTrades(this.#lake, files)
-    }
   }
 }

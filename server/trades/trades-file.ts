@@ -6,8 +6,7 @@ import {
   RECORD_CHECKSUM_PLACEHOLDER,
   sealRecordFile,
 } from '../../shared/record-file-checksum.ts'
-import { TRADES_FOOTER_KEYS as KEYS, TRADES_SCHEMA } from '../../shared/trades-v1.ts'
-import type { Trade } from '../../shared/trades-v1.ts'
+import { TRADES_SCHEMA, type Trade } from '../../shared/trades-v1.ts'
 import { stageFile } from '../lake/temporary-file.ts'
 
 /** Rows of one row group. */
@@ -21,6 +20,7 @@ export interface TradesFileLabels {
   readonly source: string
   readonly series: string
   readonly date: string
+  /** Trades whose price was finer than 1/10000 dollar. */
   readonly rounded: number
   /** The trades are invented. */
   readonly isSample?: boolean | undefined
@@ -40,15 +40,15 @@ export async function stageTradesFile(
 function encoded(trades: readonly Trade[], labels: TradesFileLabels): Uint8Array {
   const { source, series, date, rounded, isSample = false } = labels
   const values = {
-    [KEYS.schema]: TRADES_SCHEMA,
-    [KEYS.source]: source,
-    [KEYS.series]: series,
-    [KEYS.date]: date,
-    [KEYS.rows]: trades.length,
-    [KEYS.minTs]: trades[0]!.ts,
-    [KEYS.maxTs]: trades.at(-1)!.ts,
-    [KEYS.rounded]: rounded,
-    ...(isSample ? { [KEYS.sample]: true } : {}),
+    schema: TRADES_SCHEMA,
+    source,
+    series,
+    date,
+    rows: trades.length,
+    min_ts: trades[0]!.ts,
+    max_ts: trades.at(-1)!.ts,
+    rounded,
+    ...(isSample ? { sample: true } : {}),
     [RECORD_CHECKSUM_KEY]: RECORD_CHECKSUM_PLACEHOLDER,
   }
   const column = <Key extends keyof Trade>(key: Key): Trade[Key][] => trades.map((trade) => trade[key])

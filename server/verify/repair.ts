@@ -21,16 +21,16 @@ export async function repairCandles(postgres: Postgres, report: ScopeReport): Pr
   return opened.length
 }
 
-/** Opens the windows of a station in the archives that have them; returns how many. */
-export async function repairStation(
+/** Opens the windows of a scope in the sources that have them; returns how many. */
+export async function repairScope(
   postgres: Postgres,
   report: ScopeReport,
-  archives: readonly SourceName[],
+  sources: readonly SourceName[],
 ): Promise<number> {
   const opened = report.findings.flatMap(({ window }): TimeWindow[] => (window === null ? [] : [window]))
   if (opened.length === 0) return 0
   await postgres.transaction(async (transaction) => {
-    for (const source of archives) {
+    for (const source of sources) {
       for (const window of opened) await reopenWindow(transaction, { source, scope: report.scope }, window)
     }
   })

@@ -13,8 +13,7 @@ import { PRICE_UNITS_PER_DOLLAR, QTY_UNITS_PER_CONTRACT } from '../../shared/lob
 import { addDays, MS_PER_DAY, utcDateOf, utcDatesBetween } from '../../shared/utc-date.ts'
 import { TRADES_SOURCES } from '../ingest/exchange/trades-sources.ts'
 import { tradesSourceName } from '../ingest/source.ts'
-import { missingWindows, reopenWindow } from '../storage/cursor-store.ts'
-import type { Postgres } from '../storage/postgres.ts'
+import { missingWindows } from '../storage/cursor-store.ts'
 import { noteTradeProof } from '../storage/trade-proof-store.ts'
 import type { Finding, ScopeReport, VerifyContext } from './finding.ts'
 import { mergedRows } from './merged-rows.ts'
@@ -28,7 +27,7 @@ const QTY_UNITS_PER_HUNDREDTH = QTY_UNITS_PER_CONTRACT / 100
 
 /** The exchange that has candles, and the source of its trades. */
 const EXCHANGE = TRADES_SOURCES.find((source) => LOB_SOURCES[source].isCatalogued)!
-const SOURCE = tradesSourceName(EXCHANGE)
+export const VERIFIED_TRADES = tradesSourceName(EXCHANGE)
 
 interface MarketTrade extends TimedTrade {
   readonly market: string
@@ -81,23 +80,14 @@ export async function checkTrades(context: VerifyContext, scope: string): Promis
     dayCount += markets.size
     const missing =
       files.get(date) === undefined
-        ? await missingWindows(postgres, { source: SOURCE, scope }, { fromMs, toMs })
+        ? await missingWindows(postgres, { source: VERIFIED_TRADES, scope }, { fromMs, toMs })
         : []
     if (found.length > 0 && missing[0]?.fromMs === fromMs && missing[0].toMs === toMs)
       findings.push({ of: scope, text: `${date}: trades not asked for yet`, window: null })
     else findings.push(...found)
   }
-  if (proof.size > 0) await noteTradeProof(postgres, { source: SOURCE, scope }, proof)
+  if (proof.size > 0) await noteTradeProof(postgres, { source: VERIFIED_TRADES, scope }, proof)
   return { scope, dayCount, findings }
-}
-
-/** Opens the minutes that differ; returns how many. */
-export async function repairTrades(postgres: Postgres, { scope, findings }: ScopeReport): Promise<number> {
-  const opened = findings.flatMap(({ window }) => (window === null ? [] : [window]))
-  await postgres.transaction(async (transaction) => {
-    for (const window of opened) await reopenWindow(transaction, { source: SOURCE, scope }, window)
-  })
-  return opened.length
 }
 
 function findingOf(of: string, { minute, qty, last, candle }: MinuteDifference): Finding {

@@ -4,7 +4,7 @@ import { backfillSource } from '../../server/ingest/run-source.ts'
 import { missingWindows, type TimeWindow } from '../../server/storage/cursor-store.ts'
 import { migrate, readMigrations } from '../../server/storage/migrations.ts'
 import { checkClimateReports } from '../../server/verify/climate-check.ts'
-import { repairStation } from '../../server/verify/repair.ts'
+import { repairScope } from '../../server/verify/repair.ts'
 import { productText, wrapped } from '../support/climate-text.ts'
 import { send } from '../support/local-upstream.ts'
 import { storeOfThisFile } from '../support/postgres.ts'
@@ -151,7 +151,7 @@ test('a final report that is overdue is named, and its date can be opened', asyn
   assert.deepEqual(texts, ['2026-08-27: the final climate report is overdue, stored: preliminary'])
   assert.equal(report.dayCount, 3)
   assert.equal(await archive.backfill(), 0)
-  assert.equal(await repairStation(postgres, report, ['climate-afos']), 1)
+  assert.equal(await repairScope(postgres, report, ['climate-afos']), 1)
   archive.withoutFinal.delete(27)
   assert.ok((await archive.backfill()) > 0)
   assert.deepEqual((await verify(DUE_MS)).findings, [])

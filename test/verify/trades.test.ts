@@ -8,7 +8,8 @@ import { compactClosedDays } from '../../server/compaction/compaction.ts'
 import { writeCandles } from '../../server/storage/candle-store.ts'
 import { completeWindow } from '../../server/storage/cursor-store.ts'
 import { tradeProofOf } from '../../server/storage/trade-proof-store.ts'
-import { checkTrades, repairTrades } from '../../server/verify/trade-check.ts'
+import { repairScope } from '../../server/verify/repair.ts'
+import { checkTrades, VERIFIED_TRADES } from '../../server/verify/trade-check.ts'
 import type { Finding, ScopeReport } from '../../server/verify/finding.ts'
 import { differingMinutes } from '../../server/verify/trade-minutes.ts'
 import { tradesKey } from '../../shared/lake-layout.ts'
@@ -142,7 +143,8 @@ test('each lost trade is found and nothing else, and after the repair and a back
         [...lost].some((trade) => covers(finding, trade)),
         `seed ${seed}: ${finding.of} ${finding.text}`,
       )
-    for (const report of reports) assert.equal(await repairTrades(postgres, report), report.findings.length)
+    for (const report of reports)
+      assert.equal(await repairScope(postgres, report, [VERIFIED_TRADES]), report.findings.length)
     exchange.trades = trades
     const asked = exchange.asked.length
     const outcome = await backfillOnce(exchange, lake, 'kalshi', postgres)
@@ -172,7 +174,7 @@ test('dates that were never fetched are said to be so, and a file that cannot be
     reports.flatMap(({ findings }) => findings.map(({ of, text, window }) => [of, text, window])),
     SERIES.map((series) => [series, '2026-07-01: trades not asked for yet', null]),
   )
-  for (const report of reports) assert.equal(await repairTrades(postgres, report), 0)
+  for (const report of reports) assert.equal(await repairScope(postgres, report, [VERIFIED_TRADES]), 0)
   assert.equal((await tradeProofOf(postgres)())?.proven, 0)
   const path = join(lake, tradesKey('kalshi', 'KXRAIN', '2026-07-01'))
   await mkdir(dirname(path), { recursive: true })

@@ -10,7 +10,7 @@ import { completeWindow, missingWindows, type TimeWindow } from '../../server/st
 import { checkCandles } from '../../server/verify/candle-check.ts'
 import type { Finding, VerifyContext } from '../../server/verify/finding.ts'
 import { checkObservations } from '../../server/verify/observation-check.ts'
-import { repairCandles, repairStation } from '../../server/verify/repair.ts'
+import { repairCandles, repairScope } from '../../server/verify/repair.ts'
 import { type AskedRequest, send, startRoutedUpstream } from '../support/local-upstream.ts'
 import { storeOfThisFile } from '../support/postgres.ts'
 import { randomExchange, type RandomExchange, STORED_CANDLES } from '../support/random-exchange.ts'
@@ -214,7 +214,7 @@ test('hours without a routine report are named, and just their days are opened',
   assert.equal(report.dayCount, 3)
   assert.match(texts[0] ?? '', /^2026-09-11: 1 of 24 hourly reports, missing 00 01 02 03 04 05 07 08 /)
   assert.deepEqual(texts.slice(1), ['2026-09-12: 0 of 24 hourly reports'])
-  assert.equal(await repairStation(postgres, report, ['iem', 'ncei']), 2)
+  assert.equal(await repairScope(postgres, report, ['iem', 'ncei']), 2)
   const missing = await missingWindows(postgres, { source: 'iem', scope: 'NYC' }, day)
   assert.deepEqual(missing, [{ fromMs: FIRST_MS + DAY_MS, toMs: FIRST_MS + 3 * DAY_MS }])
 })

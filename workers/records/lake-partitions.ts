@@ -57,8 +57,12 @@ const REMEMBERED_MS_MAX = 1_000
 
 /** The series or stations that have a directory in the lake, sorted. */
 export function lakeScopes(lake: string, dataset: RecordDataset, pinned?: PinnedFiles): string[] {
-  const prefix = `${RECORD_PARTITIONS[dataset].scope}=`
-  return (pinned?.namesIn(dataset) ?? namesIn(join(lake, dataset)))
+  return scopesIn(lake, dataset, `${RECORD_PARTITIONS[dataset].scope}=`, pinned)
+}
+
+/** The names behind the prefix of the directories below one of the lake, sorted. */
+export function scopesIn(lake: string, directory: string, prefix: string, pinned?: PinnedFiles): string[] {
+  return (pinned?.namesIn(directory) ?? namesIn(join(lake, directory)))
     .filter((name) => name.startsWith(prefix) && isSeriesName(name.slice(prefix.length)))
     .map((name) => name.slice(prefix.length))
     .toSorted((left, right) => (left < right ? -1 : 1))
@@ -200,7 +204,8 @@ export function periodsOf(dataset: RecordDataset, names: readonly string[]): str
   return names.map((name) => periodPattern.exec(name)?.[1]).filter((period) => period !== undefined)
 }
 
-function namesIn(directory: string): string[] {
+/** Empty where there is no such directory. */
+export function namesIn(directory: string): string[] {
   return inDirectory(directory, () => readdirSync(directory)) ?? []
 }
 

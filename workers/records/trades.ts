@@ -2,24 +2,21 @@
 // DuckDB, which skips row groups of other times and markets.
 
 import type { DuckDBDataChunk } from '@duckdb/node-api'
-import { readdirSync } from 'node:fs'
-import { join, relative } from 'node:path'
+import { join } from 'node:path'
 import { ApiError } from '../../shared/errors.ts'
-import { dateOfDirectoryName, tradesKey, tradesSourceDirectory } from '../../shared/lake-layout.ts'
+import { dateOfDirectoryName, tradesKey } from '../../shared/lake-layout.ts'
 import { lobSourceNames } from '../../shared/lob-sources.ts'
 import { RECORD_LAKE_FILES_MAX, RECORD_STORE_BATCH_ROWS } from '../../shared/limits.ts'
 import type { RecordField } from '../../shared/record-field.ts'
 import { fieldsOf } from '../../shared/record-schema.ts'
 import type { TradeQuery } from '../../shared/record-task.ts'
-import { isSeriesName, seriesOfTicker } from '../../shared/series-name.ts'
+import { seriesOfTicker } from '../../shared/series-name.ts'
 import { addDays, NS_PER_MS, utcDateOf, utcDateStartMs } from '../../shared/utc-date.ts'
-import { lakeUnavailable } from '../lake/lake-file-error.ts'
 import type { PinnedFiles } from '../lake/pinned-files.ts'
-import { watched } from '../lake/watched-files.ts'
 import { pinnedPart } from './pinned-parts.ts'
 import { readParquetSql, sqlText } from './duck-lake.ts'
 import { copyNanoseconds, copyNumbers, TextVector } from './duck-vectors.ts'
-import { checkUnchanged, fileIdentity, inOrder, type LakePart } from './lake-partitions.ts'
+import { checkUnchanged, fileIdentity, inOrder, type LakePart, namesIn, scopesIn } from './lake-partitions.ts'
 import { heldLakeChunks, lakeChunks, lakeRows } from './lake-query.ts'
 import { isNumeric, type RecordBatch } from './record-batch.ts'
 import type { RecordRequest } from './record-context.ts'
@@ -68,7 +65,7 @@ interface Selection {
 function selectionOf(lake: string, query: TradeQuery, pinned: PinnedFiles | undefined): Selection {
   const { source, market, event, series } = query
   const names = lobSourceNames(source)
-  const all = seriesIn(lake, source, pinned)
+  const all = scopesIn(lake, `trades/source=${source}`, SERIES_PREFIX, pinned)
   const where: string[] = []
   if (market !== null) where.push(marketSql(market, market.includes(':') || names.isSeriesInId))
   if (event !== null) where.push(eventSql(event))
@@ -100,13 +97,6 @@ function eventSql(event: string): string {
   return `starts_with(market_id, ${sqlText(`${event}-`)}) AND NOT contains(substr(market_id, ${event.length + 2}), '-')`
 }
 
-function seriesIn(lake: string, source: TradeQuery['source'], pinned: PinnedFiles | undefined): string[] {
-  return namesIn(lake, tradesSourceDirectory(lake, source), pinned)
-    .filter((name) => name.startsWith(SERIES_PREFIX) && isSeriesName(name.slice(SERIES_PREFIX.length)))
-    .map((name) => name.slice(SERIES_PREFIX.length))
-    .toSorted((a, b) => (a < b ? -1 : 1))
-}
-
 /** The files of the range, in the order of their dates. Throws ApiError if there are too many. */
 function partsOf(
   lake: string,
@@ -117,8 +107,8 @@ function partsOf(
   const [first, last] = [utcDateOf(fromMs), utcDateOf(toMs - 1)]
   const parts: LakePart[] = []
   for (const scope of series) {
-    const ofSeries = join(tradesSourceDirectory(lake, source), `${SERIES_PREFIX}${scope}`)
-    for (const directory of namesIn(lake, ofSeries, pinned)) {
+    const ofSeries = `trades/source=${source}/${SERIES_PREFIX}${scope}`
+    for (const directory of pinned?.namesIn(ofSeries) ?? namesIn(join(lake, ofSeries))) {
       const date = dateOfDirectoryName(directory)
       if (date === undefined || date < first || date > last) continue
       const name = tradesKey(source, scope, date)
@@ -141,17 +131,6 @@ function partAt(
   const identity = fileIdentity(path, name)
   if (identity === undefined) return undefined
   return { ...place, name, path, identity, isRegistered: true, revisionMin: 0n }
-}
-
-function namesIn(lake: string, directory: string, pinned: PinnedFiles | undefined): string[] {
-  if (pinned !== undefined) return pinned.namesIn(relative(lake, directory))
-  try {
-    return watched(directory, () => readdirSync(directory))
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'ENOTDIR'))
-      return []
-    throw error instanceof ApiError ? error : lakeUnavailable(lake, directory, error)
-  }
 }
 
 /** The rows of a planned answer. */
