@@ -23,6 +23,14 @@ function stopSignal(): AbortSignal {
   return controller.signal
 }
 
+/** As a program that SIGPIPE ends. */
+const EXIT_PIPE_CLOSED = 128 + 13
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code !== 'EPIPE') throw error
+  // The reader has seen enough: `bookcast status | head`.
+  process.exit(EXIT_PIPE_CLOSED)
+})
+
 process.exitCode = await runProgram(process.argv.slice(2), {
   env: processEnvironment,
   get stdin() {

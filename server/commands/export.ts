@@ -241,7 +241,7 @@ async function finished(plan: ExportPlan, target: ExportTarget, io: CommandIo): 
   const foreign = await described(target, () => foreignKeys(keys, target, signal))
   if (foreign.length > 0)
     io.stderr.write(
-      `${target.name} also has ${foreign.length} files that are not part of this export, such as ${foreign[0]}: who reads all files reads them too\n`,
+      `${target.name} also has ${foreign.length} files that are not part of this export, such as ${foreign[0]}; engines that read all files read them too\n`,
     )
   io.stdout.write(`${target.name}: ${keys.length} parts, ${rows} rows, ${mib(bytes)}\n`)
   return 0

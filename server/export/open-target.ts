@@ -1,4 +1,4 @@
-// Opens the place that `--to` names.
+// Opens the place that `--out` names.
 
 import { parsePlace } from '../sync/sync-place.ts'
 import type { S3Settings } from '../sync/sync-target.ts'

@@ -71,7 +71,7 @@ export class S3Target implements ExportTarget {
     const status = statusOf(error)
     if (status === 401 || status === 403 || isWithoutCredentials(error))
       return `${this.name} refuses these credentials (${error.message}); set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, a profile or a role that may write there`
-    if (status === 404) return `${this.name}: there is no such bucket; make it or correct --to`
+    if (status === 404) return `${this.name}: there is no such bucket; make it or correct --out`
     return undefined
   }
 

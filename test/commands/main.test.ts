@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { bookcast } from '../support/program.ts'
+import { PROGRAM_ARGUMENTS } from '../support/cold-workers.ts'
+import { bookcast, processEnd } from '../support/program.ts'
 
 const PACKAGE = new URL('../../../package.json', import.meta.url)
 
@@ -11,6 +12,12 @@ test('describes itself and its version on stdout', async () => {
   assert.match(help.stdout, /^Usage: bookcast <command>[^]*\n  serve /)
   const { version }: { version: string } = JSON.parse(readFileSync(PACKAGE, 'utf8'))
   assert.deepEqual(await bookcast(['--version']), { code: 0, stdout: `${version}\n`, stderr: '' })
+})
+
+test('ends without a word when the reader of its output has gone', async () => {
+  const program = [process.execPath, ...PROGRAM_ARGUMENTS, '--help'].join(' ')
+  const command = `set -o pipefail; (sleep 0.2; ${program}) | true`
+  assert.deepEqual(await processEnd(['bash', '-c', command]), { code: 141, stdout: '', stderr: '' })
 })
 
 test('describes serve with every option and its environment variable', async () => {

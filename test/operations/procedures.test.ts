@@ -68,6 +68,55 @@ async function contents({ postgres: store }: RelationalStore): Promise<Record<st
   return found
 }
 
+test('the whole set, each process by its command: what the collector records both servers serve', async (t) => {
+  const [, , processes = '', proxy = ''] = await commandsUnder('Start the whole set')
+  const databaseUrl = await startPostgres(t)
+  if (databaseUrl === undefined) return
+  const world = await startCollectingWorld(t)
+  world.feed.markets.set(MARKET, 'active')
+  world.feed.setBook(MARKET, [[0, 40, 1000]])
+  const { directory } = await Shell.open(t, {})
+  const env = {
+    ...(await world.environment(directory)),
+    ...(await objectStorage(t)),
+    DATABASE_URL: databaseUrl,
+  }
+  const shell = await Shell.open(t, {
+    ...env,
+    BOOKCAST_INGEST_SOURCES: 'none',
+    BOOKCAST_SYNC_INTERVAL_MS: '1000',
+  })
+  const ports = { '8081': String(await freePort()), '8082': String(await freePort()) }
+  const set = swapped(processes, { ...ports, '127.0.0.1:9100': '127.0.0.1:0' })
+    .trimEnd()
+    .split('\n')
+  const running = set.map((command) => shell.start(command))
+  const said = () => running.map(({ output }) => output()).join('\n')
+  for (const port of Object.values(ports))
+    await soon(async () => {
+      const url = `http://127.0.0.1:${port}/api/v1/lob/dates?series=${SERIES}`
+      const dates = await fetch(url).then(
+        (response) => response.json(),
+        () => [],
+      )
+      return Array.isArray(dates) && dates.length > 0
+    }, said)
+  await soon(() => running.at(-1)!.output().includes('working on exports'), said)
+  for (const each of running.toReversed()) {
+    const { code, output } = await each.stop()
+    assert.equal(code, 0, output)
+  }
+  const [addresses = ''] = proxy.split('\n')
+  const places = { 'operations/': join(ROOT, 'operations/'), '/etc/nginx/': `${directory}/` }
+  await shell.succeed(swapped(addresses, places))
+  const config = await readFile(join(directory, 'nginx.conf'), 'utf8')
+  const servers = [...config.matchAll(/^ +server (\S+) max_fails/gm)].map(([, address]) => address)
+  assert.deepEqual(
+    servers,
+    Object.keys(ports).map((port) => `127.0.0.1:${port}`),
+  )
+})
+
 test('a collector is replaced, and restored from nothing, without a lost or a wrong row', async (t) => {
   const [push = '', commands = ''] = await commandsUnder('Replace or restore a collector')
   const world = await startCollectingWorld(t)
