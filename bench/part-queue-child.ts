@@ -15,10 +15,7 @@ const [, , url = '', loops = '1'] = process.argv
 const stop = new AbortController()
 process.once('SIGTERM', () => stop.abort())
 const queue = await PartQueue.open(url, true, () => {})
-const running = new PartWorker(queue, NO_WORK, String(process.pid), { line: () => {} }).run(
-  Number(loops),
-  stop.signal,
-)
+const running = new PartWorker(queue, NO_WORK, String(process.pid), () => {}).run(Number(loops), stop.signal)
 process.send?.('ready')
 await running
 await queue.close()

@@ -5,7 +5,7 @@ import { availableParallelism } from 'node:os'
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
 import { LAKE_DATASETS, type LakeDataset } from '../../shared/lake-layout.ts'
 import { stationCode } from '../endpoints/record-parameters.ts'
-import { formatsOffered } from '../export/export-plan.ts'
+import { formatsOffered, type PlanHead } from '../export/export-plan.ts'
 import { DATASETS, type DateRange, type ParameterTexts } from '../export/export-query.ts'
 import type { ExportTarget } from '../export/export-target.ts'
 import { openExportTarget } from '../export/open-target.ts'
@@ -165,12 +165,48 @@ function realPath(path: string): string {
   }
 }
 
-/** Threads over the lake of the options. They must be closed. */
-export async function openThreads(options: ParsedOptions, threads: number): Promise<PartThreads> {
+/** The same for as long as `use` takes. Failures of the target become sentences for the user. */
+export async function withTarget<Value>(
+  place: OptionText,
+  options: ParsedOptions,
+  lake: string | undefined,
+  use: (target: ExportTarget) => Promise<Value>,
+): Promise<Value> {
+  const target = openTarget(place, options, lake)
+  try {
+    return await use(target)
+  } catch (error) {
+    const sentence = target.describe(error)
+    throw sentence === undefined ? error : new Error(sentence, { cause: error })
+  } finally {
+    target.close()
+  }
+}
+
+export async function withPlanTarget<Value>(
+  { target }: PlanHead,
+  options: ParsedOptions,
+  lake: string | undefined,
+  use: (target: ExportTarget) => Promise<Value>,
+): Promise<Value> {
+  return await withTarget({ text: target, origin: "the plan's --out" }, options, lake, use)
+}
+
+/** Threads over the lake of the options, for as long as `use` takes. */
+export async function withThreads<Value>(
+  options: ParsedOptions,
+  threads: number,
+  use: (threads: PartThreads) => Promise<Value>,
+): Promise<Value> {
   const lake = options.demand('lake')
   await mustBeDirectory(lake)
   await refuseOldLayout(lake.text)
-  return new PartThreads({ lake: lake.text, threads })
+  const opened = new PartThreads({ lake: lake.text, threads })
+  try {
+    return await use(opened)
+  } finally {
+    await opened.close()
+  }
 }
 
 /** @throws {UsageError} */

@@ -4,10 +4,9 @@
 import { mkdir } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { finishExport } from '../export/export-manifest.ts'
-import { type ExportPlan, type PlanHead, type PlannedPart, readPlan } from '../export/export-plan.ts'
+import { type ExportPlan, type PlannedPart, readPlan } from '../export/export-plan.ts'
 import { type ExportStatus, PartQueue } from '../export/part-queue.ts'
 import { type PartWork, PartWorker } from '../export/part-worker.ts'
-import type { PartThreads } from '../export/part-threads.ts'
 import { runPart } from '../export/run-part.ts'
 import { readVersion } from '../http/version.ts'
 import {
@@ -22,7 +21,7 @@ import { syncLake } from '../sync/lake-sync.ts'
 import { readPlace, SYNC_OPTIONS } from '../sync/sync-options.ts'
 import { openObjectStore } from '../sync/sync-target.ts'
 import type { Command, CommandIo } from './command.ts'
-import { openTarget, openThreads, QUEUE_OPTIONS, readConcurrency, RUN_OPTIONS } from './export-options.ts'
+import { QUEUE_OPTIONS, readConcurrency, RUN_OPTIONS, withPlanTarget, withThreads } from './export-options.ts'
 import { showHelp } from './terminal.ts'
 
 const WORK_OPTIONS: readonly OptionDeclaration[] = [
@@ -74,62 +73,30 @@ export const workCommand: Command = async (args, io) => {
   if (options.help) return showHelp(WORK_HELP, io.stdout)
   // A worker of a new machine begins with an empty copy.
   if (options.get('sync-from') !== undefined) await mkdir(options.demand('lake').text, { recursive: true })
-  const threads = await openThreads(options, readConcurrency(options))
-  const pull = lakePull(options, threads.lake, io)
-  const name = `${hostname()}:${process.pid}`
   const line = (text: string): void => void io.stderr.write(`${text}\n`)
-  try {
-    return await withQueue(
-      options,
-      io,
-      async (queue) => {
-        line(`working on exports as ${name}, ${threads.threads} parts at once`)
-        const worker = new PartWorker(queue, new LakeParts(threads, options, pull.run), name, { line })
-        await worker.run(threads.threads, io.signal ?? new AbortController().signal)
-        return 0
-      },
-      true,
-    )
-  } finally {
-    pull.close()
-    await threads.close()
-  }
-}
-
-/** The parts of plans, made of this machine's lake. */
-class LakeParts implements PartWork<ExportPlan, PlannedPart> {
-  readonly version = readVersion()
-  readonly #threads: PartThreads
-  readonly #options: ParsedOptions
-  readonly prepare: (signal: AbortSignal) => Promise<void>
-
-  constructor(threads: PartThreads, options: ParsedOptions, prepare: (signal: AbortSignal) => Promise<void>) {
-    this.#threads = threads
-    this.#options = options
-    this.prepare = prepare
-  }
-
-  async runPart(plan: ExportPlan, part: PlannedPart, signal: AbortSignal) {
-    const target = this.#targetOf(plan)
-    try {
-      return await runPart(plan, part, { threads: this.#threads, target }, signal)
-    } finally {
-      target.close()
+  return await withThreads(options, readConcurrency(options), async (threads) => {
+    const pull = lakePull(options, threads.lake, io)
+    const work: PartWork<ExportPlan, PlannedPart> = {
+      version: readVersion(),
+      prepare: pull.run,
+      runPart: async (plan, part, signal) =>
+        withPlanTarget(plan, options, threads.lake, async (target) =>
+          runPart(plan, part, { threads, target }, signal),
+        ),
+      finish: async (plan, signal) =>
+        withPlanTarget(plan, options, threads.lake, async (target) => {
+          await finishExport(plan, target, signal)
+        }),
     }
-  }
-
-  async finish(plan: ExportPlan, signal: AbortSignal): Promise<void> {
-    const target = this.#targetOf(plan)
-    try {
-      await finishExport(plan, target, signal)
-    } finally {
-      target.close()
+    const name = `${hostname()}:${process.pid}`
+    const runWorker = async (queue: PartQueue): Promise<number> => {
+      line(`working on exports as ${name}, ${threads.threads} parts at once`)
+      const stop = io.signal ?? new AbortController().signal
+      await new PartWorker(queue, work, name, line).run(threads.threads, stop)
+      return 0
     }
-  }
-
-  #targetOf({ target }: PlanHead) {
-    return openTarget({ text: target, origin: "the plan's --out" }, this.#options, this.#threads.lake)
-  }
+    return await withQueue(options, io, runWorker, true).finally(pull.close)
+  })
 }
 
 /** Brings the lake up to date where `--sync-from` says from where; who asks while that runs waits for the same one. */

@@ -28,11 +28,13 @@ import {
   PLAN_OPTIONS,
   QUEUE_OPTIONS,
   openTarget,
-  openThreads,
   readConcurrency,
   readPlanSettings,
   RUN_OPTIONS,
   TARGET_OPTIONS,
+  withPlanTarget,
+  withTarget,
+  withThreads,
 } from './export-options.ts'
 import { ExportProgress } from './export-progress.ts'
 import { openSharedStore } from './open-store.ts'
@@ -79,11 +81,13 @@ ${describeOptions(QUEUE_OPTIONS)}
 Exit codes: 0 done, 1 failed or interrupted, 2 wrong usage or a plan that does not fit.
 `
 
+type ExportIo = CommandIo & { readonly signal: AbortSignal }
+
 /** A command behind `export`. `place` is the path of the plan, or the export to verify. */
 interface ExportCommand {
   readonly options: readonly OptionDeclaration[]
   readonly takes: string | null
-  readonly run: (options: ParsedOptions, io: CommandIo, place: string) => Promise<number>
+  readonly run: (options: ParsedOptions, io: ExportIo, place: string) => Promise<number>
 }
 
 const COMMANDS: ReadonlyMap<string, ExportCommand> = new Map([
@@ -92,22 +96,19 @@ const COMMANDS: ReadonlyMap<string, ExportCommand> = new Map([
   ['finish', { options: TARGET_OPTIONS, takes: 'a plan', run: finish }],
   ['run', { options: RUN_OPTIONS, takes: 'a plan', run }],
   ['verify', { options: TARGET_OPTIONS, takes: 'a directory or s3://bucket/prefix', run: verify }],
-  [
-    'submit',
-    { options: QUEUE_OPTIONS, takes: 'a plan', run: async (...call) => (await loadQueue()).submit(...call) },
-  ],
-  [
-    'status',
-    { options: QUEUE_OPTIONS, takes: 'an id', run: async (...call) => (await loadQueue()).status(...call) },
-  ],
-  [
-    'cancel',
-    { options: QUEUE_OPTIONS, takes: 'an id', run: async (...call) => (await loadQueue()).cancel(...call) },
-  ],
+  ['submit', queueCommand('submit', 'a plan')],
+  ['status', queueCommand('status', 'an id')],
+  ['cancel', queueCommand('cancel', 'an id')],
 ])
 
-/** The queue takes a while to load, and the other commands need none. */
-const loadQueue = async () => await import('./export-queue.ts')
+function queueCommand(name: 'submit' | 'status' | 'cancel', takes: string): ExportCommand {
+  // The queue takes a while to load, and the other commands need none.
+  return {
+    options: QUEUE_OPTIONS,
+    takes,
+    run: async (...call) => (await import('./export-queue.ts'))[name](...call),
+  }
+}
 
 export const exportCommand: Command = async ([name = '--help', ...args], io) => {
   if (name === '--help' || name === '-h') return showHelp(HELP, io.stdout)
@@ -119,10 +120,11 @@ export const exportCommand: Command = async ([name = '--help', ...args], io) => 
   if (options.help) return showHelp(HELP, io.stdout)
   if (command.takes !== null && !isPlaceGiven)
     throw new UsageError(`${command.takes} must be given: bookcast export ${name} <${command.takes}>`)
+  const { signal = new AbortController().signal } = io
   try {
-    return await command.run(options, io, args[0] ?? '')
+    return await command.run(options, { ...io, signal }, args[0] ?? '')
   } catch (error) {
-    if (io.signal?.aborted === true) {
+    if (signal.aborted) {
       io.stderr.write(`bookcast export ${name}: interrupted; the next run goes on from here\n`)
       return 1
     }
@@ -131,29 +133,31 @@ export const exportCommand: Command = async ([name = '--help', ...args], io) => 
   }
 }
 
-async function makePlan(options: ParsedOptions, io: CommandIo): Promise<number> {
+async function makePlan(options: ParsedOptions, { stdout, stderr, signal }: ExportIo): Promise<number> {
   const settings = readPlanSettings(options)
   // Checks the place and opens no connection.
   openTarget(settings.target, options, options.demand('lake').text).close()
   const place = readStoreOptions(options)
-  const threads = await openThreads(options, readConcurrency(options, settings.dataset))
-  const store = (await isStoreThere(place)) ? await openSharedStore(place) : null
-  try {
-    const made = await planExport({
-      ...settings,
-      target: targetText(settings.target.text),
-      threads,
-      store: store && new StoreFacts(store.postgres),
-      nowMs: SYSTEM_CLOCK.nowMs(),
-      signal: signalOf(io),
-    })
-    await pipeline(planLines(made), io.stdout, { end: false })
-    io.stderr.write(planText(made))
-    return 0
-  } finally {
-    await store?.close()
-    await threads.close()
-  }
+  return await withThreads(options, readConcurrency(options, settings.dataset), async (threads) => {
+    const opened = (await isStoreThere(place)) ? await openSharedStore(place) : null
+    try {
+      const target = targetText(settings.target.text)
+      const store = opened && new StoreFacts(opened.postgres)
+      const made = await planExport({
+        ...settings,
+        target,
+        threads,
+        store,
+        nowMs: SYSTEM_CLOCK.nowMs(),
+        signal,
+      })
+      await pipeline(planLines(made), stdout, { end: false })
+      stderr.write(planText(made))
+      return 0
+    } finally {
+      await opened?.close()
+    }
+  })
 }
 
 /** An absolute path: processes that make parts may start in other directories. */
@@ -178,67 +182,56 @@ function planText({
   return `${parts.length} parts, ${rows} rows, about ${mib(bytes)}\n${lines.join('')}`
 }
 
-async function makePart(options: ParsedOptions, io: CommandIo, path: string): Promise<number> {
+async function makePart(options: ParsedOptions, { stdout, signal }: ExportIo, path: string): Promise<number> {
   const plan = await readPlan(path)
-  const index = integerOption(options.demand('index'), 0, PART_INDEX_MAX)
-  const part = await partAt(plan, index)
-  const target = targetOf(plan, options, options.demand('lake').text)
-  const threads = await openThreads(options, 1)
-  try {
-    io.stdout.write(`${partText(await runPart(plan, part, { threads, target }, signalOf(io)))}\n`)
-    return 0
-  } finally {
-    target.close()
-    await threads.close()
-  }
+  const part = await partAt(plan, integerOption(options.demand('index'), 0, PART_INDEX_MAX))
+  return await withPlanTarget(plan, options, options.demand('lake').text, async (target) =>
+    withThreads(options, 1, async (threads) => {
+      stdout.write(`${partText(await runPart(plan, part, { threads, target }, signal))}\n`)
+      return 0
+    }),
+  )
 }
 
-async function run(options: ParsedOptions, io: CommandIo, path: string): Promise<number> {
+async function run(options: ParsedOptions, io: ExportIo, path: string): Promise<number> {
   const plan = await readPlan(path)
   const { part_count: count, estimated_bytes: bytes } = plan
-  const target = targetOf(plan, options, options.demand('lake').text)
-  const threads = await openThreads(options, readConcurrency(options, plan.dataset))
-  const progress = new ExportProgress(io.stderr, `exporting ${count} parts`, count, bytes)
-  // The first failure stops all parts: most failures (target, lake) concern every part.
-  const failing = new AbortController()
-  const signal = AbortSignal.any([signalOf(io), failing.signal])
-  const tools = { threads, target, onBytes: (more: number) => progress.add(more) }
-  let failure: unknown
-  try {
-    await inParallel(plan.parts, { parallel: threads.threads, signal }, async (part) => {
+  return await withPlanTarget(plan, options, options.demand('lake').text, async (target) =>
+    withThreads(options, readConcurrency(options, plan.dataset), async (threads) => {
+      const progress = new ExportProgress(io.stderr, `exporting ${count} parts`, count, bytes)
+      // The first failure stops all parts: most failures (target, lake) concern every part.
+      const failing = new AbortController()
+      const signal = AbortSignal.any([io.signal, failing.signal])
+      const tools = { threads, target, onBytes: (more: number) => progress.add(more) }
+      let failure: unknown
       try {
-        progress.part(partText(await runPart(plan, part, tools, signal)))
+        await inParallel(plan.parts, { parallel: threads.threads, signal }, async (part) => {
+          try {
+            progress.part(partText(await runPart(plan, part, tools, signal)))
+          } catch (error) {
+            failure ??= error
+            failing.abort()
+            throw error
+          }
+        })
       } catch (error) {
-        failure ??= error
-        failing.abort()
-        throw error
+        throw failure ?? error
+      } finally {
+        progress.stop()
       }
-    }).catch((error: unknown) => {
-      throw failure ?? error
-    })
-    progress.stop()
-    return await finished(plan, target, io)
-  } finally {
-    progress.stop()
-    target.close()
-    await threads.close()
-  }
+      return await finished(plan, target, io)
+    }),
+  )
 }
 
-async function finish(options: ParsedOptions, io: CommandIo, path: string): Promise<number> {
+async function finish(options: ParsedOptions, io: ExportIo, path: string): Promise<number> {
   const plan = await readPlan(path)
-  const target = targetOf(plan, options)
-  try {
-    return await finished(plan, target, io)
-  } finally {
-    target.close()
-  }
+  return await withPlanTarget(plan, options, undefined, async (target) => finished(plan, target, io))
 }
 
-async function finished(plan: ExportPlan, target: ExportTarget, io: CommandIo): Promise<number> {
-  const signal = signalOf(io)
-  const { keys, rows, bytes } = await described(target, () => finishExport(plan, target, signal))
-  const foreign = await described(target, () => foreignKeys(keys, target, signal))
+async function finished(plan: ExportPlan, target: ExportTarget, io: ExportIo): Promise<number> {
+  const { keys, rows, bytes } = await finishExport(plan, target, io.signal)
+  const foreign = await foreignKeys(keys, target, io.signal)
   if (foreign.length > 0)
     io.stderr.write(
       `${target.name} also has ${foreign.length} files that are not part of this export, such as ${foreign[0]}; engines that read all files read them too\n`,
@@ -247,36 +240,14 @@ async function finished(plan: ExportPlan, target: ExportTarget, io: CommandIo): 
   return 0
 }
 
-async function verify(options: ParsedOptions, io: CommandIo, place: string): Promise<number> {
-  const target = openTarget({ text: place, origin: 'export verify' }, options)
-  try {
-    const check = await described(target, () => verifyExport(target, signalOf(io)))
-    const { problems, parts, bytes } = check
+async function verify(options: ParsedOptions, io: ExportIo, place: string): Promise<number> {
+  return await withTarget({ text: place, origin: 'export verify' }, options, undefined, async (target) => {
+    const { problems, parts, bytes } = await verifyExport(target, io.signal)
     for (const problem of problems.slice(0, PROBLEMS_SHOWN)) io.stderr.write(`${problem}\n`)
     if (problems.length > PROBLEMS_SHOWN) io.stderr.write(`and ${problems.length - PROBLEMS_SHOWN} more\n`)
     io.stdout.write(`${parts} parts, ${mib(bytes)}, ${problems.length} problems\n`)
     return problems.length === 0 ? 0 : 1
-  } finally {
-    target.close()
-  }
-}
-
-/** Turns failures of the target into sentences for the user. */
-async function described<Value>(target: ExportTarget, work: () => Promise<Value>): Promise<Value> {
-  try {
-    return await work()
-  } catch (error) {
-    const sentence = target.describe(error)
-    throw sentence === undefined ? error : new Error(sentence, { cause: error })
-  }
-}
-
-function targetOf({ target }: ExportPlan, options: ParsedOptions, lake?: string): ExportTarget {
-  return openTarget({ text: target, origin: "the plan's --out" }, options, lake)
-}
-
-function signalOf({ signal }: CommandIo): AbortSignal {
-  return signal ?? new AbortController().signal
+  })
 }
 
 function partText({ key, rows, bytes }: PartRecord): string {

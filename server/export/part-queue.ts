@@ -145,13 +145,11 @@ export class PartQueue {
     await this.#boss.createQueue(EXPORTS, { name: EXPORTS, ...options })
     await this.#boss.createQueue(queue, { name: queue, deadLetter: FAILED_PARTS, ...options })
     const table = await this.#addIndexes(queue)
-    let jobs: { name: string; data: object }[] = []
+    const jobs: { name: string; data: object }[] = []
     let index = 0
     for await (const part of parts) {
       jobs.push({ name: queue, data: { export: id, index: index++, errors: 0, part: JSON.stringify(part) } })
-      if (jobs.length < JOBS_PER_STATEMENT) continue
-      await this.#boss.insert(jobs)
-      jobs = []
+      if (jobs.length === JOBS_PER_STATEMENT) await this.#boss.insert(jobs.splice(0))
     }
     if (jobs.length > 0) await this.#boss.insert(jobs)
     // Without figures the server would sort all the same.
@@ -289,9 +287,9 @@ export class PartQueue {
         where name = $1 and state = 'active' and output ? 'worker' order by 1`,
       [queue],
     )
-    const failures = await this.#rows<{ index: number; errors: number; message: string | null }>(
+    const failures = await this.#rows<ExportStatus['failures'][number]>(
       `select ${INDEX} as index, (data->>'errors')::int as errors,
-              coalesce(output->>'message', output->'value'->>'message') as message
+              coalesce(output->>'message', output->'value'->>'message', 'no reason noted') as message
          from ${SCHEMA}.job where name = $1 and state <> 'completed' and (data->>'errors')::int > 0
         order by state = 'failed' desc, 1 limit ${FAILURES_SHOWN_MAX}`,
       [queue],
@@ -311,11 +309,7 @@ export class PartQueue {
       bytes: BigInt(done?.bytes ?? 0),
       partsPerMinute: ((done?.recent ?? 0) * 60) / RATE_WINDOW_S,
       workers: workers.map(({ worker }) => worker),
-      failures: failures.map(({ index, errors, message: text }) => ({
-        index,
-        errors,
-        message: text ?? 'no reason noted',
-      })),
+      failures,
       message: found.state === 'failed' ? message : null,
     }
   }

@@ -31,11 +31,6 @@ export interface PartWork<Plan extends SubmittedPlan, Part> {
   finish(plan: Plan, signal: AbortSignal): Promise<void>
 }
 
-export interface WorkerLog {
-  /** One line per part that ended, and per error. */
-  line(text: string): void
-}
-
 /** `ended` too for a part that was given up. */
 type Outcome = 'ended' | 'failed'
 
@@ -43,17 +38,20 @@ export class PartWorker<Plan extends SubmittedPlan, Part> {
   readonly #queue: PartQueue
   readonly #work: PartWork<Plan, Part>
   readonly #name: string
-  readonly #log: WorkerLog
+  readonly #tell: (line: string) => void
   readonly #plans = new Map<string, Plan>()
   #unfinished: readonly string[] = []
   #listedMs = -Infinity
 
-  /** @param name names this process in `status` */
-  constructor(queue: PartQueue, work: PartWork<Plan, Part>, name: string, log: WorkerLog) {
+  /**
+   * @param name names this process in `status`
+   * @param tell takes one line per part that ended, and per error
+   */
+  constructor(queue: PartQueue, work: PartWork<Plan, Part>, name: string, tell: (line: string) => void) {
     this.#queue = queue
     this.#work = work
     this.#name = name
-    this.#log = log
+    this.#tell = tell
   }
 
   /** Works on `concurrency` parts at once until the signal aborts, then gives back what it has. */
@@ -75,7 +73,7 @@ export class PartWorker<Plan extends SubmittedPlan, Part> {
           continue
         }
       } catch (error) {
-        this.#log.line(`The queue cannot be used: ${textOf(error)}`)
+        this.#tell(`The queue cannot be used: ${textOf(error)}`)
       }
       await delay(pauseMs, undefined, { signal: stop }).catch(() => undefined)
     }
@@ -137,11 +135,11 @@ export class PartWorker<Plan extends SubmittedPlan, Part> {
       // That the queue is away is no error of the part.
       if ('result' in ended) {
         await this.#note(() => this.#queue.complete(job, ended.result))
-        this.#log.line(`${name} done`)
-      } else if (given.signal.aborted) this.#log.line(`${name} is another worker's now, or cancelled`)
+        this.#tell(`${name} done`)
+      } else if (given.signal.aborted) this.#tell(`${name} is another worker's now, or cancelled`)
       else if (stop.aborted) await this.#note(() => this.#queue.giveBack(job))
       else {
-        this.#log.line(`${name} failed: ${textOf(ended.error)}`)
+        this.#tell(`${name} failed: ${textOf(ended.error)}`)
         await this.#note(() => this.#queue.fail(job, textOf(ended.error)))
         return 'failed'
       }

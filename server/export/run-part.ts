@@ -44,8 +44,7 @@ export async function recordOf(
   signal: AbortSignal,
 ): Promise<PartRecord | undefined> {
   const text = await readText(target, recordKey(part), signal)
-  if (text === undefined) return undefined
-  const record = parsedJson(text) as PartRecord | undefined
+  const record = text === undefined ? undefined : (parsedJson(text) as PartRecord | undefined)
   if (record === undefined) return undefined
   const found = await target.stat(part.key, signal)
   const isSame = found?.bytes === record.bytes && (found.sha256 ?? record.sha256) === record.sha256
@@ -66,7 +65,7 @@ async function doneRecord(
 /**
  * Makes a part of a plan, unless the target has it with the right checksum, and resolves to its record. Several processes
  * may make the same part at once. An abort of `signal` rejects and leaves nothing behind.
- * @throws {Error} with one sentence for the user: a lake file changed since the plan, the target cannot be written
+ * @throws {Error} that names a lake file which changed since the plan; errors of the target as it describes them
  */
 export async function runPart(
   head: PlanHead,
@@ -75,19 +74,14 @@ export async function runPart(
   signal: AbortSignal,
 ): Promise<PartRecord> {
   const { target, onBytes } = tools
-  try {
-    const done = await doneRecord(target, part, signal)
-    if (done !== undefined) {
-      onBytes?.(done.bytes)
-      return done
-    }
-    const record = await makePart(head, part, tools, signal)
-    await putObject(target, recordKey(part), [`${JSON.stringify(record)}\n`], signal)
-    return record
-  } catch (error) {
-    const sentence = target.describe(error)
-    throw sentence === undefined ? error : new Error(sentence, { cause: error })
+  const done = await doneRecord(target, part, signal)
+  if (done !== undefined) {
+    onBytes?.(done.bytes)
+    return done
   }
+  const record = await makePart(head, part, tools, signal)
+  await putObject(target, recordKey(part), [`${JSON.stringify(record)}\n`], signal)
+  return record
 }
 
 async function makePart(
@@ -106,23 +100,19 @@ async function makePart(
     if (stream.rows !== rows) throw new Error(`${key} has ${stream.rows} rows, not ${rows}`)
   }
   try {
-    const paths = new Set(files.map(({ path }) => path))
-    const added = stream.head.files.find((name) => !paths.has(name))
+    const added = stream.head.files.find((name) => !files.some(({ path }) => path === name))
     if (added !== undefined)
       throw new Error(`the lake file ${added} was added since the plan was made; plan again`)
     const { bytes, sha256 } = await putObject(target, key, checkedBytes(), signal, onBytes)
-    const { span } = stream
-    return {
-      key,
-      rows,
-      bytes,
-      sha256,
-      first_ts: span === undefined ? null : new Date(span.firstMs).toISOString(),
-      last_ts: span === undefined ? null : new Date(span.lastMs).toISOString(),
-    }
+    const [first_ts, last_ts] = [textOf(stream.span?.firstMs), textOf(stream.span?.lastMs)]
+    return { key, rows, bytes, sha256, first_ts, last_ts }
   } finally {
     await stream.close()
   }
+}
+
+function textOf(ms: number | undefined): string | null {
+  return ms === undefined ? null : new Date(ms).toISOString()
 }
 
 /** The bytes of a part; ndjson is compressed with gzip. A chunk is valid until the next one is requested. */

@@ -76,7 +76,7 @@ async function workUntil(
 ): Promise<string[]> {
   const stop = new AbortController()
   const lines: string[] = []
-  const running = new PartWorker(queue, work, name, { line: (text) => lines.push(text) }).run(2, stop.signal)
+  const running = new PartWorker(queue, work, name, (line) => lines.push(line)).run(2, stop.signal)
   while (!(await isOver())) await delay(50)
   stop.abort()
   await running
