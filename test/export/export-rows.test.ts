@@ -2,26 +2,39 @@
 
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
-import { cp, readFile, rename } from 'node:fs/promises'
+import { createReadStream } from 'node:fs'
+import { cp, readFile, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
+import { createGunzip } from 'node:zlib'
 import { pino } from 'pino'
 import { storeServices } from '../../server/catalogue/store-services.ts'
+import { finishExport, SUMS_KEY } from '../../server/export/export-manifest.ts'
+import { digestOf, readText } from '../../server/export/export-target.ts'
+import { openExportTarget } from '../../server/export/open-target.ts'
 import type { PartThreads } from '../../server/export/part-threads.ts'
+import { runPart } from '../../server/export/run-part.ts'
 import { StoreFacts } from '../../server/export/store-facts.ts'
+import { benchmarkMarketIds, generateBenchmarkLake } from '../../server/sample-data/benchmark-lake.ts'
+import { sampleRecords } from '../../server/sample-data/sample-records.ts'
 import { loadSampleRecords } from '../../server/sample-data/sample-store.ts'
+import { writeMarkets } from '../../server/storage/catalogue-store.ts'
+import { addDays, utcDatesBetween } from '../../shared/utc-date.ts'
 import { candleSet, distribute } from '../support/candle-sets.ts'
 import { startColdServer } from '../support/cold-workers.ts'
+import { IS_WHOLE_EFFORT } from '../support/effort.ts'
 import {
   exported,
   exportedRows,
   exportThreads,
+  NEVER,
   planned,
   type PlanWishes,
   rowsOf,
 } from '../support/exports.ts'
 import { distributeObservations, observationSet } from '../support/observation-sets.ts'
 import { storeOfThisFile } from '../support/postgres.ts'
+import { BUCKET, startS3Server } from '../support/s3-server.ts'
 import { SAMPLE_LAKE } from '../support/sample-server.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
 import { TEST_CONFIG } from '../support/test-server.ts'
@@ -237,3 +250,94 @@ test('an open date is left out, and so is a date without rows', async (t) => {
     Array.from({ length: 3 }, () => ['2026-07-03', '2026-07-05', 'open_date']),
   )
 })
+
+const LONG_FIRST_DATE = '2025-01-01'
+const LONG_SERIES = ['KXHIGHCHI', 'KXHIGHDEN', 'KXHIGHNY']
+/** At interval 1 a date of so many has 432,000 rows: one answer may have 500,000. */
+const LONG_MARKETS = 5
+
+/** Three series of so many dates. The quietest market of each closes amid them, and is not quoted on later dates. */
+async function makeLongWorld(t: TestContext, days: number) {
+  const lake = await temporaryDirectory(t)
+  const { postgres } = place.store
+  const closing = addDays(LONG_FIRST_DATE, Math.floor(days / 2))
+  for (const [seed, series] of LONG_SERIES.entries())
+    for (const date of utcDatesBetween(LONG_FIRST_DATE, addDays(LONG_FIRST_DATE, days - 1))) {
+      const markets = date <= closing ? LONG_MARKETS : LONG_MARKETS - 1
+      await generateBenchmarkLake({ lake, series, date, markets, deltas: 2_000, seed })
+    }
+  await loadSampleRecords(postgres)
+  const [like] = sampleRecords(1).markets
+  const markets = LONG_SERIES.map((series) => ({
+    ...like!,
+    ticker: benchmarkMarketIds(series, LONG_MARKETS).at(-1)!,
+    event_ticker: `${series}-DAY`,
+    series_ticker: series,
+    close_time: Date.parse(`${closing}T17:00:10Z`),
+  }))
+  await postgres.transaction((transaction) => writeMarkets(transaction, markets))
+  return { url: await serve(t, lake), threads: exportThreads(t, lake) }
+}
+
+async function sha256Of(chunks: AsyncIterable<Uint8Array>): Promise<string> {
+  const hash = createHash('sha256')
+  for await (const chunk of chunks) hash.update(chunk)
+  return hash.digest('hex')
+}
+
+/** Makes an export in a directory and in a bucket: the bytes of both are those of the answers. */
+async function compareBytes(
+  t: TestContext,
+  { url, threads }: { readonly url: string; readonly threads: PartThreads },
+  days: number,
+  parameters: Readonly<Record<string, string>>,
+  endpoint: string,
+): Promise<void> {
+  const target = await temporaryDirectory(t)
+  const range = { from: LONG_FIRST_DATE, to: addDays(LONG_FIRST_DATE, days - 1) }
+  const store = new StoreFacts(place.store.postgres)
+  const plan = await planned(threads, {
+    dataset: 'lob',
+    scopes: LONG_SERIES,
+    range,
+    parameters,
+    target,
+    store,
+  })
+  assert.equal(plan.parts.length, days * LONG_SERIES.length)
+  const { rows, bytes } = await exported(threads, plan)
+  const bucket = openExportTarget(`s3://${BUCKET}/${Object.values(parameters).join('-')}`, { endpoint })
+  for (const part of plan.parts) {
+    const query = new URLSearchParams({ ...parameters, series: part.scope, date: part.period })
+    const answer = await fetch(`${url}/lob?${query.toString()}`)
+    assert.equal(answer.status, 200)
+    const answered = await sha256Of(answer.body!)
+    const file = createReadStream(join(target, part.key))
+    const made = await sha256Of(part.key.endsWith('.gz') ? file.pipe(createGunzip()) : file)
+    assert.equal(made, answered, part.key)
+    const { sha256 } = await runPart(plan, part, { threads, target: bucket }, NEVER)
+    assert.equal((await digestOf(bucket, part.key, NEVER))?.sha256, sha256, part.key)
+  }
+  await finishExport(plan, bucket, NEVER)
+  const sums = await readFile(join(target, SUMS_KEY), 'utf8')
+  assert.equal(await readText(bucket, SUMS_KEY, NEVER), sums)
+  bucket.close()
+  await rm(target, { recursive: true })
+  const digest = createHash('sha256').update(sums).digest('hex')
+  t.diagnostic(`${JSON.stringify(parameters)}: ${rows} rows, ${bytes} bytes, SHA256SUMS ${digest}`)
+}
+
+for (const [interval, days, skip] of [
+  [60, IS_WHOLE_EFFORT ? 365 : 1, false],
+  [1, 31, IS_WHOLE_EFFORT ? false : 'with full effort'],
+] as const)
+  test(
+    `parts of ${days} dates at interval ${interval} have the bytes of the answers, also in a bucket`,
+    { skip },
+    async (t) => {
+      const world = await makeLongWorld(t, days)
+      const { endpoint } = await startS3Server(t)
+      for (const format of FORMATS)
+        await compareBytes(t, world, days, { interval: String(interval), levels: '10', format }, endpoint)
+    },
+  )
