@@ -264,7 +264,7 @@ class DateSync {
       const isReplaced = isRemoval && [from.listed, to.listed, from.files].every(({ length }) => length > 0)
       for (const key of isReplaced ? to.files : [])
         if (!from.objects.has(key)) await transfers.remove(isPush ? transfers.remote : transfers.local, key)
-      if (isPush && !isRemoval && this.#addsOnlySlices()) return true
+      if (isPush && !isRemoval && transfers.options.isRepeated === true && this.#addsOnlySlices()) return true
       if (from.objects.has(this.#stateKey)) await transfers.copy(this.#stateKey, direction)
       for (const name of isPush ? [] : local.segments)
         if (!this.#mayCount(name)) await this.#remove('local', name)

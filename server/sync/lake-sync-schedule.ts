@@ -79,7 +79,7 @@ export class LakeSyncSchedule {
   async #once(signal: AbortSignal): Promise<TaskOutcome> {
     const startMs = this.#clock.nowMs()
     try {
-      const result = await syncLake({ ...this.#options, signal })
+      const result = await syncLake({ ...this.#options, isRepeated: true, signal })
       if (result.failures.length === 0) {
         this.#status = { lastSyncMs: this.#clock.nowMs(), fileCount: result.objectCount }
       }

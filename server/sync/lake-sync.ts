@@ -37,6 +37,8 @@ export interface LakeSyncOptions {
   readonly folder?: RawFolder | null
   /** Only these dates with raw segments, and no other file. */
   readonly onlyDates?: ((date: RawDate) => boolean) | undefined
+  /** Another synchronization follows soon: a manifest that only adds slices of the open hour waits for it. */
+  readonly isRepeated?: boolean
   readonly signal?: AbortSignal
   readonly progress?: SyncProgress
   readonly clock?: Clock

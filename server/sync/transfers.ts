@@ -48,6 +48,8 @@ export interface TransferOptions {
   readonly parallel?: number | undefined
   /** Whether any file of the receiving side may be replaced. */
   readonly replace?: boolean | undefined
+  /** Another synchronization follows soon. */
+  readonly isRepeated?: boolean | undefined
   readonly progress?: SyncProgress | undefined
 }
 

@@ -105,7 +105,12 @@ test('an open day pushes 1.3 times the bytes of its derived files, and its raw',
 })
 
 async function pushed(options: Omit<Parameters<typeof syncLake>[0], 'direction' | 'folder'>): Promise<void> {
-  const result = await syncLake({ ...options, direction: 'push', folder: folderOf(options.lake) })
+  const result = await syncLake({
+    ...options,
+    direction: 'push',
+    folder: folderOf(options.lake),
+    isRepeated: true,
+  })
   assert.deepEqual([result.failures, [...result.conflictReasons]], [[], []])
 }
 

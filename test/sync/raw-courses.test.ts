@@ -238,7 +238,14 @@ class Collector {
   async push(clock = CLOCK): Promise<LakeSyncResult | undefined> {
     const { lake } = this
     return await this.attempt(() =>
-      syncLake({ lake, remote: this.#store(), direction: 'push', clock, folder: folderOf(lake) }),
+      syncLake({
+        lake,
+        remote: this.#store(),
+        direction: 'push',
+        clock,
+        folder: folderOf(lake),
+        isRepeated: true,
+      }),
     )
   }
 

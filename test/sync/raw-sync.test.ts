@@ -11,6 +11,7 @@ import { type LakeSyncOptions, type LakeSyncResult, syncLake } from '../../serve
 import type { ObjectStore } from '../../server/sync/object-store.ts'
 import { pruneRaw } from '../../server/commands/prune-raw.ts'
 import { TailedStore } from '../../server/sync/tailed-store.ts'
+import { unpushedFiles } from '../../server/sync/unpushed-files.ts'
 import { rawKey } from '../../shared/lake-layout.ts'
 import { type S3Server, startS3Server } from '../support/s3-server.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
@@ -206,7 +207,7 @@ test('slices of a collector that died with its disk are folded by the one that t
   assert.deepEqual(await bucketOf(server), await readWhole(next))
 })
 
-test('a manifest is not pushed with every slice, unless another recorder writes too', async (t) => {
+test('a repeated push does not send a manifest with every slice, unless another recorder writes too; a single one does', async (t) => {
   const server = await startS3Server(t)
   const lake = await temporaryDirectory(t)
   const clock = clockAt(Date.parse(`${DATE}T03:20:00Z`))
@@ -216,21 +217,19 @@ test('a manifest is not pushed with every slice, unless another recorder writes 
     server.requests.filter(({ method, key }) => method === 'PUT' && key.includes('.parquet')).length
   const slice = async (recorder: string, fromMinute: number): Promise<void> => {
     const firstLine = fromMinute === 0 ? 0 : fromMinute + 1
-    await writeSegment(lake, {
-      recorder,
-      date: DATE,
-      hour: 3,
-      fromMinute,
-      toMinute: fromMinute + 3,
-      firstLine,
-    })
+    const minutes = { fromMinute, toMinute: fromMinute + 3 }
+    await writeSegment(lake, { recorder, date: DATE, hour: 3, ...minutes, firstLine })
     await foldHere(lake, [DATE])
-    noProblems(await push(server, lake, { clock }))
+    noProblems(await push(server, lake, { clock, isRepeated: true }))
   }
   for (const minute of [0, 3, 6, 9]) await slice('host1', minute)
   assert.deepEqual([manifests(), files()], [1, 4])
+  // As that of a collector that stops.
+  noProblems(await push(server, lake, { clock }))
+  assert.deepEqual([manifests(), files()], [2, 4])
+  assert.deepEqual(await unpushedFiles(lake, storeOf(server).name), [])
   await slice('host2', 0)
-  assert.deepEqual([manifests(), files()], [2, 4], 'its books are those of the first')
+  assert.deepEqual([manifests(), files()], [3, 4], 'its books are those of the first')
   noProblems(await push(server, lake, { clock: CLOCK }))
   assert.deepEqual(await bucketOf(server), await readWhole(lake))
 })
