@@ -3,6 +3,7 @@
 
 import assert from 'node:assert/strict'
 import { rm } from 'node:fs/promises'
+import { dirname } from 'node:path'
 import { test } from 'node:test'
 import { lobFilePath } from '../../shared/lake-layout.ts'
 import { browserOfThisFile, withoutChromium } from '../support/chromium.ts'
@@ -21,7 +22,7 @@ import { startSampleServer } from '../support/sample-server.ts'
 
 const file = serviceOfThisFile({
   // Of Denver only two days are left, so that a date between others has none.
-  prepare: (lake) => rm(lobFilePath(lake, 'kalshi', 'KXHIGHDEN', '2026-07-02')),
+  prepare: (lake) => rm(dirname(lobFilePath(lake, 'kalshi', 'KXHIGHDEN', '2026-07-02')), { recursive: true }),
 })
 const chromium = browserOfThisFile()
 const skip = withoutChromium
