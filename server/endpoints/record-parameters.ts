@@ -14,7 +14,7 @@ import { findStation } from '../../shared/stations.ts'
 import { utcDateStartMs } from '../../shared/utc-date.ts'
 import { type ParameterRule, quote } from '../query/parameter-parser.ts'
 import type { Parameter } from '../query/parameters.ts'
-import { instantMs, rangeEndMs } from '../query/time-range.ts'
+import { instantMs, nsBeyondMs, rangeEndMs } from '../query/time-range.ts'
 
 export const FORMAT_PARAMETER = {
   name: 'format',
@@ -130,7 +130,8 @@ export function checkInstantRange(values: SharedValues, spanMs: number, report: 
   const { fromMs, toMs } = instantRange(values, Date.now(), spanMs)
   // A date that ends where the range begins lies before it.
   const isDate = values.to !== undefined && utcDateStartMs(values.to) !== undefined
-  if (fromMs < toMs || (fromMs === toMs && !isDate)) return
+  const isOrdered = nsBeyondMs(values.from ?? '') <= nsBeyondMs(values.to ?? '')
+  if (fromMs < toMs || (fromMs === toMs && !isDate && isOrdered)) return
   if (values.from === undefined) report('from', 'from is needed with a to that is more than 24 hours ago.')
   else if (values.to === undefined)
     report('from', `from must not be after now, which is the default of to, but is ${values.from}.`)

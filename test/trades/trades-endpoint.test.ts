@@ -253,6 +253,11 @@ test('what cannot be answered is refused by name', async () => {
     ['series=KXHIGHNY&date=2026-07-01&from=2026-07-01', 400, /from must not be given together with date/],
     ['series=KXHIGHNY&date=2026-02-30', 400, /date/],
     ['series=KXHIGHNY&from=2026-07-02&to=2026-07-01', 400, /to must not be before from/],
+    [
+      'series=KXHIGHNY&from=2026-07-01T00:00:00.000000002Z&to=2026-07-01T00:00:00.000000001Z',
+      400,
+      /to must not be before from/,
+    ],
     ['series=KXHIGHNY&from=soon&to=2026-07-01', 400, /from/],
     ['series=KX%2FHIGH&date=2026-07-01', 400, /series must be made of/],
     ['event=a%27b&date=2026-07-01', 400, /event must be made of/],
