@@ -253,10 +253,10 @@ test('an open date is left out, and so is a date without rows', async (t) => {
 
 const LONG_FIRST_DATE = '2025-01-01'
 const LONG_SERIES = ['KXHIGHCHI', 'KXHIGHDEN', 'KXHIGHNY']
-/** At interval 1 a date of so many has 432,000 rows: one answer may have 500,000. */
+/** Five markets have 432,000 rows a date at interval 1; an answer has at most 500,000. */
 const LONG_MARKETS = 5
 
-/** Three series of so many dates. The quietest market of each closes amid them, and is not quoted on later dates. */
+/** Three series. The quietest market of each closes during the range and is not quoted on later dates. */
 async function makeLongWorld(t: TestContext, days: number) {
   const lake = await temporaryDirectory(t)
   const { postgres } = place.store

@@ -6,7 +6,7 @@ import { NumberedChains } from '../../server/fold/numbered-chains.ts'
 import type { Line } from '../../server/fold/piece.ts'
 import { EVENT_ADD } from '../../shared/lob-v1.ts'
 
-/** A call with so many arguments overflows the stack. */
+/** As arguments of one call, this many messages overflow the stack. */
 const MANY = 150_000
 
 function deltaLine(seq: number): Line {
