@@ -16,7 +16,9 @@ async function open(path: string): Promise<{ readonly page: Page; readonly fault
   const page = await chromium.browser.newPage()
   const faults: string[] = []
   page.on('console', (message) => {
-    if (message.type() === 'error' || message.type() === 'warning') faults.push(message.text())
+    // A busy machine begins the viewer later than Chromium expects of what is preloaded.
+    const isLate = message.text().includes('preloaded using link preload but not used within')
+    if (!isLate && (message.type() === 'error' || message.type() === 'warning')) faults.push(message.text())
   })
   page.on('pageerror', (error) => faults.push(error.message))
   page.on('request', (request) => {

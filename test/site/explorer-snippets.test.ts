@@ -85,19 +85,26 @@ async function rowsOfSnippets(t: TestContext, page: Page): Promise<number> {
 
 const MARKET = 'series=KXHIGHNY&event=KXHIGHNY-26JUL02&market=KXHIGHNY-26JUL02-B80.5&date=2026-07-02'
 
-for (const fragment of [
-  '',
-  `#view=book&${MARKET}`,
-  `#view=candles&${MARKET}`,
-  `#view=weather&${MARKET}`,
-  '#view=book&source=polymarket',
-])
+/** The trades that the picture marks, which have a request of their own. */
+async function markedTrades(page: Page): Promise<number> {
+  const table = page.locator('summary').filter({ hasText: 'Trades: table of' })
+  await table.waitFor()
+  return Number((await table.textContent())?.replaceAll(/\D/g, ''))
+}
+
+for (const [fragment, hasTrades] of [
+  ['', false],
+  [`#view=book&${MARKET}`, true],
+  [`#view=candles&${MARKET}`, false],
+  [`#view=weather&${MARKET}`, false],
+  ['#view=book&source=polymarket', false],
+] as const)
   test(
     `the snippets of ${fragment || '/'} give the rows of the picture`,
     { skip: withoutChromium || (fragment !== '' && inFullGear) },
     async (t) => {
       const { page, faults } = await openExplorer(chromium.browser, file.service.url, fragment)
-      const shown = await wholeRows(page)
+      const shown = (await wholeRows(page)) + (hasTrades ? await markedTrades(page) : 0)
       const choice = page.getByRole('combobox', { name: 'Request', exact: true })
       const requests = (await choice.isVisible()) ? await choice.locator('option').count() : 1
       let rows = 0
