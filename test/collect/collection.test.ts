@@ -28,11 +28,13 @@ const MARKET = 'KXHIGHNY-26NOV20-B45.5'
 const CLOSED = 'NYC 2026-08-29T11:51:00.000Z'
 const NEW_YORK = 'observations/station=NYC/year=2026/observations.parquet'
 
-/** The world's day, and rests of at most a twentieth of a second. */
+/** Between two rounds of a task: shorter rests cost more processor time while a test waits for the recorder. */
+const REST_MS = 200
+/** The world's day, and short rests. */
 const CLOCK = {
   nowMs: () => WORLD_NOW_MS + performance.now(),
   sleep: async (ms: number, signal?: AbortSignal): Promise<void> => {
-    await delay(Math.min(ms, 50), undefined, signal === undefined ? {} : { signal })
+    await delay(Math.min(ms, REST_MS), undefined, signal === undefined ? {} : { signal })
   },
 }
 
@@ -75,8 +77,8 @@ async function collecting(
                 restUrl: exchange.restUrl,
               },
             },
-      compaction: { lake, delayMs: 0, graceMs: 1, intervalMs: 50 },
-      push: { lake, to: remote, settings: {}, intervalMs: 50, raw: true },
+      compaction: { lake, delayMs: 0, graceMs: 1, intervalMs: REST_MS },
+      push: { lake, to: remote, settings: {}, intervalMs: REST_MS, raw: true },
     },
     postgres: file.store.postgres,
     logger: pino({ level: process.env['TEST_LOG'] ?? 'silent' }),
