@@ -1,8 +1,8 @@
 // How much a test run does. Tests that repeat themselves (random cases, kills, clients that leave) do it a few times in
-// the quick gear, which `npm test` is, and as long as it takes in the full one: `BOOKCAST_TEST_EFFORT=full npm test`. CI runs
-// the files that import this one, or what does more for it (.ci/run names those), with `twentieth`: the full gear with a twentieth of its
-// repetitions. All gears run the same tests with the same assertions, but for a few that the quick one leaves out, and says
-// so: most benchmarks at smoke size, and variants of what a browser shows.
+// the quick gear, which `npm test` is, and as long as it takes in the full one: `BOOKCAST_TEST_EFFORT=full npm test`. Between
+// them is `twentieth`: the full gear with a twentieth of its repetitions. All gears run the same tests with the same
+// assertions, but for a few that the quick one leaves out, and says so: most benchmarks at smoke size, which CI runs with
+// `twentieth`, and variants of what a browser shows.
 
 /** The share of the full gear's repetitions. */
 const SHARES = new Map([
