@@ -223,8 +223,8 @@ export class DecodedLines {
   lines(): Line[] | undefined {
     if (this.#written === undefined) return undefined
     const lines: Line[] = []
-    const block = new Block(this.#written.reduce((most, { words }) => Math.max(most, words), 0))
     for (const { offset, words } of this.#written) {
+      const block = new Block(words)
       block.end = words
       this.#file.readInto(block.bytes, offset)
       this.#read(block, lines)
@@ -323,15 +323,34 @@ export class DecodedLines {
       for (let part = at + PART_WORDS; part < end; part += PART_WORDS) levels.push(block.levelAt(part))
       return { kind: 'book', marketId: text, levels }
     }
-    if (at === end) return { kind: 'changes', event: kind, changes: [] }
-    const changes = [this.#changeAt(block, at)]
-    for (let part = at + PART_WORDS; part < end; part += PART_WORDS) changes.push(this.#changeAt(block, part))
-    return { kind: 'changes', event: kind, changes }
+    return new DecodedChanges(kind, block, at, end, this.#texts)
+  }
+}
+
+/** Changes that stay in their block until they are read: an hour of messages waits for its chains. */
+class DecodedChanges {
+  readonly kind = 'changes'
+  readonly event: number
+  readonly #block: Block
+  readonly #at: number
+  readonly #end: number
+  readonly #texts: readonly string[]
+
+  constructor(event: number, block: Block, at: number, end: number, texts: readonly string[]) {
+    this.event = event
+    this.#block = block
+    this.#at = at
+    this.#end = end
+    this.#texts = texts
   }
 
-  #changeAt(block: Block, at: number): LevelChange {
-    const { side, price, qty } = block.levelAt(at)
-    return { marketId: this.#texts[block.indexAt(at)]!, side, price, qty }
+  get changes(): readonly LevelChange[] {
+    const changes: LevelChange[] = []
+    for (let at = this.#at; at < this.#end; at += PART_WORDS) {
+      const { side, price, qty } = this.#block.levelAt(at)
+      changes.push({ marketId: this.#texts[this.#block.indexAt(at)]!, side, price, qty })
+    }
+    return changes
   }
 }
 
