@@ -6,8 +6,7 @@ import { open, rm } from 'node:fs/promises'
 import type { Readable } from 'node:stream'
 import { writeFully } from '../lake/durable-file.ts'
 import { pumpBytes } from '../sync/transfer-pump.ts'
-import { backOffMs, TRANSFER_BACK_OFF } from '../tasks/back-off.ts'
-import { SYSTEM_CLOCK } from '../tasks/clock.ts'
+import { retried } from '../tasks/retry.ts'
 
 /** Size and digests of a finished file. */
 export interface FileDigests {
@@ -57,7 +56,7 @@ export async function putObject(
   const scratch = await target.scratchPath(key)
   try {
     const digests = await writeScratch(scratch, chunks, target.checksUploads, onBytes)
-    await target.put(key, scratch, digests, signal)
+    await retriedAt(target, signal, () => target.put(key, scratch, digests, signal))
     return digests
   } finally {
     await rm(scratch, { force: true })
@@ -89,8 +88,14 @@ async function writeScratch(
   }
 }
 
-/** Attempts to read an object to its end. */
-const READS_MAX = 5
+/** Tries again what fails, unless the target can say why. */
+export async function retriedAt<Value>(
+  target: ExportTarget,
+  signal: AbortSignal,
+  work: () => Promise<Value>,
+): Promise<Value> {
+  return await retried(work, { signal, isFinal: (error) => target.describe(error) !== undefined })
+}
 
 /**
  * Size and SHA-256 of an object's bytes; undefined if there is none.
@@ -102,29 +107,23 @@ export async function digestOf(
   signal: AbortSignal,
   keep: (chunk: Buffer | null) => void = () => {},
 ): Promise<{ readonly bytes: number; readonly sha256: string } | undefined> {
-  for (let attempt = 1; ; attempt += 1) {
-    try {
-      const body = await target.read(key, signal)
-      if (body === undefined) return undefined
-      const hash = createHash('sha256')
-      let bytes = 0
-      keep(null)
-      await pumpBytes(
-        body,
-        async (chunk) => {
-          hash.update(chunk)
-          bytes += chunk.length
-          keep(chunk)
-        },
-        signal,
-      )
-      return { bytes, sha256: hash.digest('hex') }
-    } catch (error) {
-      signal.throwIfAborted()
-      if (attempt === READS_MAX || target.describe(error) !== undefined) throw error
-      await SYSTEM_CLOCK.sleep(backOffMs(TRANSFER_BACK_OFF, attempt), signal)
-    }
-  }
+  return await retriedAt(target, signal, async () => {
+    const body = await target.read(key, signal)
+    if (body === undefined) return undefined
+    const hash = createHash('sha256')
+    let bytes = 0
+    keep(null)
+    await pumpBytes(
+      body,
+      async (chunk) => {
+        hash.update(chunk)
+        bytes += chunk.length
+        keep(chunk)
+      },
+      signal,
+    )
+    return { bytes, sha256: hash.digest('hex') }
+  })
 }
 
 /** The text of an object; undefined if there is none. */

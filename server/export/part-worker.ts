@@ -4,6 +4,7 @@
 import { setMaxListeners } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
 import { type BackOff, backOffMs } from '../tasks/back-off.ts'
+import { retried } from '../tasks/retry.ts'
 import { type PartQueue, RENEW_MS, type SubmittedPlan, type TakenJob } from './part-queue.ts'
 
 /** How long an idle worker waits before it looks again, and one that cannot reach the queue. */
@@ -13,8 +14,8 @@ const IDLE_MS = 1_000
  * are wrong must not use up the attempts of every part before the others come to it, nor an outage of the target.
  */
 const ERROR_PAUSE: BackOff = { firstMs: 1_000, maxMs: 60_000 }
-/** Attempts to note a result while the queue cannot be reached; the part is taken over later, and found done. */
-const NOTE_ATTEMPTS_MAX = 10
+/** Notes a result while the queue cannot be reached; later the part is taken over, and found done. */
+const NOTING = { attemptsMax: 10, backOff: { firstMs: IDLE_MS, maxMs: IDLE_MS, isExact: true } }
 
 /** What a worker does with a part. Both are pure and idempotent: a repetition gives the same bytes. */
 export interface PartWork<Plan extends SubmittedPlan, Part> {
@@ -134,30 +135,19 @@ export class PartWorker<Plan extends SubmittedPlan, Part> {
       )
       // That the queue is away is no error of the part.
       if ('result' in ended) {
-        await this.#note(() => this.#queue.complete(job, ended.result))
+        await retried(() => this.#queue.complete(job, ended.result), NOTING)
         this.#tell(`${name} done`)
       } else if (given.signal.aborted) this.#tell(`${name} is another worker's now, or cancelled`)
-      else if (stop.aborted) await this.#note(() => this.#queue.giveBack(job))
+      else if (stop.aborted) await retried(() => this.#queue.giveBack(job), NOTING)
       else {
         this.#tell(`${name} failed: ${textOf(ended.error)}`)
-        await this.#note(() => this.#queue.fail(job, textOf(ended.error)))
+        await retried(() => this.#queue.fail(job, textOf(ended.error)), NOTING)
         return 'failed'
       }
     } finally {
       clearInterval(timer)
     }
     return 'ended'
-  }
-
-  async #note(write: () => Promise<void>): Promise<void> {
-    for (let attempt = 1; ; attempt++) {
-      try {
-        return await write()
-      } catch (error) {
-        if (attempt === NOTE_ATTEMPTS_MAX) throw error
-        await delay(IDLE_MS)
-      }
-    }
   }
 
   async #plan(id: string, isRetry: boolean, signal: AbortSignal): Promise<Plan> {

@@ -6,7 +6,7 @@ import { GZIP_OPTIONS } from '../http/compression.ts'
 import type { ByteStream } from '../http/byte-stream.ts'
 import { parsedJson, type PlanHead, type PlannedPart } from './export-plan.ts'
 import { DATASETS, type PartQuery } from './export-query.ts'
-import { digestOf, type ExportTarget, putObject, readText } from './export-target.ts'
+import { digestOf, type ExportTarget, putObject, readText, retriedAt } from './export-target.ts'
 import type { PartThreads } from './part-threads.ts'
 import { SourceFiles } from './source-files.ts'
 
@@ -46,7 +46,7 @@ export async function recordOf(
   const text = await readText(target, recordKey(part), signal)
   const record = text === undefined ? undefined : (parsedJson(text) as PartRecord | undefined)
   if (record === undefined) return undefined
-  const found = await target.stat(part.key, signal)
+  const found = await retriedAt(target, signal, () => target.stat(part.key, signal))
   const isSame = found?.bytes === record.bytes && (found.sha256 ?? record.sha256) === record.sha256
   return isSame ? record : undefined
 }

@@ -1,17 +1,14 @@
 // An export in a bucket. A part is written to a temporary file and uploaded with one PUT that carries its MD5. The service
-// stores the whole object or nothing, so there are no unfinished uploads. Requests that fail are tried again.
+// stores the whole object or nothing, so there are no unfinished uploads. export-target.ts tries failed requests again.
 
 import { createReadStream } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import type { Readable } from 'node:stream'
-import { SYNC_ATTEMPTS_MAX } from '../../shared/limits.ts'
 import { describeLakeWriteError } from '../lake/lake-write-error.ts'
 import { removeStaleTemporaries, temporaryPath } from '../lake/temporary-file.ts'
-import { S3Store, type S3StoreOptions } from '../sync/s3-store.ts'
-import { backOffMs, TRANSFER_BACK_OFF } from '../tasks/back-off.ts'
-import { SYSTEM_CLOCK } from '../tasks/clock.ts'
+import { S3Store, type S3StoreOptions, statusOf } from '../sync/s3-store.ts'
 import type { ExportTarget, FileDigests, TargetObject } from './export-target.ts'
 
 const READ_BYTES = 1024 * 1024
@@ -44,19 +41,17 @@ export class S3Target implements ExportTarget {
   ): Promise<void> {
     const head = { key, sizeBytes: bytes, version: '', sha256, md5 }
     const body = async () => createReadStream(scratch, { highWaterMark: READ_BYTES })
-    await this.#retry(signal, () => this.#store.put(head, body, { signal }))
+    await this.#store.put(head, body, { signal })
   }
 
   async stat(key: string, signal: AbortSignal): Promise<TargetObject | undefined> {
-    const head = await this.#retry(signal, () => this.#store.head(key, signal))
+    const head = await this.#store.head(key, signal)
     return head && { bytes: head.sizeBytes, sha256: head.sha256 }
   }
 
   async read(key: string, signal: AbortSignal): Promise<Readable | undefined> {
-    return await this.#retry(signal, async () => {
-      const head = await this.#store.head(key, signal)
-      return head && (await this.#store.get(head, 0, signal))
-    })
+    const head = await this.#store.head(key, signal)
+    return head && (await this.#store.get(head, 0, signal))
   }
 
   async *list(signal: AbortSignal): AsyncGenerator<string, void, void> {
@@ -69,42 +64,14 @@ export class S3Target implements ExportTarget {
     const local = describeLakeWriteError(error, this.#scratch, 'the directory for unsent parts')
     if (local !== undefined || !(error instanceof Error)) return local
     const status = statusOf(error)
-    if (status === 401 || status === 403 || isWithoutCredentials(error))
+    if (status === 401 || status === 403 || error.name === 'CredentialsProviderError')
       return `${this.name} refuses these credentials (${error.message}); set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, a profile or a role that may write there`
     if (status === 404) return `${this.name}: there is no such bucket; make it or correct --out`
-    return undefined
+    const isRefused = status !== undefined && status >= 400 && status < 500 && !PASSING_STATUSES.has(status)
+    return isRefused ? `${this.name} refuses a request: ${error.message}` : undefined
   }
 
   close(): void {
     this.#store.close()
   }
-
-  async #retry<Value>(signal: AbortSignal, work: () => Promise<Value>): Promise<Value> {
-    for (let attempt = 1; ; attempt += 1) {
-      try {
-        return await work()
-      } catch (error) {
-        signal.throwIfAborted()
-        if (attempt === SYNC_ATTEMPTS_MAX || isFinal(error)) throw error
-        await SYSTEM_CLOCK.sleep(backOffMs(TRANSFER_BACK_OFF, attempt), signal)
-      }
-    }
-  }
-}
-
-/** The HTTP status of an error or of its cause. */
-function statusOf(error: unknown): number | undefined {
-  if (!(error instanceof Error)) return undefined
-  const { $metadata } = error as { readonly $metadata?: { readonly httpStatusCode?: number } }
-  return $metadata?.httpStatusCode ?? statusOf(error.cause)
-}
-
-function isWithoutCredentials(error: unknown): boolean {
-  return error instanceof Error && error.name === 'CredentialsProviderError'
-}
-
-function isFinal(error: unknown): boolean {
-  const status = statusOf(error)
-  const isRefused = status !== undefined && status >= 400 && status < 500 && !PASSING_STATUSES.has(status)
-  return isRefused || isWithoutCredentials(error)
 }

@@ -12,7 +12,7 @@ import { pipeline } from 'node:stream/promises'
 import { isErrno, noneThere } from '../../shared/errno.ts'
 import { derivedFileOfKey } from '../../shared/lake-layout.ts'
 import { BUSY_WAIT_MS_MAX, withSeries } from '../fold/series-lock.ts'
-import { syncDirectory, syncNames } from '../lake/durable-file.ts'
+import { syncDirectory, syncNames, writeFully } from '../lake/durable-file.ts'
 import { removePartition } from '../lake/empty-directories.ts'
 import { partitionDraftPath, publishPartition, removeStaleTemporaries } from '../lake/temporary-file.ts'
 import {
@@ -189,7 +189,7 @@ async function fillFile(
         await openBytes(offset, signal),
         async (chunk) => {
           if (offset + chunk.length > head.sizeBytes) throw new DamagedTransfer(head.key, 'it is too long')
-          await writeAt(file, chunk, offset)
+          await writeFully(file, chunk, offset)
           digests.update(chunk)
           offset += chunk.length
           onBytes?.(chunk.length)
@@ -220,13 +220,6 @@ async function openForWriting(path: string): Promise<FileHandle> {
   } catch (error) {
     if (!isErrno(error, 'EEXIST')) throw error
     return await open(path, 'r+')
-  }
-}
-
-async function writeAt(file: FileHandle, bytes: Uint8Array, offset: number): Promise<void> {
-  let done = 0
-  while (done < bytes.length) {
-    done += (await file.write(bytes, done, bytes.length - done, offset + done)).bytesWritten
   }
 }
 

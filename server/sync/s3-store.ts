@@ -320,8 +320,10 @@ function sha256In(metadata: Readonly<Record<string, string>> | undefined): strin
   return /^[0-9a-f]{64}$/.test(text) ? text : null
 }
 
-function statusOf(error: unknown): number | undefined {
-  return error instanceof S3ServiceException ? error.$metadata.httpStatusCode : undefined
+/** The HTTP status of the answer that an error, or its cause, stands for. */
+export function statusOf(error: unknown): number | undefined {
+  if (error instanceof S3ServiceException) return error.$metadata.httpStatusCode
+  return error instanceof Error ? statusOf(error.cause) : undefined
 }
 
 function withSignal(signal: AbortSignal | undefined): { abortSignal?: AbortSignal } {

@@ -3,11 +3,10 @@
 
 import { mkdir, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { SYNC_ATTEMPTS_MAX } from '../../shared/limits.ts'
 import { syncDirectory } from '../lake/durable-file.ts'
 import { DamagedSegmentError, verifySegment } from '../raw/segment-reader.ts'
-import { backOffMs, TRANSFER_BACK_OFF } from '../tasks/back-off.ts'
 import type { Clock } from '../tasks/clock.ts'
+import { retried } from '../tasks/retry.ts'
 import { DirectoryStore } from './directory-store.ts'
 import {
   isEqual,
@@ -125,17 +124,10 @@ export class Transfers {
    */
   async retry(key: string, work: (attempt: number) => Promise<unknown>): Promise<void> {
     const { clock, signal, report } = this.options
-    for (let attempt = 1; ; attempt += 1) {
-      try {
-        await work(attempt)
-        return
-      } catch (error) {
-        signal.throwIfAborted()
-        const isFinal = error instanceof SyncConflict && !error.mayPass
-        if (isFinal || attempt === SYNC_ATTEMPTS_MAX) return report.addError(key, error)
-        await clock.sleep(backOffMs(TRANSFER_BACK_OFF, attempt), signal)
-      }
-    }
+    await retried(work, { clock, signal, isFinal: isLasting }).catch((error: unknown) => {
+      signal.throwIfAborted()
+      report.addError(key, error)
+    })
   }
 
   /** Transfers a file without raw segments. A partial transfer is resumed. */
@@ -295,6 +287,10 @@ export class Transfers {
       ? { own: sourceVersion, other: targetVersion }
       : { own: targetVersion, other: sourceVersion }
   }
+}
+
+function isLasting(error: unknown): boolean {
+  return error instanceof SyncConflict && !error.mayPass
 }
 
 /** A conflict about a damaged object of the remote place. The remedy in `cause` is for the lake, so it is replaced. */
