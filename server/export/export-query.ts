@@ -82,21 +82,23 @@ function periodsOf({ fromMs, toMs }: { readonly fromMs: number; readonly toMs: n
   return [...new Set(dates.map((date) => date.slice(0, length)))]
 }
 
+const BY_DATE = {
+  scopeName: 'series',
+  periodName: 'date',
+  periodsOf: ({ from, to }: DateRange) => utcDatesBetween(from, to),
+} as const
+
 export const DATASETS = {
   lob: {
-    scopeName: 'series',
-    periodName: 'date',
+    ...BY_DATE,
     parameters: LOB_NAMES,
-    periodsOf: ({ from, to }) => utcDatesBetween(from, to),
     complete: (texts, { from }) =>
       textsOf(LOB.parse(rawQuery({ ...texts, date: from, series: 'any' }), {}), LOB_NAMES),
     queryOf: (texts, _, series, date) => lobQueryOf(LOB.parse(rawQuery({ ...texts, date, series }), {})),
   },
   trades: {
-    scopeName: 'series',
-    periodName: 'date',
+    ...BY_DATE,
     parameters: TRADE_NAMES,
-    periodsOf: ({ from, to }) => utcDatesBetween(from, to),
     complete: (texts, { from }) =>
       textsOf(TRADES.parse(rawQuery({ ...texts, date: from, series: 'any' }), {}), TRADE_NAMES),
     queryOf: (texts, _, series, date) => ({

@@ -23,7 +23,6 @@ const JOBS_PER_STATEMENT = 1_000
 /** How long pg-boss keeps an export and its parts after the export ended. */
 const KEPT_DAYS = 30
 const FAILURES_SHOWN_MAX = 20
-const RATE_WINDOW_S = 60
 /** The place of a part in its plan, in SQL. */
 const INDEX = "(data->>'index')::int"
 const CONNECTIONS_MAX = 4
@@ -62,8 +61,6 @@ export interface ExportStatus {
   readonly version: string
   /** `active` means that a worker writes the manifest. */
   readonly state: 'created' | 'retry' | 'active' | 'completed' | 'cancelled' | 'failed'
-  readonly submittedAt: Date
-  readonly endedAt: Date | null
   /** Counts of parts: `waiting`, `running`, `done`, `failed`, `cancelled`. */
   readonly parts: Readonly<Record<PartState, number>>
   readonly rows: bigint
@@ -275,16 +272,13 @@ export class PartQueue {
       rows: string
       bytes: string
       recent: number
+      workers: string[]
     }>(
       `select state, count(*)::int as parts, coalesce(sum((output->>'rows')::bigint), 0)::text as rows,
               coalesce(sum((output->>'bytes')::bigint), 0)::text as bytes,
-              (count(*) filter (where completed_on > now() - interval '${RATE_WINDOW_S} seconds'))::int as recent
+              (count(*) filter (where completed_on > now() - interval '1 minute'))::int as recent,
+              coalesce(array_agg(distinct output->>'worker') filter (where output ? 'worker'), '{}') as workers
          from ${SCHEMA}.job where name = $1 group by state`,
-      [queue],
-    )
-    const workers = await this.#rows<{ worker: string }>(
-      `select distinct output->>'worker' as worker from ${SCHEMA}.job
-        where name = $1 and state = 'active' and output ? 'worker' order by 1`,
       [queue],
     )
     const failures = await this.#rows<ExportStatus['failures'][number]>(
@@ -296,19 +290,17 @@ export class PartQueue {
     )
     const parts = { waiting: 0, running: 0, done: 0, failed: 0, cancelled: 0 }
     for (const { state, parts: count } of counts) parts[PART_STATES[state] ?? 'waiting'] += count
-    const done = counts.find(({ state }) => state === 'completed')
+    const [done, running] = ['completed', 'active'].map((name) => counts.find(({ state }) => state === name))
     const { message = null } = (found.output ?? {}) as { message?: string }
     return {
       id,
       version: found.data.version,
       state: found.state,
-      submittedAt: found.createdOn,
-      endedAt: found.completedOn,
       parts,
       rows: BigInt(done?.rows ?? 0),
       bytes: BigInt(done?.bytes ?? 0),
-      partsPerMinute: ((done?.recent ?? 0) * 60) / RATE_WINDOW_S,
-      workers: workers.map(({ worker }) => worker),
+      partsPerMinute: done?.recent ?? 0,
+      workers: running?.workers ?? [],
       failures,
       message: found.state === 'failed' ? message : null,
     }
