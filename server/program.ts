@@ -20,106 +20,66 @@ interface CommandEntry {
   readonly load: () => Promise<Command>
 }
 
-const COMMANDS: ReadonlyMap<string, CommandEntry> = new Map([
-  [
-    'serve',
-    {
+const COMMANDS: ReadonlyMap<string, CommandEntry> = new Map(
+  Object.entries({
+    serve: {
       summary: 'serve a lake over HTTP',
       load: async () => (await import('./commands/serve.ts')).serveCommand,
     },
-  ],
-  [
-    'import',
-    {
+    import: {
       summary: 'turn recorded exchange messages into order-book files of a lake',
       load: async () => (await import('./commands/import.ts')).importCommand,
     },
-  ],
-  [
-    'rebuild',
-    {
+    rebuild: {
       summary: 'derive order-book files of a lake again from its raw segments',
       load: async () => (await import('./commands/rebuild.ts')).rebuildCommand,
     },
-  ],
-  [
-    'ingest',
-    {
+    ingest: {
       summary: 'collect markets, candles, weather and climate reports',
       load: async () => (await import('./commands/ingest.ts')).ingestCommand,
     },
-  ],
-  [
-    'status',
-    {
+    status: {
       summary: 'show how current each data source is',
       load: async () => (await import('./commands/status.ts')).statusCommand,
     },
-  ],
-  [
-    'verify',
-    {
+    verify: {
       summary: 'compare stored data with what should exist, and reopen missing windows',
       load: async () => (await import('./commands/verify.ts')).verifyCommand,
     },
-  ],
-  [
-    'sync',
-    {
+    sync: {
       summary: 'synchronize a lake with object storage',
       load: async () => (await import('./commands/sync.ts')).syncCommand,
     },
-  ],
-  [
-    'migrate',
-    {
+    migrate: {
       summary: "rename the files of a lake of version 0.1 to today's layout",
       load: async () => (await import('./commands/migrate.ts')).migrateCommand,
     },
-  ],
-  [
-    'prune',
-    {
+    prune: {
       summary: 'list and remove order-book files and raw segments of old dates',
       load: async () => (await import('./commands/prune.ts')).pruneCommand,
     },
-  ],
-  [
-    'compact',
-    {
+    compact: {
       summary: 'move closed days of candles and observations to a lake',
       load: async () => (await import('./commands/compact.ts')).compactCommand,
     },
-  ],
-  [
-    'export',
-    {
+    export: {
       summary: 'export years of a lake in parts, to a directory or a bucket',
       load: async () => (await import('./commands/export.ts')).exportCommand,
     },
-  ],
-  [
-    'work',
-    {
+    work: {
       summary: 'make the parts of submitted exports',
       load: async () => (await import('./commands/export-queue.ts')).workCommand,
     },
-  ],
-  [
-    'record',
-    {
+    record: {
       summary: "record exchanges' order books into a lake",
       load: async () => (await import('./commands/record.ts')).recordCommand,
     },
-  ],
-  [
-    'sample-data',
-    {
+    'sample-data': {
       summary: 'write the generated sample lake',
       load: async () => (await import('./commands/sample-data.ts')).sampleDataCommand,
     },
-  ],
-])
+  }),
+)
 
 const EXIT_FAILED = 1
 const EXIT_WRONG_USE = 2

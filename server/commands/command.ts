@@ -7,7 +7,7 @@ export interface CommandIo {
   readonly stdout: NodeJS.WriteStream
   readonly stderr: NodeJS.WriteStream
   /** Aborted at the first SIGINT or SIGTERM; a second one ends the process at once. */
-  readonly signal?: AbortSignal
+  readonly signal: AbortSignal
 }
 
 /** Runs a command with the arguments after its name and resolves to the exit code. */

@@ -9,18 +9,17 @@ import { MS_PER_HOUR } from '../../shared/utc-date.ts'
 import { SYSTEM_CLOCK } from '../tasks/clock.ts'
 import { compactClosedDays } from '../compaction/compaction.ts'
 import type { CompactionResult } from '../compaction/compaction-options.ts'
-import { type Command, type CommandIo } from './command.ts'
+import { optionCommand } from './option-command.ts'
+import type { CommandIo } from './command.ts'
 import {
   describeOptions,
   integerOption,
   type OptionDeclaration,
   type ParsedOptions,
-  parseOptions,
 } from '../options/options.ts'
 import { readStoreOptions, STORE_OPTIONS } from '../storage/store-options.ts'
 import { refuseOldLayout } from '../lake/old-layout.ts'
 import { openExistingStore } from './open-store.ts'
-import { showHelp } from './terminal.ts'
 
 const OPTIONS: readonly OptionDeclaration[] = [
   {
@@ -58,11 +57,9 @@ their file was written. While it runs, no other process can use an embedded stor
 ${describeOptions(OPTIONS)}
 `
 
-export const compactCommand: Command = async (args, io) => {
-  const options = parseOptions(args, io.env, OPTIONS)
-  if (options.help) return showHelp(HELP, io.stdout)
+export const compactCommand = optionCommand(OPTIONS, HELP, async (options, io) => {
   return await run(options, io)
-}
+})
 
 async function run(options: ParsedOptions, io: CommandIo): Promise<number> {
   const lake = options.demand('lake').text
@@ -73,12 +70,11 @@ async function run(options: ParsedOptions, io: CommandIo): Promise<number> {
   await refuseOldLayout(lake)
   const store = await openExistingStore(place)
   try {
-    const signal = io.signal ?? new AbortController().signal
     const result = await compactClosedDays({
       postgres: store.postgres,
       lake,
       delayMs,
-      signal,
+      signal: io.signal,
       ...(graceMs === 0 ? {} : { retireBeforeMs: SYSTEM_CLOCK.nowMs() - graceMs }),
     })
     return report(result, io)

@@ -183,13 +183,8 @@ export async function withTarget<Value>(
   }
 }
 
-export async function withPlanTarget<Value>(
-  { target }: PlanHead,
-  options: ParsedOptions,
-  lake: string | undefined,
-  use: (target: ExportTarget) => Promise<Value>,
-): Promise<Value> {
-  return await withTarget({ text: target, origin: "the plan's --out" }, options, lake, use)
+export function targetOf({ target }: PlanHead): OptionText {
+  return { text: target, origin: "the plan's --out" }
 }
 
 /** Threads over the lake of the options, for as long as `use` takes. */

@@ -9,20 +9,22 @@ import { type ExportStatus, PartQueue } from '../export/part-queue.ts'
 import { type PartWork, PartWorker } from '../export/part-worker.ts'
 import { runPart } from '../export/run-part.ts'
 import { readVersion } from '../http/version.ts'
-import {
-  describeOptions,
-  type OptionDeclaration,
-  type ParsedOptions,
-  parseOptions,
-} from '../options/options.ts'
+import { describeOptions, type OptionDeclaration, type ParsedOptions } from '../options/options.ts'
 import { UsageError } from '../options/usage-error.ts'
 import { readDatabaseUrl } from '../storage/store-options.ts'
 import { syncLake } from '../sync/lake-sync.ts'
 import { readPlace, SYNC_OPTIONS } from '../sync/sync-options.ts'
 import { openObjectStore } from '../sync/sync-target.ts'
-import type { Command, CommandIo } from './command.ts'
-import { QUEUE_OPTIONS, readConcurrency, RUN_OPTIONS, withPlanTarget, withThreads } from './export-options.ts'
-import { showHelp } from './terminal.ts'
+import { optionCommand } from './option-command.ts'
+import type { CommandIo } from './command.ts'
+import {
+  QUEUE_OPTIONS,
+  readConcurrency,
+  RUN_OPTIONS,
+  targetOf,
+  withTarget,
+  withThreads,
+} from './export-options.ts'
 
 const WORK_OPTIONS: readonly OptionDeclaration[] = [
   ...RUN_OPTIONS,
@@ -68,9 +70,7 @@ export async function cancel(options: ParsedOptions, io: CommandIo, id: string):
   })
 }
 
-export const workCommand: Command = async (args, io) => {
-  const options = parseOptions(args, io.env, WORK_OPTIONS)
-  if (options.help) return showHelp(WORK_HELP, io.stdout)
+export const workCommand = optionCommand(WORK_OPTIONS, WORK_HELP, async (options, io) => {
   // A worker of a new machine begins with an empty copy.
   if (options.get('sync-from') !== undefined) await mkdir(options.demand('lake').text, { recursive: true })
   const line = (text: string): void => void io.stderr.write(`${text}\n`)
@@ -80,24 +80,23 @@ export const workCommand: Command = async (args, io) => {
       version: readVersion(),
       prepare: pull.run,
       runPart: async (plan, part, signal) =>
-        withPlanTarget(plan, options, threads.lake, async (target) =>
+        withTarget(targetOf(plan), options, threads.lake, async (target) =>
           runPart(plan, part, { threads, target }, signal),
         ),
       finish: async (plan, signal) =>
-        withPlanTarget(plan, options, threads.lake, async (target) => {
+        withTarget(targetOf(plan), options, threads.lake, async (target) => {
           await finishExport(plan, target, signal)
         }),
     }
     const name = `${hostname()}:${process.pid}`
     const runWorker = async (queue: PartQueue): Promise<number> => {
       line(`working on exports as ${name}, ${threads.threads} parts at once`)
-      const stop = io.signal ?? new AbortController().signal
-      await new PartWorker(queue, work, name, line).run(threads.threads, stop)
+      await new PartWorker(queue, work, name, line).run(threads.threads, io.signal)
       return 0
     }
     return await withQueue(options, io, runWorker, true).finally(pull.close)
   })
-}
+})
 
 /** Brings the lake up to date where `--sync-from` says from where; who asks while that runs waits for the same one. */
 function lakePull(options: ParsedOptions, lake: string, io: CommandIo) {
@@ -106,8 +105,7 @@ function lakePull(options: ParsedOptions, lake: string, io: CommandIo) {
   const remote = openObjectStore(from.text, readPlace(from, options))
   let running: Promise<void> | undefined
   const pull = async (): Promise<void> => {
-    const stop = io.signal === undefined ? {} : { signal: io.signal }
-    const { failures } = await syncLake({ lake, remote, direction: 'pull', ...stop })
+    const { failures } = await syncLake({ lake, remote, direction: 'pull', signal: io.signal })
     for (const { key, reason } of failures.slice(0, 1)) io.stderr.write(`cannot pull ${key}: ${reason}\n`)
   }
   return {
@@ -147,24 +145,14 @@ function exportId(text: string): string {
   throw new UsageError(`${JSON.stringify(text)} is no id of an export, which "bookcast export submit" prints`)
 }
 
-function statusText({
-  id,
-  version,
-  state,
-  parts,
-  rows,
-  bytes,
-  partsPerMinute,
-  workers,
-  failures,
-  message,
-}: ExportStatus): string {
+function statusText(found: ExportStatus): string {
+  const { id, version, state, parts, workers, failures, message } = found
   const total = Object.values(parts).reduce((sum, count) => sum + count, 0)
   const others = Object.entries(parts).filter(([name, count]) => name !== 'done' && count > 0)
   return [
     `export ${id}: ${state === 'created' || state === 'retry' ? 'under way' : state}${message === null ? '' : `: ${message}`}`,
     `${parts.done} of ${total} parts done${others.map(([name, count]) => `, ${count} ${name}`).join('')}`,
-    `${rows} rows, ${bytes} bytes, ${partsPerMinute} parts in the last minute`,
+    `${found.rows} rows, ${found.bytes} bytes, ${found.partsPerMinute} parts in the last minute`,
     `workers of Bookcast ${version}: ${workers.length === 0 ? 'none' : workers.join(', ')}`,
     ...failures.map(
       ({ index, errors, message: reason }) => `part ${index}: ${errors} errors, the last one: ${reason}`,

@@ -32,15 +32,14 @@ import {
   readPlanSettings,
   RUN_OPTIONS,
   TARGET_OPTIONS,
-  withPlanTarget,
+  targetOf,
   withTarget,
   withThreads,
 } from './export-options.ts'
-import { ExportProgress } from './export-progress.ts'
 import { openSharedStore } from './open-store.ts'
+import { mib, StepProgress } from './step-progress.ts'
 import { showHelp } from './terminal.ts'
 
-const MIB = 1024 * 1024
 const PROBLEMS_SHOWN = 20
 const PART_INDEX_MAX = 100_000_000
 
@@ -81,13 +80,11 @@ ${describeOptions(QUEUE_OPTIONS)}
 Exit codes: 0 done, 1 failed or interrupted, 2 wrong usage or a plan that does not fit.
 `
 
-type ExportIo = CommandIo & { readonly signal: AbortSignal }
-
 /** A command behind `export`. `place` is the path of the plan, or the export to verify. */
 interface ExportCommand {
   readonly options: readonly OptionDeclaration[]
   readonly takes: string | null
-  readonly run: (options: ParsedOptions, io: ExportIo, place: string) => Promise<number>
+  readonly run: (options: ParsedOptions, io: CommandIo, place: string) => Promise<number>
 }
 
 const COMMANDS: ReadonlyMap<string, ExportCommand> = new Map([
@@ -120,11 +117,10 @@ export const exportCommand: Command = async ([name = '--help', ...args], io) => 
   if (options.help) return showHelp(HELP, io.stdout)
   if (command.takes !== null && !isPlaceGiven)
     throw new UsageError(`${command.takes} must be given: bookcast export ${name} <${command.takes}>`)
-  const { signal = new AbortController().signal } = io
   try {
-    return await command.run(options, { ...io, signal }, args[0] ?? '')
+    return await command.run(options, io, args[0] ?? '')
   } catch (error) {
-    if (signal.aborted) {
+    if (io.signal.aborted) {
       io.stderr.write(`bookcast export ${name}: interrupted; the next run goes on from here\n`)
       return 1
     }
@@ -133,7 +129,7 @@ export const exportCommand: Command = async ([name = '--help', ...args], io) => 
   }
 }
 
-async function makePlan(options: ParsedOptions, { stdout, stderr, signal }: ExportIo): Promise<number> {
+async function makePlan(options: ParsedOptions, { stdout, stderr, signal }: CommandIo): Promise<number> {
   const settings = readPlanSettings(options)
   // Checks the place and opens no connection.
   openTarget(settings.target, options, options.demand('lake').text).close()
@@ -165,27 +161,25 @@ function targetText(text: string): string {
   return parsePlace(text)?.kind === 's3' || isAbsolute(text) ? text : resolve(text)
 }
 
-function planText({
-  parts,
-  rows,
-  estimated_bytes: bytes,
-  left_out: left,
-  store_asked: isAsked,
-}: MadePlan): string {
+function planText({ parts, rows, left_out: left, ...plan }: MadePlan): string {
   const lines = left.slice(0, PROBLEMS_SHOWN).map(({ scope, from, to, reason, rows: count }) => {
     const dates = from === to ? from : `${from} to ${to}`
     return `left out: ${scope} ${dates}: ${reason.replaceAll('_', ' ')}${count === undefined ? '' : ` (${count})`}\n`
   })
   if (left.length > lines.length) lines.push(`and ${left.length - lines.length} more\n`)
-  if (!isAsked)
+  if (!plan.store_asked)
     lines.push('no store found: close times of markets and rows that are not in the lake yet are unknown\n')
-  return `${parts.length} parts, ${rows} rows, about ${mib(bytes)}\n${lines.join('')}`
+  return `${parts.length} parts, ${rows} rows, about ${mib(plan.estimated_bytes)}\n${lines.join('')}`
 }
 
-async function makePart(options: ParsedOptions, { stdout, signal }: ExportIo, path: string): Promise<number> {
+async function makePart(
+  options: ParsedOptions,
+  { stdout, signal }: CommandIo,
+  path: string,
+): Promise<number> {
   const plan = await readPlan(path)
   const part = await partAt(plan, integerOption(options.demand('index'), 0, PART_INDEX_MAX))
-  return await withPlanTarget(plan, options, options.demand('lake').text, async (target) =>
+  return await withTarget(targetOf(plan), options, options.demand('lake').text, async (target) =>
     withThreads(options, 1, async (threads) => {
       stdout.write(`${partText(await runPart(plan, part, { threads, target }, signal))}\n`)
       return 0
@@ -193,12 +187,14 @@ async function makePart(options: ParsedOptions, { stdout, signal }: ExportIo, pa
   )
 }
 
-async function run(options: ParsedOptions, io: ExportIo, path: string): Promise<number> {
+async function run(options: ParsedOptions, io: CommandIo, path: string): Promise<number> {
   const plan = await readPlan(path)
   const { part_count: count, estimated_bytes: bytes } = plan
-  return await withPlanTarget(plan, options, options.demand('lake').text, async (target) =>
+  return await withTarget(targetOf(plan), options, options.demand('lake').text, async (target) =>
     withThreads(options, readConcurrency(options, plan.dataset), async (threads) => {
-      const progress = new ExportProgress(io.stderr, `exporting ${count} parts`, count, bytes)
+      const progress = new StepProgress(io.stderr)
+      progress.step(`exporting ${count} parts`, bytes)
+      let doneCount = 0
       // The first failure stops all parts: most failures (target, lake) concern every part.
       const failing = new AbortController()
       const signal = AbortSignal.any([io.signal, failing.signal])
@@ -207,7 +203,8 @@ async function run(options: ParsedOptions, io: ExportIo, path: string): Promise<
       try {
         await inParallel(plan.parts, { parallel: threads.threads, signal }, async (part) => {
           try {
-            progress.part(partText(await runPart(plan, part, tools, signal)))
+            const record = await runPart(plan, part, tools, signal)
+            progress.line(`${(doneCount += 1)}/${count} ${partText(record)}`)
           } catch (error) {
             failure ??= error
             failing.abort()
@@ -224,12 +221,12 @@ async function run(options: ParsedOptions, io: ExportIo, path: string): Promise<
   )
 }
 
-async function finish(options: ParsedOptions, io: ExportIo, path: string): Promise<number> {
+async function finish(options: ParsedOptions, io: CommandIo, path: string): Promise<number> {
   const plan = await readPlan(path)
-  return await withPlanTarget(plan, options, undefined, async (target) => finished(plan, target, io))
+  return await withTarget(targetOf(plan), options, undefined, async (target) => finished(plan, target, io))
 }
 
-async function finished(plan: ExportPlan, target: ExportTarget, io: ExportIo): Promise<number> {
+async function finished(plan: ExportPlan, target: ExportTarget, io: CommandIo): Promise<number> {
   const { keys, rows, bytes } = await finishExport(plan, target, io.signal)
   const foreign = await foreignKeys(keys, target, io.signal)
   if (foreign.length > 0)
@@ -240,7 +237,7 @@ async function finished(plan: ExportPlan, target: ExportTarget, io: ExportIo): P
   return 0
 }
 
-async function verify(options: ParsedOptions, io: ExportIo, place: string): Promise<number> {
+async function verify(options: ParsedOptions, io: CommandIo, place: string): Promise<number> {
   return await withTarget({ text: place, origin: 'export verify' }, options, undefined, async (target) => {
     const { problems, parts, bytes } = await verifyExport(target, io.signal)
     for (const problem of problems.slice(0, PROBLEMS_SHOWN)) io.stderr.write(`${problem}\n`)
@@ -252,8 +249,4 @@ async function verify(options: ParsedOptions, io: ExportIo, place: string): Prom
 
 function partText({ key, rows, bytes }: PartRecord): string {
   return `${key}: ${rows} rows, ${mib(bytes)}`
-}
-
-function mib(bytes: number): string {
-  return `${(bytes / MIB).toFixed(1)} MiB`
 }

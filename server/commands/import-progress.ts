@@ -1,68 +1,40 @@
-// How far an import or a rebuild has come: a bar on a terminal, one line a step elsewhere.
+// How far an import or a rebuild has come.
 
-import type { Writable } from 'node:stream'
-import { Presets, SingleBar } from 'cli-progress'
 import type { FoldWriting } from '../fold/fold-order.ts'
 import type { ImportProgress } from '../import/recording-import.ts'
+import { mib, StepProgress } from './step-progress.ts'
 
-const MIB = 1024 * 1024
-
-export class ImportProgressView implements ImportProgress {
-  readonly #output: Writable & { readonly isTTY?: boolean }
-  #bar: SingleBar | undefined
+export class ImportProgressView extends StepProgress implements ImportProgress {
   #date = ''
   #file = ''
 
-  constructor(output: Writable & { readonly isTTY?: boolean }) {
-    this.#output = output
-  }
-
   onInput(name: string, sizeBytes: number | undefined): void {
-    const size = sizeBytes === undefined ? '' : ` (${(sizeBytes / MIB).toFixed(1)} MiB)`
-    this.#step(`reading ${name}${size}`, sizeBytes)
+    this.step(`reading ${name}${sizeBytes === undefined ? '' : ` (${mib(sizeBytes)})`}`, sizeBytes)
   }
 
   onBytes(count: number): void {
-    this.#bar?.increment(count)
+    this.add(count)
   }
 
   onWait(owner: string): void {
-    this.#step(`waiting for ${owner}, which writes to this lake`, undefined)
+    this.step(`waiting for ${owner}, which writes to this lake`)
   }
 
   onSegment(date: string, count: number): void {
     if (date !== this.#date) {
       this.#date = date
-      this.#step(`folding ${date} (${count} raw segment${count === 1 ? '' : 's'})`, count)
+      this.step(`folding ${date} (${count} raw segment${count === 1 ? '' : 's'})`, count)
     }
-    this.#bar?.increment(1)
+    this.add(1)
   }
 
   onWrite({ series, date, rows, events }: FoldWriting): void {
     const file = `${series} ${date}`
     if (file !== this.#file) {
       this.#file = file
-      this.#step(`writing ${file}`, events)
+      this.step(`writing ${file}`, events)
     }
     // Keyframes come on top of the events, so the count may pass the expectation: the bar then stays full.
-    this.#bar?.update(Math.min(rows, events))
-  }
-
-  stop(): void {
-    this.#bar?.stop()
-    this.#bar = undefined
-  }
-
-  #step(title: string, total: number | undefined): void {
-    this.stop()
-    if (this.#output.isTTY !== true || total === undefined) {
-      this.#output.write(`${title}\n`)
-      return
-    }
-    this.#bar = new SingleBar(
-      { format: `${title} [{bar}] {percentage}%`, hideCursor: true, stream: this.#output },
-      Presets.shades_classic,
-    )
-    this.#bar.start(total, 0)
+    this.reach(Math.min(rows, events))
   }
 }

@@ -36,10 +36,10 @@ interface Settings extends Pick<
 export const importCommand: Command = async (args, io) => {
   const settings = readSettings(args, io)
   if (settings === 'help') return showHelp(IMPORT_HELP, io.stdout)
-  return await run(settings, io, io.signal ?? new AbortController().signal)
+  return await run(settings, io)
 }
 
-async function run(settings: Settings, io: CommandIo, signal: AbortSignal): Promise<number> {
+async function run(settings: Settings, io: CommandIo): Promise<number> {
   await refuseOldLayout(settings.lake)
   // The encoder of order-book files is WebAssembly. Optimizing its code takes an import longer than the encoding, and 15 MB.
   setFlagsFromString('--liftoff-only')
@@ -51,7 +51,7 @@ async function run(settings: Settings, io: CommandIo, signal: AbortSignal): Prom
     result = await importRecordings({
       ...settings,
       stdin: io.stdin,
-      signal,
+      signal: io.signal,
       progress: view,
     })
   } catch (error) {
@@ -59,7 +59,7 @@ async function run(settings: Settings, io: CommandIo, signal: AbortSignal): Prom
     const written = writtenText(error)
     const isOfInput = error instanceof UnreadableInputError
     const reason = (isOfInput ? undefined : describeLakeWriteError(error, settings.lake)) ?? messageOf(error)
-    const isInterrupted = signal.aborted && !(error instanceof PublishedInPartError)
+    const isInterrupted = io.signal.aborted && !(error instanceof PublishedInPartError)
     const text = isInterrupted ? `interrupted; ${written}` : `${reason}\n(${written})`
     io.stderr.write(`bookcast import: ${text}\n`)
     return 1

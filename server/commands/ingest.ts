@@ -27,7 +27,7 @@ import { backfillSource, pollSource, type RunOptions, type RunOutcome } from '..
 import { type IngestSource, isTradesSource, SOURCE_NAMES } from '../ingest/source.ts'
 import type { TimeWindow } from '../storage/cursor-store.ts'
 import type { Postgres } from '../storage/postgres.ts'
-import { type Command, type CommandIo } from './command.ts'
+import type { CommandIo } from './command.ts'
 import { LOG_LEVEL_OPTION, type LogLevel, readLogLevel } from '../options/log-level.ts'
 import { UsageError } from '../options/usage-error.ts'
 import { IngestProgressView } from './ingest-progress.ts'
@@ -36,14 +36,13 @@ import {
   dateOption,
   describeOptions,
   type OptionDeclaration,
-  parseOptions,
   type ParsedOptions,
 } from '../options/options.ts'
 import { RECORD_SECRETS_HELP, seriesOptions } from '../recorder/recording-config.ts'
 import { readStoreOptions, STORE_OPTIONS, type StorePlace } from '../storage/store-options.ts'
 import { refuseOldLayout } from '../lake/old-layout.ts'
 import { openMigratedStore } from './open-store.ts'
-import { showHelp } from './terminal.ts'
+import { optionCommand } from './option-command.ts'
 
 const OPTIONS: readonly OptionDeclaration[] = [
   {
@@ -118,10 +117,8 @@ interface Settings {
   readonly span: TimeWindow | null
 }
 
-export const ingestCommand: Command = async (args, io) => {
-  const settings = readSettings(args, io)
-  if (settings === 'help') return showHelp(HELP, io.stdout)
-  const signal = io.signal ?? new AbortController().signal
+export const ingestCommand = optionCommand(OPTIONS, HELP, async (options, io) => {
+  const settings = readSettings(options, io)
   if (settings.lake !== null) {
     await mkdir(settings.lake, { recursive: true })
     await refuseOldLayout(settings.lake)
@@ -133,16 +130,14 @@ export const ingestCommand: Command = async (args, io) => {
   try {
     await refuseSampleStore(store.postgres)
     return settings.isOnce || settings.span !== null
-      ? await runToEnd(settings, store.postgres, io, signal)
-      : await runUntilStopped(settings, store.postgres, io, signal)
+      ? await runToEnd(settings, store.postgres, io)
+      : await runUntilStopped(settings, store.postgres, io)
   } finally {
     await store.close()
   }
-}
+})
 
-function readSettings(args: readonly string[], { env }: CommandIo): Settings | 'help' {
-  const options = parseOptions(args, env, OPTIONS)
-  if (options.help) return 'help'
+function readSettings(options: ParsedOptions, { env }: CommandIo): Settings {
   const isOnce = options.has('once')
   const span = readSpan(options)
   const metrics = options.get('metrics')
@@ -181,8 +176,7 @@ function readSpan(options: ParsedOptions): TimeWindow | null {
 async function runUntilStopped(
   { config, lake, logLevel, metrics, store }: Settings,
   postgres: Postgres,
-  { stdout }: CommandIo,
-  signal: AbortSignal,
+  { stdout, signal }: CommandIo,
 ): Promise<number> {
   const destination = pino.destination({ fd: 2, sync: false })
   const logger = pino({ level: logLevel, base: null }, destination)
@@ -224,11 +218,10 @@ async function runUntilStopped(
 async function runToEnd(
   { config, lake, span }: Settings,
   postgres: Postgres,
-  io: CommandIo,
-  signal: AbortSignal,
+  { stderr, signal }: CommandIo,
 ): Promise<number> {
   const sources = createSources(config.ingest, { names: config.names, lake: lake ?? undefined })
-  const view = new IngestProgressView(io.stderr)
+  const view = new IngestProgressView(stderr)
   const run = async (source: IngestSource): Promise<boolean> => {
     view.onStart(source.name)
     const options: RunOptions = {

@@ -3,15 +3,14 @@
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type OldFile } from '../lake/old-layout.ts'
-import { describeOptions, type OptionDeclaration, parseOptions } from '../options/options.ts'
+import { describeOptions, type OptionDeclaration } from '../options/options.ts'
 import { type MigrationOptions, migrateBucket, migrateDirectory } from '../sync/lake-migration.ts'
 import { DataDirectoryLock, DataDirectoryLocked } from '../storage/data-directory-lock.ts'
 import { S3Store } from '../sync/s3-store.ts'
 import { readPlace, S3_OPTIONS } from '../sync/sync-options.ts'
 import { parsePlace } from '../sync/sync-place.ts'
-import { type Command } from './command.ts'
+import { optionCommand } from './option-command.ts'
 import { mustBeDirectory } from './directories.ts'
-import { showHelp } from './terminal.ts'
 
 const OPTIONS: readonly OptionDeclaration[] = [
   {
@@ -36,9 +35,7 @@ ${describeOptions(OPTIONS)}
 Exit codes: 0 done, 1 some files stay (each is named), 2 wrong usage.
 `
 
-export const migrateCommand: Command = async (args, { env, stdout, stderr, signal }) => {
-  const options = parseOptions(args, env, OPTIONS)
-  if (options.help) return showHelp(HELP, stdout)
+export const migrateCommand = optionCommand(OPTIONS, HELP, async (options, { stdout, stderr, signal }) => {
   const lake = options.demand('lake')
   const settings = { ...readPlace(lake, options), region: options.get('region')?.text }
   const place = parsePlace(lake.text)
@@ -62,12 +59,12 @@ export const migrateCommand: Command = async (args, { env, stdout, stderr, signa
   }
   stdout.write(`${movedCount} files renamed, ${conflictCount} stay\n`)
   return conflictCount === 0 ? 0 : 1
-}
+})
 
 /** Two at once would each miss files that the other one has renamed. */
 async function alone(
   lake: string,
-  signal: AbortSignal | undefined,
+  signal: AbortSignal,
   work: (signal: AbortSignal) => Promise<void>,
 ): Promise<void> {
   // It has the journals, which are migrated too, and stays.
@@ -83,7 +80,7 @@ async function alone(
     )
   })
   try {
-    await work(AbortSignal.any([lost.signal, ...(signal === undefined ? [] : [signal])]))
+    await work(AbortSignal.any([lost.signal, signal]))
   } finally {
     await lock.release()
   }

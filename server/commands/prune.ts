@@ -13,7 +13,7 @@ import { DirectoryStore } from '../sync/directory-store.ts'
 import type { ObjectStore } from '../sync/object-store.ts'
 import { readPlace, S3_OPTIONS } from '../sync/sync-options.ts'
 import { openObjectStore } from '../sync/sync-target.ts'
-import { type Command } from './command.ts'
+import { optionCommand } from './option-command.ts'
 import { mustBeDirectory } from './directories.ts'
 import { pruneRaw } from './prune-raw.ts'
 import { UsageError } from '../options/usage-error.ts'
@@ -21,11 +21,10 @@ import {
   describeOptions,
   integerOption,
   type OptionDeclaration,
-  parseOptions,
   type ParsedOptions,
 } from '../options/options.ts'
 import { refuseOldLayout } from '../lake/old-layout.ts'
-import { showHelp } from './terminal.ts'
+import { mib } from './step-progress.ts'
 
 const OPTIONS: readonly OptionDeclaration[] = [
   { name: 'lake', placeholder: '<dir>', description: 'the lake; required', env: 'BOOKCAST_LAKE' },
@@ -88,17 +87,24 @@ interface Settings {
   readonly isApplied: boolean
 }
 
-export const pruneCommand: Command = async (args, { env, stdout, stderr, signal }) => {
-  const options = parseOptions(args, env, OPTIONS)
-  if (options.help) return showHelp(HELP, stdout)
+export const pruneCommand = optionCommand(OPTIONS, HELP, async (options, { stdout, stderr, signal }) => {
   const { lake, before, rawBefore, keptIn, isApplied } = readSettings(options)
   const local = new DirectoryStore(lake)
   let [count, bytes, keptCount] = [0, 0, 0]
+  const note = (key: string, keptBecause: string | undefined): void => {
+    if (keptBecause === undefined) {
+      count += 1
+      stdout.write(`${isApplied ? 'removed' : 'would remove'} ${key}\n`)
+    } else {
+      keptCount += 1
+      stderr.write(`stays: ${key} ${keptBecause}\n`)
+    }
+  }
   try {
     await mustBeDirectory(options.demand('lake'))
     await refuseOldLayout(lake)
     for await (const { key, series, source } of before === undefined ? [] : filesBefore(lake, before)) {
-      signal?.throwIfAborted()
+      signal.throwIfAborted()
       const path = join(lake, key)
       const take = async (): Promise<string | undefined> => {
         if (keptIn !== undefined && !(await isKept(key, local, keptIn, signal)))
@@ -108,34 +114,21 @@ export const pruneCommand: Command = async (args, { env, stdout, stderr, signal 
         return undefined
       }
       // Another process could replace the file between the check and the removal.
-      const reason = isApplied ? await alone({ lake, source, series }, take, signal) : await take()
-      if (reason === undefined) {
-        count += 1
-        stdout.write(`${isApplied ? 'removed' : 'would remove'} ${key}\n`)
-      } else {
-        keptCount += 1
-        stderr.write(`stays: ${key} ${reason}\n`)
-      }
+      note(key, isApplied ? await alone({ lake, source, series }, take, signal) : await take())
     }
     if (rawBefore !== undefined) {
       for await (const { key, sizeBytes, reason } of pruneRaw(lake, rawBefore, isApplied, signal)) {
-        if (reason === undefined) {
-          count += 1
-          bytes += sizeBytes
-          stdout.write(`${isApplied ? 'removed' : 'would remove'} ${key}\n`)
-        } else {
-          keptCount += 1
-          stderr.write(`stays: ${key} ${reason}\n`)
-        }
+        if (reason === undefined) bytes += sizeBytes
+        note(key, reason)
       }
     }
   } finally {
     keptIn?.close()
   }
   const done = isApplied ? 'removed' : 'to remove with --apply'
-  stdout.write(`${count} files (${(bytes / 1024 ** 2).toFixed(1)} MiB) ${done}, ${keptCount} stay\n`)
+  stdout.write(`${count} files (${mib(bytes)}) ${done}, ${keptCount} stay\n`)
   return keptCount === 0 ? 0 : 1
-}
+})
 
 function readSettings(options: ParsedOptions): Settings {
   const lake = options.demand('lake')
@@ -163,7 +156,7 @@ function readSettings(options: ParsedOptions): Settings {
 async function alone(
   place: SeriesPlace,
   take: () => Promise<string | undefined>,
-  signal: AbortSignal | undefined,
+  signal: AbortSignal,
 ): Promise<string | undefined> {
   try {
     return await withSeries(place, { waitMs: BUSY_WAIT_MS_MAX, signal }, take)
@@ -194,7 +187,7 @@ async function isKept(
   key: string,
   local: ObjectStore,
   remote: ObjectStore,
-  signal: AbortSignal | undefined,
+  signal: AbortSignal,
 ): Promise<boolean> {
   const [own, kept] = [await local.head(key, signal), await remote.head(key, signal)]
   if (own === undefined || kept === undefined || own.sizeBytes !== kept.sizeBytes) return false

@@ -12,16 +12,14 @@ import {
   dateOption,
   describeOptions,
   type OptionDeclaration,
-  parseOptions,
   type ParsedOptions,
 } from '../options/options.ts'
 import { UsageError } from '../options/usage-error.ts'
 import { rawDates } from '../raw/date-manifest.ts'
 import { refuseOldLayout } from '../lake/old-layout.ts'
-import type { Command } from './command.ts'
+import { optionCommand } from './option-command.ts'
 import { mustBeDirectory } from './directories.ts'
 import { ImportProgressView } from './import-progress.ts'
-import { showHelp } from './terminal.ts'
 
 const OPTIONS: readonly OptionDeclaration[] = [
   { name: 'lake', placeholder: '<dir>', description: 'the lake; required', env: 'BOOKCAST_LAKE' },
@@ -78,9 +76,7 @@ Exit codes: 0 done, 1 failed or interrupted (dates that were listed before are d
 
 type Settings = Pick<RebuildOptions, 'lake' | 'from' | 'to' | 'isDryRun' | 'withoutDamaged'>
 
-export const rebuildCommand: Command = async (args, { env, stdout, stderr, signal }) => {
-  const options = parseOptions(args, env, OPTIONS)
-  if (options.help) return showHelp(HELP, stdout)
+export const rebuildCommand = optionCommand(OPTIONS, HELP, async (options, { stdout, stderr, signal }) => {
   const settings = readSettings(options)
   const { lake, isDryRun } = settings
   const named = options.get('source')
@@ -96,7 +92,7 @@ export const rebuildCommand: Command = async (args, { env, stdout, stderr, signa
         source,
         folding: foldInThread,
         listeners: view,
-        signal: signal ?? new AbortController().signal,
+        signal,
       }
       const { dates, sealed } = await rebuildPlan(rebuild)
       for (const date of sealed) stdout.write(`${source} ${date} is sealed and stays as it is\n`)
@@ -109,7 +105,7 @@ export const rebuildCommand: Command = async (args, { env, stdout, stderr, signa
     view.stop()
     const reason =
       describeLakeWriteError(error, lake) ?? (error instanceof Error ? error.message : String(error))
-    stderr.write(`bookcast rebuild: ${signal?.aborted === true ? 'interrupted' : reason}\n`)
+    stderr.write(`bookcast rebuild: ${signal.aborted ? 'interrupted' : reason}\n`)
     return 1
   }
   view.stop()
@@ -119,7 +115,7 @@ export const rebuildCommand: Command = async (args, { env, stdout, stderr, signa
       `date${dates === 1 ? '' : 's'}\n`,
   )
   return 0
-}
+})
 
 function readSettings(options: ParsedOptions): Settings {
   const [from, to] = [dateOption(options.get('from')), dateOption(options.get('to'))]

@@ -30,7 +30,6 @@ export const recordCommand: Command = async (args, io) => {
 }
 
 async function record(config: RecordConfig, { stdout, signal }: CommandIo): Promise<number> {
-  if (signal === undefined) throw new Error('record needs a signal to stop on')
   const { logLevel, ...options } = config
   const destination = pino.destination({ fd: 2, sync: false })
   const logger = pino({ level: logLevel, base: null }, destination)

@@ -6,10 +6,9 @@ import { generateBenchmarkLake } from '../sample-data/benchmark-lake.ts'
 import type { SampleLakeOptions } from '../sample-data/sample-lake.ts'
 import { writeSampleLake } from '../sample-data/sample-lake.ts'
 import { SAMPLE_FIRST_DATE } from '../sample-data/sample-series.ts'
-import type { Command } from './command.ts'
 import type { OptionDeclaration } from '../options/options.ts'
-import { describeOptions, integerOption, parseOptions } from '../options/options.ts'
-import { showHelp } from './terminal.ts'
+import { describeOptions, integerOption } from '../options/options.ts'
+import { optionCommand } from './option-command.ts'
 
 const OPTIONS: readonly OptionDeclaration[] = [
   {
@@ -56,17 +55,14 @@ replaces an earlier sample in the same directory and nothing else. With --deltas
 ${describeOptions(OPTIONS)}
 `
 
-export const sampleDataCommand: Command = async (args, io) => {
-  const options = parseOptions(args, io.env, OPTIONS)
-  if (options.help) return showHelp(HELP, io.stdout)
+export const sampleDataCommand = optionCommand(OPTIONS, HELP, async (options, io) => {
   const directory = options.demand('out').text
   const seed = integerOption(options.demand('seed'), 0, SEED_MAX)
   const markets = integerOption(options.demand('markets'), 1, MARKETS_MAX)
   const deltas = options.get('deltas')
-  const signal = io.signal === undefined ? {} : { signal: io.signal }
   io.stdout.write(
     deltas === undefined
-      ? await writeSample({ directory, seed, ...signal })
+      ? await writeSample({ directory, seed, signal: io.signal })
       : await writeBusyDay({
           lake: join(directory, 'lake'),
           series: BUSY_SERIES,
@@ -74,11 +70,11 @@ export const sampleDataCommand: Command = async (args, io) => {
           markets,
           deltas: integerOption(deltas, 1, DELTAS_MAX),
           seed,
-          ...signal,
+          signal: io.signal,
         }),
   )
   return 0
-}
+})
 
 async function writeSample(options: SampleLakeOptions): Promise<string> {
   const { files } = await writeSampleLake(options)

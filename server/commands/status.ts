@@ -9,18 +9,12 @@ import { SYSTEM_CLOCK } from '../tasks/clock.ts'
 import { readRecorderStatus } from '../recorder/recorder-status.ts'
 import { readSourceStatus } from '../ingest/source-status.ts'
 import { newestRowsOf } from '../storage/newest-rows.ts'
-import type { Command } from './command.ts'
+import { optionCommand } from './option-command.ts'
 import { isDirectory, isStoreThere, mustBeDirectory, noStoreIn } from './directories.ts'
-import {
-  describeOptions,
-  type OptionDeclaration,
-  parseOptions,
-  type ParsedOptions,
-} from '../options/options.ts'
+import { describeOptions, type OptionDeclaration, type ParsedOptions } from '../options/options.ts'
 import { newestLines, recorderTable, sourceTable, storageLines } from './status-text.ts'
 import { readStoreOptions, STORE_OPTIONS, type StorePlace } from '../storage/store-options.ts'
 import { openSharedStore } from './open-store.ts'
-import { showHelp } from './terminal.ts'
 
 const OPTIONS: readonly OptionDeclaration[] = [
   ...STORE_OPTIONS,
@@ -49,9 +43,7 @@ ${describeOptions(OPTIONS)}
 
 const SILENT = pino({ level: 'silent' })
 
-export const statusCommand: Command = async (args, { env, stdout }) => {
-  const options = parseOptions(args, env, OPTIONS)
-  if (options.help) return showHelp(HELP, stdout)
+export const statusCommand = optionCommand(OPTIONS, HELP, async (options, { stdout }) => {
   const settings = readStoreOptions(options)
   await mustBeThere(options)
   const lake = options.get('lake')?.text ?? null
@@ -64,7 +56,7 @@ export const statusCommand: Command = async (args, { env, stdout }) => {
     if (lake !== null) stdout.write(storageLines(await lookAtStorage(lake, work, settings)))
   }
   return 0
-}
+})
 
 /** @param isOptional whether there may be none: a machine may only record */
 async function storeLines(settings: StorePlace, isOptional: boolean): Promise<string> {

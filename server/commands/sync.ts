@@ -7,7 +7,8 @@ import type { LakeChoice } from '../lake/lake-choice.ts'
 import { CHOICE_OPTIONS, readChoice, readPlace, S3_OPTIONS } from '../sync/sync-options.ts'
 import { parsePlace } from '../sync/sync-place.ts'
 import { openObjectStore } from '../sync/sync-target.ts'
-import { type Command, type CommandIo } from './command.ts'
+import { optionCommand } from './option-command.ts'
+import type { CommandIo } from './command.ts'
 import { mustBeDirectory } from './directories.ts'
 import { UsageError } from '../options/usage-error.ts'
 import {
@@ -15,11 +16,10 @@ import {
   integerOption,
   type OptionDeclaration,
   type OptionText,
-  parseOptions,
   type ParsedOptions,
 } from '../options/options.ts'
+import { mib } from './step-progress.ts'
 import { SyncProgressView } from './sync-progress.ts'
-import { showHelp } from './terminal.ts'
 
 /** Objects with a problem that a summary names; all are counted. */
 const SYNC_PROBLEMS_SHOWN = 20
@@ -101,25 +101,22 @@ interface Settings {
   readonly choice: LakeChoice | null
 }
 
-export const syncCommand: Command = async (args, io) => {
-  const options = parseOptions(args, io.env, OPTIONS)
-  if (options.help) return showHelp(HELP, io.stdout)
+export const syncCommand = optionCommand(OPTIONS, HELP, async (options, io) => {
   return await run(await readSettings(options), io)
-}
+})
 
 async function run(settings: Settings, io: CommandIo): Promise<number> {
   const progress = new SyncProgressView(io.stderr)
   const startMs = performance.now()
   try {
-    const options = { ...settings, progress, ...(io.signal === undefined ? {} : { signal: io.signal }) }
-    const result = await syncLake(options)
+    const result = await syncLake({ ...settings, progress, signal: io.signal })
     progress.stop()
     io.stdout.write(summary(result, (performance.now() - startMs) / 1000))
     io.stderr.write(problems(result))
     return result.failures.length + result.conflicts.length === 0 ? 0 : 1
   } catch (error) {
     progress.stop()
-    if (io.signal?.aborted !== true) throw error
+    if (!io.signal.aborted) throw error
     io.stderr.write(
       'bookcast sync: interrupted; complete files are in place, and the next run resumes from here\n',
     )
@@ -130,9 +127,8 @@ async function run(settings: Settings, io: CommandIo): Promise<number> {
 }
 
 function summary(result: LakeSyncResult, seconds: number): string {
-  const mib = (result.transferredBytes / (1024 * 1024)).toFixed(1)
   return (
-    `${result.objectCount} files, ${result.transferredCount} transferred (${mib} MiB), ` +
+    `${result.objectCount} files, ${result.transferredCount} transferred (${mib(result.transferredBytes)}), ` +
     (result.removedCount === 0 ? '' : `${result.removedCount} removed, `) +
     `${result.conflicts.length} conflicts, ${result.failures.length} failed, ${seconds.toFixed(1)} s\n`
   )

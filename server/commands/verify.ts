@@ -13,7 +13,8 @@ import type { ScopeReport, VerifyContext } from '../verify/finding.ts'
 import { checkObservations } from '../verify/observation-check.ts'
 import { repairCandles, repairScope } from '../verify/repair.ts'
 import { checkTrades, VERIFIED_TRADES } from '../verify/trade-check.ts'
-import { type Command, type CommandIo } from './command.ts'
+import { optionCommand } from './option-command.ts'
+import type { CommandIo } from './command.ts'
 import { UsageError } from '../options/usage-error.ts'
 import {
   choiceOption,
@@ -21,12 +22,10 @@ import {
   describeOptions,
   type OptionDeclaration,
   type ParsedOptions,
-  parseOptions,
 } from '../options/options.ts'
 import { readStoreOptions, STORE_OPTIONS } from '../storage/store-options.ts'
 import { refuseOldLayout } from '../lake/old-layout.ts'
 import { openExistingStore } from './open-store.ts'
-import { showHelp } from './terminal.ts'
 
 /** Days that are looked at when no date is given. */
 const DAYS_DEFAULT = 30
@@ -141,9 +140,7 @@ dates fetches them and nothing else that is complete; trades need its --lake. Ex
 ${describeOptions(OPTIONS)}
 `
 
-export const verifyCommand: Command = async (args, io) => {
-  const options = parseOptions(args, io.env, OPTIONS)
-  if (options.help) return showHelp(HELP, io.stdout)
+export const verifyCommand = optionCommand(OPTIONS, HELP, async (options, io) => {
   const [isStore, isTrades] = [options.has('store'), options.has('trades')]
   if (!isStore && !isTrades)
     throw new UsageError('--store or --trades is missing: it says what is to be verified')
@@ -164,7 +161,7 @@ export const verifyCommand: Command = async (args, io) => {
       lake,
       span: { fromMs: Date.parse(dates.from), toMs: Date.parse(dates.to) + MS_PER_DAY },
       nowMs: SYSTEM_CLOCK.nowMs(),
-      signal: io.signal ?? new AbortController().signal,
+      signal: io.signal,
     }
     const totals = await verifyAll(context, checks, options.has('repair'), io)
     io.stdout.write(summary(totals, dates, options.has('repair')))
@@ -172,7 +169,7 @@ export const verifyCommand: Command = async (args, io) => {
   } finally {
     await store.close()
   }
-}
+})
 
 interface Dates {
   readonly from: string

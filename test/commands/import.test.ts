@@ -49,7 +49,7 @@ async function run(
   const [stdout, stderr] = [new Output(isTTY), new Output(isTTY)]
   const stdin = Readable.from([Buffer.from(input)])
   // The streams of a process have more than a command may use.
-  const io = { env, stdin, stdout, stderr } as unknown as CommandIo
+  const io = { env, stdin, stdout, stderr, signal: new AbortController().signal } as unknown as CommandIo
   const code = await importCommand(args, io)
   return { code, out: stdout.text, err: stderr.text }
 }

@@ -23,7 +23,11 @@ interface Terminal {
 }
 
 /** A command's process: an empty store, the world's addresses in the environment, streams that are no terminal. */
-async function terminal(t: TestContext, world: UpstreamWorld, signal?: AbortSignal): Promise<() => Terminal> {
+async function terminal(
+  t: TestContext,
+  world: UpstreamWorld,
+  signal = new AbortController().signal,
+): Promise<() => Terminal> {
   const place = await makeEmptyStore()
   t.after(place.remove)
   const { config } = world
@@ -44,7 +48,7 @@ async function terminal(t: TestContext, world: UpstreamWorld, signal?: AbortSign
     const texts = { out: '', err: '' }
     stdout.on('data', (chunk) => (texts.out += String(chunk)))
     stderr.on('data', (chunk) => (texts.err += String(chunk)))
-    const io = { env, stdin: process.stdin, stdout, stderr, ...(signal === undefined ? {} : { signal }) }
+    const io = { env, stdin: process.stdin, stdout, stderr, signal }
     return { io: io as unknown as CommandIo, out: () => texts.out, err: () => texts.err, stdout }
   }
 }

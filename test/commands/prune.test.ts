@@ -13,7 +13,13 @@ async function prune(...args: string[]): Promise<{ code: number; text: string }>
   const stream = Object.assign(Object.create(process.stdout), {
     write: (text: string) => lines.push(text) > 0,
   })
-  const code = await pruneCommand(args, { env: {}, stdin: process.stdin, stdout: stream, stderr: stream })
+  const code = await pruneCommand(args, {
+    env: {},
+    stdin: process.stdin,
+    stdout: stream,
+    stderr: stream,
+    signal: new AbortController().signal,
+  })
   return { code, text: lines.join('') }
 }
 

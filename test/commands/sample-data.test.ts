@@ -12,6 +12,7 @@ import { temporaryDirectory } from '../support/temporary-lake.ts'
 const io = (env: NodeJS.ProcessEnv, lines: string[]) => ({
   env,
   stdin: process.stdin,
+  signal: new AbortController().signal,
   stderr: process.stderr,
   stdout: Object.assign(Object.create(process.stdout), {
     write: (text: string) => lines.push(text) > 0,

@@ -18,7 +18,8 @@ test('a store without observations lists every station and day, and opens them w
     const [stdout, stderr] = [new PassThrough(), new PassThrough()]
     let out = ''
     stdout.on('data', (chunk) => (out += String(chunk)))
-    const io = { env, stdin: process.stdin, stdout, stderr } as unknown as CommandIo
+    const { signal } = new AbortController()
+    const io = { env, stdin: process.stdin, stdout, stderr, signal } as unknown as CommandIo
     return { code: await verifyCommand(args, io), out }
   }
   const dates = ['--from', '2026-03-01', '--to', '2026-03-02']

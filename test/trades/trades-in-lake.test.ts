@@ -388,7 +388,13 @@ test('sync carries trades files, and prune removes old ones', async (t) => {
   await syncLake({ lake: served, remote: new DirectoryStore(bucket), direction: 'pull' })
   assert.deepEqual(await idsOf(served), ['a', 'b'])
   const stream = { write: () => true } as unknown as NodeJS.WriteStream
-  const options = { env: {}, stdin: process.stdin, stdout: stream, stderr: stream }
+  const options = {
+    env: {},
+    stdin: process.stdin,
+    stdout: stream,
+    stderr: stream,
+    signal: new AbortController().signal,
+  }
   await pruneCommand(['--lake', served, '--before', '2026-06-25', '--apply'], options)
   assert.ok(!existsSync(pathOf(served)))
 })
