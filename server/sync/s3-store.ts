@@ -40,6 +40,8 @@ const AFTER_SLASH = '0'
 const CONNECT_TIMEOUT_MS = 10_000
 // Without a logger the SDK writes to the console. Every error of importance reaches the caller.
 const SILENT = { debug: ignore, info: ignore, warn: ignore, error: ignore }
+// The SDK's advice to leave Node 20 came with every command (github.com/aws/aws-sdk-js-v3/issues/7983).
+process.env['AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED'] ??= 'true'
 
 /** `metadata` is the user metadata that the writer set, in lower-case names. */
 export interface S3ObjectHead extends ObjectHead {
