@@ -27,6 +27,7 @@ import { runSoakHours } from './soak-hours.ts'
 import { runSoak, type SoakLength } from './soak.ts'
 import { runTrades } from './trades.ts'
 import { runVolume } from './volume.ts'
+import { runWorkers } from './workers.ts'
 import type { BenchReport, BenchSize } from './report.ts'
 
 /** What long benchmarks are asked for. */
@@ -51,6 +52,7 @@ const BENCHMARKS: ReadonlyMap<string, Benchmark> = new Map<string, Benchmark>([
   ['clients', runClients],
   ['explorer', runExplorer],
   ['part-queue', (_lake, size) => runPartQueue(size)],
+  ['workers', (lake, size) => runWorkers(lake, size)],
   ['recorder', (_lake, size) => runRecorderBench(size)],
   ['import', (_lake, size) => runImportBench(size)],
   [

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { BenchLake } from '../../bench/bench-lake.ts'
 import { runPartQueue } from '../../bench/part-queue.ts'
+import { runWorkers } from '../../bench/workers.ts'
 import { inFullGear } from '../support/effort.ts'
 import { SERVER_URL } from '../support/postgres.ts'
 
@@ -12,4 +14,12 @@ test('the simulation of the queue gets every part of no work done', { skip }, as
     figures.filter(({ unit }) => unit === 'parts/s').map(({ name }) => name),
     ['20 parts: submitted', '20 parts, 1 workers', '20 parts, 2 workers'],
   )
+})
+
+test('one worker and two of them end the same export, and the figures have a bound', { skip }, async (t) => {
+  const lake = await BenchLake.create()
+  t.after(() => lake.remove())
+  const { figures } = await runWorkers(lake, 'smoke', SERVER_URL ?? undefined)
+  assert.deepEqual([figures[0]?.name, figures.at(-1)?.name], ['one worker', 'most that the processors allow'])
+  assert.ok(figures.every(({ value }) => value > 0))
 })
