@@ -6,6 +6,7 @@ import { parseArgs } from 'node:util'
 import { BenchLake } from './bench-lake.ts'
 import { runCatalogue } from './catalogue.ts'
 import { runClients } from './clients.ts'
+import { runCoverage } from './coverage.ts'
 import { runEndurance } from './endurance.ts'
 import { readEnvironment } from './environment.ts'
 import { runExplorer } from './explorer.ts'
@@ -49,6 +50,7 @@ const BENCHMARKS: ReadonlyMap<string, Benchmark> = new Map<string, Benchmark>([
   ['volume', runVolume],
   ['mixed-load', (lake, size) => runMixedLoad(lake, size)],
   ['catalogue', (_lake, size) => runCatalogue(size)],
+  ['coverage', runCoverage],
   ['clients', runClients],
   ['explorer', runExplorer],
   ['part-queue', (_lake, size) => runPartQueue(size)],

@@ -102,6 +102,8 @@ export interface CoverageQuery extends RecordPage {
   /** The first date to which recordings may still be added. */
   readonly openFrom: string
   readonly catalogue: LobCatalogueEntry | null
+  /** It has no rows: the thread is to remember what the footers of the series say. */
+  readonly isAhead?: true
 }
 
 export type RecordQuery =

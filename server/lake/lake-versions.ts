@@ -32,6 +32,8 @@ export interface LakeVersionsOptions {
   readonly keepMs: number
   /** Up to which instant (ms since the epoch) a file of records has all rows, by its SHA-256; rejects while nobody knows. */
   readonly coldEnds?: (() => Promise<ReadonlyMap<string, number>>) | undefined
+  /** Called after the first look, and after each one that finds other order-book files, with the keys of all closed ones. */
+  readonly onBooks?: ((keys: readonly string[], signal: AbortSignal) => Promise<void>) | undefined
 }
 
 /** UTC dates, both inclusive. */
@@ -141,6 +143,7 @@ export class LakeVersions {
 
   async #run(): Promise<void> {
     const { signal } = this.#closing
+    let booksId: string | undefined
     while (!signal.aborted) {
       const startedMs = Date.now()
       this.#woken = new AbortController()
@@ -151,6 +154,9 @@ export class LakeVersions {
           this.#options.logger.warn({ err: error }, 'the versions of the lake cannot be kept')
         this.#problem = problem
       })
+      const { id, current } = this.#lists.lob
+      if (id !== booksId) await this.#options.onBooks?.([...current.keys()], signal)
+      booksId = id
       const tookMs = Date.now() - startedMs
       await pause(Math.max(WOKEN_PAUSE_MS_MIN, WOKEN_PAUSE_LOOKS * tookMs), signal)
       await pause(Math.max(PAUSE_MS_MIN, PAUSE_LOOKS * tookMs), AbortSignal.any([signal, this.#woken.signal]))

@@ -14,6 +14,8 @@ import {
   RECORD_THREAD_HEAP_MB_MAX,
   RECORD_THREADS,
 } from '../../shared/limits.ts'
+import { groupedBy } from '../../shared/grouped-by.ts'
+import { lobFileOfKey } from '../../shared/lake-layout.ts'
 import type { LakePin } from '../../shared/lake-pin.ts'
 import { ApiError } from '../../shared/errors.ts'
 import type { DatabaseCheck } from '../health/health-monitor.ts'
@@ -27,9 +29,10 @@ import type {
   RememberedVersions,
 } from '../../shared/record-task.ts'
 import type { StoreAddress } from '../../shared/sql/store-address.ts'
+import { SYSTEM_CLOCK } from '../tasks/clock.ts'
 import { type ClientShares, DEFAULT_SHARES } from '../workers/client-shares.ts'
 import { type SlotHold, Slots } from '../workers/slots.ts'
-import { type TaskMaker, WorkerPool } from '../workers/worker-pool.ts'
+import { type TaskMaker, type TaskOptions, WorkerPool } from '../workers/worker-pool.ts'
 import type { WorkerStream } from '../workers/worker-stream.ts'
 
 /** While requests keep a database busy, an answer to one of them counts for so long as one to the question. */
@@ -64,6 +67,24 @@ export function isSmallByRows(query: RecordQuery): boolean {
 function isOfOneThread({ kind }: RecordQuery): boolean {
   return kind === 'coverage' || kind === 'gaps'
 }
+
+/** Files read ahead: so many have room in the thread's memory (workers/lob/file-coverage.ts). */
+const AHEAD_FILES_MAX = 10_000
+const AHEAD = {
+  kind: 'coverage',
+  market: null,
+  from: null,
+  to: null,
+  by: 'day',
+  openFrom: '',
+  catalogue: null,
+  format: 'ndjson',
+  columns: [],
+  limit: 0,
+  offset: 0,
+  isAhead: true,
+} as const
+const AHEAD_OPTIONS = { headOnly: true, validation: null, versions: { series: null, manifest: null } }
 
 export interface RecordPoolOptions {
   readonly lake: string
@@ -198,6 +219,29 @@ export class RecordPool {
     return this.#openIn(this.#bulk, query, options, rows)
   }
 
+  /**
+   * Has the footers of these order-book files read, series by series and half of the time at most, so that requests for
+   * coverage and gaps read none.
+   */
+  async readAhead(keys: readonly string[], signal: AbortSignal): Promise<void> {
+    const files = keys.map(lobFileOfKey).filter((file) => file !== undefined)
+    let left = AHEAD_FILES_MAX
+    for (const [{ source, series }, ...others] of groupedBy(
+      files,
+      (file) => file.source + file.series,
+    ).values()) {
+      left -= others.length + 1
+      if (left < 0 || signal.aborted) return
+      const startedMs = performance.now()
+      const query = { ...AHEAD, source, series }
+      const opening = this.#openIn(this.#bulk, query, { ...AHEAD_OPTIONS, signal }, { release() {} })
+      // A file that cannot be read fails the requests for its series.
+      const stream = await opening.catch(() => undefined)
+      await stream?.close()
+      await SYSTEM_CLOCK.sleep(performance.now() - startedMs, signal).catch(() => {})
+    }
+  }
+
   get #silentFiles(): readonly string[] {
     return [...this.#small.pool.silentFiles, ...this.#bulk.pool.silentFiles]
   }
@@ -239,7 +283,7 @@ export class RecordPool {
     lane: Lane,
     query: RecordQuery,
     options: RecordOpenOptions,
-    rows: SlotHold,
+    rows: Omit<TaskOptions, 'signal'>,
   ): Promise<WorkerStream<RecordHead>> {
     const { headOnly, validation, versions, pin, signal } = options
     const isBulk = lane === this.#bulk

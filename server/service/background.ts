@@ -156,6 +156,10 @@ export async function createBackground(
     logger,
     keepMs: (config.keepVersionsDays ?? 0) * MS_PER_DAY,
     coldEnds: store?.coldEnds && rememberedEnds(store.coldEnds, () => feed?.versions.get('lake_manifest')),
+    onBooks: async (keys, signal) => {
+      await parts.recordPool.readAhead(keys, signal)
+      logger.debug({ files: keys.length }, 'the footers of order-book files are read ahead')
+    },
   })
   const metrics = createMetrics(dependencies, parts)
   return { background: { ...parts, feed, lakeVersions, metrics }, catalogue }

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { BenchLake } from '../../bench/bench-lake.ts'
+import { runCoverage } from '../../bench/coverage.ts'
 import { runBackpressure } from '../../bench/lob-backpressure.ts'
 import { runEndToEnd } from '../../bench/lob-end-to-end.ts'
 import { runMemory } from '../../bench/lob-memory.ts'
@@ -63,6 +64,12 @@ test(
     }
   },
 )
+
+test('the coverage benchmark asks a settled server twice', { skip: inFullGear }, async () => {
+  const report = await runCoverage(lake, 'smoke')
+  assert.ok(figure(report, 'first: wall time') > 0)
+  assert.ok(figure(report, 'again: wall time') > 0)
+})
 
 test('the backpressure benchmark has slow readers while it probes', { skip: inFullGear }, async () => {
   const report = await runBackpressure(lake, 'smoke')

@@ -2,10 +2,13 @@
 // earlier versions, of the sample data and of real recordings.
 
 import assert from 'node:assert/strict'
-import { copyFileSync, cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { once } from 'node:events'
+import { copyFileSync, cpSync, mkdirSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
+import { Writable } from 'node:stream'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { pino } from 'pino'
 import { ByteWriter } from 'hyparquet-writer/src/bytewriter.js'
 import { writeMetadata } from 'hyparquet-writer/src/metadata.js'
 import { LobRecordingWriter } from '../../server/lake/lob-recording-writer.ts'
@@ -14,6 +17,7 @@ import { sealLobFooter } from '../../shared/lob-checksum.ts'
 import { EVENT_ADD, EVENT_CLEAR, EVENT_GAP, EVENT_SET } from '../../shared/lob-v1.ts'
 import { addDays, utcDateOf } from '../../shared/utc-date.ts'
 import { segmentsOf } from '../../workers/lob/book-segments.ts'
+import { startColdServer } from '../support/cold-workers.ts'
 import { runs } from '../support/effort.ts'
 import { runImport } from '../support/import-harness.ts'
 import { PLAIN_FOREIGN_FILE, writeForeignLakeFile } from '../support/lob-files.ts'
@@ -33,7 +37,7 @@ import {
 import { recordServerOfThisFile } from '../support/record-server.ts'
 import { SAMPLE_LAKE, startSampleServer } from '../support/sample-server.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
-import { readProblem } from '../support/test-server.ts'
+import { readProblem, TEST_CONFIG } from '../support/test-server.ts'
 
 const served = recordServerOfThisFile(storeOfThisFile())
 const SAMPLE_DATES = ['2026-07-01', '2026-07-02', '2026-07-03']
@@ -151,6 +155,43 @@ test('reads no row group of files that have the figures in their footers', async
   }
   const lob = await fetch(`${url}/api/v1/lob?series=KXBROKEN&date=2026-07-01&interval=3600`)
   assert.equal(lob.status, 503)
+})
+
+test('reads no file once the start has settled', async (t) => {
+  const lake = await temporaryDirectory(t)
+  cpSync(SAMPLE_LAKE, lake, { recursive: true })
+  const paths = ['KXHIGHCHI', 'KXHIGHNY'].flatMap((series) =>
+    SAMPLE_DATES.map((date) => lobFilePath(lake, 'kalshi', series, date)),
+  )
+  // A whole second: the times of a file can be set no finer.
+  const writtenS = 1_785_000_000
+  for (const path of paths) utimesSync(path, writtenS, writtenS)
+  const log = new Writable({
+    write(line: Buffer, _encoding, done) {
+      if (line.includes('read ahead')) log.emit('ahead')
+      done()
+    },
+  })
+  const isRead = once(log, 'ahead')
+  const askerOf = async (directory: string) => {
+    const logger = pino({ level: 'debug' }, log)
+    const server = await startColdServer({ ...TEST_CONFIG, lake: directory }, { logger })
+    t.after(() => server.close())
+    return asker(`http://127.0.0.1:${server.port}`)
+  }
+  const ask = await askerOf(lake)
+  await isRead
+  for (const path of paths) {
+    writeFileSync(path, new Uint8Array(statSync(path).size), { flag: 'r+' })
+    utimesSync(path, writtenS, writtenS)
+  }
+  const askSample = await askerOf(SAMPLE_LAKE)
+  for (const query of [
+    'coverage?series=KXHIGHCHI',
+    'coverage?series=KXHIGHNY&by=hour',
+    'gaps?series=KXHIGHCHI',
+  ])
+    assert.deepEqual(await ask(query), await askSample(query))
 })
 
 test('tells dates without files, open dates and hours without a recording', async () => {

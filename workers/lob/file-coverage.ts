@@ -41,10 +41,7 @@ let rememberedBytes = 0
 /** What is remembered of the file with this name, if it is that file still. */
 export function rememberedCoverage(name: string, identity: string): FileCoverage | undefined {
   const known = remembered.get(name)
-  if (known?.identity !== identity) return undefined
-  remembered.delete(name)
-  remembered.set(name, known)
-  return known.coverage
+  return known?.identity === identity ? known.coverage : undefined
 }
 
 /** Undefined where only a scan of the rows would tell. @throws {ApiError} that names a file which cannot be read */

@@ -51,6 +51,7 @@ export class SeriesSearch {
   readonly #isWanted: MarketFilter
   /** The series that have the markets if any does, the likeliest first. */
   readonly #likely: readonly string[]
+  readonly #dates = new Map<string, string[]>()
   #filesLeft: number
   #otherFilesLeft = OTHER_FILES_MAX
   #candidateList: readonly string[] | undefined
@@ -79,14 +80,18 @@ export class SeriesSearch {
   /** The dates a series has files of, the ones asked for first, then the newest. */
   datesOf(series: string): string[] {
     if (!isSeriesName(series)) return []
+    const known = this.#dates.get(series)
+    if (known !== undefined) return known
     const wanted = new Set(this.#query.dates)
-    return this.#namesIn(lobSeriesDirectory(this.#lake, this.#query.source, series))
+    const dates = this.#namesIn(lobSeriesDirectory(this.#lake, this.#query.source, series))
       .map(dateOfDirectoryName)
       .filter((date) => date !== undefined)
       .toSorted((left, right) => {
         const difference = Number(wanted.has(right)) - Number(wanted.has(left))
         return difference === 0 ? (left < right ? 1 : -1) : difference
       })
+    this.#dates.set(series, dates)
+    return dates
   }
 
   /**

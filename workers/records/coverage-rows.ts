@@ -11,6 +11,8 @@ import { HOUR_NS } from '../lob/file-index.ts'
 import type { CoverageColumn, CoverageTarget, MarketDate } from './coverage-target.ts'
 
 const LAG_DIGITS = 3
+/** By bucket: texts of numbers are dear. */
+const LAGS_MS: number[] = []
 const NONE_TS = -1n
 
 /** Nanoseconds of an hour or a date by what was the matter with the book, and what happened in it. */
@@ -68,7 +70,8 @@ function conditionOf({ isOpen, file }: MarketDate, state: CoverageState): DateCo
 }
 
 function lagMs(bucket: number): number {
-  return bucket < 0 ? Number.NaN : Number(lagOfBucketMs(bucket).toPrecision(LAG_DIGITS))
+  if (bucket < 0) return Number.NaN
+  return (LAGS_MS[bucket] ??= Number(lagOfBucketMs(bucket).toPrecision(LAG_DIGITS)))
 }
 
 type ValueOf = (period: Period, entry: MarketDate, index: number) => number | string | bigint | null
@@ -125,8 +128,8 @@ export class CoverageRows implements CoverageTarget {
         return false
       }
       if (this.#seen++ < offset) continue
-      for (const [column, valueOf] of this.#values.entries())
-        this.#columns[column]!.push(valueOf(period, entry, index))
+      for (let column = 0; column < this.#values.length; column++)
+        this.#columns[column]!.push(this.#values[column]!(period, entry, index))
       this.rows++
     }
     return true

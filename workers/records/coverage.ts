@@ -53,14 +53,15 @@ export async function answerCoverage(query: CoverageQuery, request: RecordReques
   const fields = fieldsOf(query.kind, query.columns)
   const target: CoverageTarget =
     query.kind === 'gaps' ? new GapRows(query, fields) : new CoverageRows(query, fields)
+  const isAhead = query.isAhead === true
   const reading = new CoverageReading(context.lake, query, series, isWanted)
   let isCut = false
   for (const file of files) {
-    const entries = reading.read(file, query.kind === 'coverage' && target.rows > 0)
+    const entries = reading.read(file, isAhead || (query.kind === 'coverage' && target.rows > 0))
     isCut = entries === undefined
-    if (entries === undefined || !entries.every((entry) => target.add(entry))) break
+    if (!isAhead && (entries === undefined || !entries.every((entry) => target.add(entry)))) break
     // The thread's other requests get their turn.
-    if (reading.hasCounted) await setImmediate()
+    if (isAhead || reading.hasCounted) await setImmediate()
     signal.throwIfAborted()
   }
   // The same request has more rows once more files are counted.
@@ -74,8 +75,8 @@ export async function answerCoverage(query: CoverageQuery, request: RecordReques
         const values = column.slice(from, to)
         if (!isNumeric(fields[index]!)) return values as (string | null)[]
         return fields[index]!.isBig === true
-          ? BigInt64Array.from(values as bigint[])
-          : Float64Array.from(values as number[])
+          ? new BigInt64Array(values as bigint[])
+          : new Float64Array(values as number[])
       })
       yield { rows: to - from, columns: valuesOf }
     }
@@ -191,7 +192,8 @@ class CoverageReading {
         throw new ApiError('lake_file_changed', `The lake file ${part.name} was replaced while it was read.`)
       const stated = statedCoverage(file)
       if (stated !== undefined) return stated
-      if (mayEnd && this.#countedBytes + sizeBytes > COUNTED_BYTES_MAX) return undefined
+      const countedBytesMax = this.#query.isAhead === true ? 0 : COUNTED_BYTES_MAX
+      if (mayEnd && this.#countedBytes + sizeBytes > countedBytesMax) return undefined
       this.#countedBytes += sizeBytes
       this.hasCounted = true
       return coverageOf(file)
