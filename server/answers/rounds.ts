@@ -2,7 +2,7 @@
 // changed since, so whoever comes then shares the next round with all others who come meanwhile; it begins when the one
 // under way is over. So everybody's answer is made from what was there when it asked, or later.
 
-/** Does the work of a round. The signal is aborted when nobody waits for it any more. */
+/** Does the work of a round. The signal is aborted when nobody waits for it any more, nor for the next round. */
 export type RoundMaker<Result> = (signal: AbortSignal) => Promise<Result>
 
 interface Round<Result> {
@@ -28,7 +28,10 @@ export class Rounds<Result> {
       return await unlessAborted(round.result, signal)
     } finally {
       round.waiting -= 1
-      if (round.waiting === 0 && !round.isOver) round.controller.abort(new Error('nobody waits for it'))
+      const { running, next } = this.#lines.get(key) ?? {}
+      if (next?.waiting === 0) abandon(next)
+      // What it keeps spares those who come after it the same work.
+      if (running?.waiting === 0 && (next?.waiting ?? 0) === 0) abandon(running)
     }
   }
 
@@ -64,6 +67,10 @@ export class Rounds<Result> {
     void result.then(end, end)
     return round
   }
+}
+
+function abandon<Result>({ controller, isOver }: Round<Result>): void {
+  if (!isOver) controller.abort(new Error('nobody waits for it'))
 }
 
 async function unlessAborted<Result>(result: Promise<Result>, signal: AbortSignal): Promise<Result> {

@@ -4,11 +4,12 @@
 import { createHash } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
 import { ApiError } from '../../shared/errors.ts'
+import { canonicalParameters } from '../../shared/lob-canonical.ts'
 import type { LobReceipt } from '../../shared/lob-receipt.ts'
 import type { LobHead, LobQuery } from '../../shared/lob-task.ts'
 import { boundsOf, type ByteBounds, type ByteRange } from '../http/byte-range.ts'
 import type { LobOpenOptions, LobPool } from './lob-pool.ts'
-import type { KnownReceipt, LobReceipts } from './lob-receipts.ts'
+import type { KnownReceipt, LobReceipts, PresentReceipt } from './lob-receipts.ts'
 import type { LobStream } from './lob-stream.ts'
 
 export interface ReceiptSource {
@@ -32,20 +33,30 @@ export async function headNow(pool: LobPool, query: LobQuery, options: LobOpenOp
   return stream.head
 }
 
-/** Of the answer as it is now. */
-export interface PresentReceipt extends KnownReceipt {
-  readonly head: LobHead
-}
-
 /**
  * The receipt of the answer as it is now; measured where it is not known, which takes as long as the answer. Null for an
- * answer whose identity `isWanted` does not take.
+ * answer whose identity `isWanted` does not take. Requests of a client with the same `condition`, which `isWanted` is made of,
+ * share it.
  */
 export async function receiptOf(
+  source: ReceiptSource,
+  query: LobQuery,
+  options: LobOpenOptions,
+  condition = '',
+  isWanted: (identity: string) => boolean = () => true,
+): Promise<PresentReceipt | null> {
+  const { client, pin, signal } = options
+  const key = JSON.stringify([canonicalParameters(query), pin?.version, client, condition])
+  return source.receipts.rounds.join(key, signal, async (ofRound) =>
+    presentReceipt(source, query, { ...options, signal: ofRound }, isWanted),
+  )
+}
+
+async function presentReceipt(
   { pool, receipts }: ReceiptSource,
   query: LobQuery,
   options: LobOpenOptions,
-  isWanted: (identity: string) => boolean = () => true,
+  isWanted: (identity: string) => boolean,
 ): Promise<PresentReceipt | null> {
   const known = receipts.last(query, options.pin)
   const validation = { ...options.validation, held: known === undefined ? [] : [known.identity] }
@@ -111,7 +122,7 @@ export async function openPart(
   const knownBounds = known && isWanted(known.identity) ? boundsOf(range, known.receipt.bytes) : null
   const part = known && knownBounds && (await open(known, knownBounds))
   if (part) return part
-  const present = await receiptOf(source, query, options, isWanted)
+  const present = await receiptOf(source, query, options, [ifRange, ...held].join(' '), isWanted)
   if (present === null) return null
   const bounds = boundsOf(range, present.receipt.bytes)
   if (bounds === null)

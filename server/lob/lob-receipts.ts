@@ -2,7 +2,8 @@
 
 import { canonicalParameters } from '../../shared/lob-canonical.ts'
 import type { LobReceipt } from '../../shared/lob-receipt.ts'
-import type { LobQuery, LobTask } from '../../shared/lob-task.ts'
+import type { LobHead, LobQuery, LobTask } from '../../shared/lob-task.ts'
+import { Rounds } from '../answers/rounds.ts'
 
 /** Blocks in all: about ten megabytes. */
 const BLOCKS_MAX = 40_000
@@ -13,7 +14,14 @@ export interface KnownReceipt {
   readonly receipt: LobReceipt
 }
 
+/** Of the answer as it is now. */
+export interface PresentReceipt extends KnownReceipt {
+  readonly head: LobHead
+}
+
 export class LobReceipts {
+  /** Requests that ask at the same time for a receipt that is not known. */
+  readonly rounds = new Rounds<PresentReceipt | null>()
   readonly #known = new Map<string, KnownReceipt>()
   readonly #blocksMax: number
   #blocks = 0

@@ -54,7 +54,7 @@ test('a failure is told to all who share it and does not outlive them', async ()
   assert.equal(await both[1], 'mended')
 })
 
-test('work goes on while anybody waits for it, and no longer', async () => {
+test('work goes on while anybody waits for it or behind it, and no longer', async () => {
   const rounds = new Rounds<string>()
   const work = new Work()
   const [one, two, three] = [new AbortController(), new AbortController(), new AbortController()]
@@ -64,13 +64,23 @@ test('work goes on while anybody waits for it, and no longer', async () => {
   one.abort(new Error('left'))
   await assert.rejects(running, /left/)
   await settle()
-  assert.equal(work.begun[0]?.signal.aborted, true)
+  assert.equal(work.begun[0]?.signal.aborted, false)
+  work.begun[0]?.finish('kept')
+  await settle()
   assert.equal(work.begun.length, 2)
   two.abort(new Error('left too'))
   await assert.rejects(waiting[0]!, /left too/)
   assert.equal(work.begun[1]?.signal.aborted, false)
   work.begun[1]?.finish('done')
   assert.equal(await waiting[1], 'done')
+  const last = new AbortController()
+  const leaving = [1, 2].map(async () => rounds.join('key', last.signal, work.make))
+  await settle()
+  last.abort(new Error('all left'))
+  await assert.rejects(leaving[0]!, /all left/)
+  await assert.rejects(leaving[1]!, /all left/)
+  assert.equal(work.begun.length, 3)
+  assert.equal(work.begun[2]?.signal.aborted, true)
 })
 
 test('a round that all have left before it began is not begun for who comes then', async () => {

@@ -7,8 +7,11 @@ import { cpSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { setImmediate } from 'node:timers/promises'
 import fc from 'fast-check'
 import { parquetMetadata } from 'hyparquet'
+import type { LobOpenOptions, LobPool } from '../../server/lob/lob-pool.ts'
+import { receiptOf } from '../../server/lob/lob-parts.ts'
 import { LobReceipts } from '../../server/lob/lob-receipts.ts'
 import { EVENT_CLEAR } from '../../shared/lob-v1.ts'
 import type { LobBlock } from '../../shared/lob-receipt.ts'
@@ -273,6 +276,53 @@ test('after a file is replaced a range is answered with the whole new answer, ne
   assert.equal(after.status, 200)
   assert.notEqual(after.headers.get('etag'), tag)
   assert.ok(Buffer.from(await after.arrayBuffer()).equals(fresh))
+})
+
+test('who asks at once for a receipt that is not known shares one build, whoever leaves', async () => {
+  const builds: { readonly signal: AbortSignal; readonly end: (failure?: Error) => void }[] = []
+  const open = async (_: LobQuery, { validation, signal }: LobOpenOptions) => {
+    const isHeld = validation.held.includes('answer')
+    const built = new Promise<null>((resolve, reject) => {
+      if (!isHeld) builds.push({ signal, end: (failure) => (failure ? reject(failure) : resolve(null)) })
+      signal.addEventListener('abort', () => reject(signal.reason as Error))
+    })
+    const head = { identity: 'answer', isHeld, receiptPlan: { rows: 7, blocks: [] } }
+    return { head, sections: [], bytesGiven: 9, next: async () => built, close: async () => {} }
+  }
+  const source = { pool: { open } as unknown as LobPool, receipts: new LobReceipts() }
+  const ask = async ({ signal }: AbortController, intervalS: number) =>
+    receiptOf(source, lobQuery({ series: SERIES, dates: DATES, intervalS }), {
+      headOnly: false,
+      catalogue: null,
+      validation: { seed: '', held: [] },
+      signal,
+      client: 'one',
+    })
+  const [leaving, staying] = [new AbortController(), new AbortController()]
+  const begun = async (count: number) => {
+    while (builds.length < count) await setImmediate()
+  }
+  const left = assert.rejects(ask(leaving, 60), /left/)
+  const all = [1, 2, 3].map(async () => ask(staying, 60))
+  await begun(1)
+  leaving.abort(new Error('left'))
+  await left
+  assert.equal(builds[0]!.signal.aborted, false)
+  builds[0]!.end()
+  for (const receipt of await Promise.all(all)) assert.equal(receipt?.receipt.bytes, 9)
+  assert.equal(builds.length, 1)
+  const failing = [1, 2, 3].map(async () => assert.rejects(ask(staying, 300), /broken/))
+  for (const count of [2, 3]) {
+    await begun(count)
+    builds.at(-1)!.end(new Error('broken'))
+  }
+  await Promise.all(failing)
+  assert.equal(builds.length, 3)
+  const gone = assert.rejects(ask(staying, 600), /gone/)
+  await begun(4)
+  staying.abort(new Error('gone'))
+  await gone
+  assert.equal(builds[3]!.signal.aborted, true)
 })
 
 test('receipts are kept up to a bound, the newest ones', () => {
