@@ -39,49 +39,50 @@ export interface LobDates {
 /** Ascending dates. @throws {ApiError} `unknown_series` where the lake has no file of the series or the event */
 export async function lobDates(lake: string, asked: DatesAsked): Promise<LobDates> {
   const { source, series: name, from = '', to = '9999-12-31', limit, offset } = asked
-  const own = await datesOfSeries(lake, source, name)
-  const isInRange = (date: string): boolean => from <= date && date <= to
+  const own = await filesOf(lake, source, name)
+  const isInRange = ({ date }: { readonly date: string }): boolean => from <= date && date <= to
   const page = { start: offset, end: offset + limit }
   if (own.length > 0) {
-    const dates = own.filter(isInRange)
-    const found = await readDates(lake, source, name, dates.slice(page.start, page.end), () => true)
-    return { dates: found, hasMore: dates.length > page.end }
+    const files = own.filter(isInRange)
+    const found = await readDates(files.slice(page.start, page.end), '')
+    return { dates: found, hasMore: files.length > page.end }
   }
-  const series = lobSourceNames(source).seriesOf(name)
-  const isOfEvent = (id: string): boolean => id.startsWith(`${name}-`)
-  const all = await readDates(lake, source, series, await datesOfSeries(lake, source, series), isOfEvent)
+  const all = await readDates(await filesOf(lake, source, lobSourceNames(source).seriesOf(name)), `${name}-`)
   if (all.length === 0)
     throw new ApiError('unknown_series', `The lake has no order books of ${source} series or event ${name}.`)
-  const found = all.filter(({ date }) => isInRange(date))
+  const found = all.filter(isInRange)
   return { dates: found.slice(page.start, page.end), hasMore: found.length > page.end }
 }
 
-async function datesOfSeries(lake: string, source: LobSource, series: string): Promise<string[]> {
-  const names = await directoryNames(lobSeriesDirectory(lake, source, series))
-  return names.map(dateOfDirectoryName).filter((date) => date !== undefined)
+interface DateFile {
+  readonly date: string
+  readonly path: string
+  readonly bytes: number
 }
 
-/** The dates whose file has a wanted market or does not say which ones it has. */
-async function readDates(
-  lake: string,
-  source: LobSource,
-  series: string,
-  dates: readonly string[],
-  isWanted: (marketId: string) => boolean,
-): Promise<LobDate[]> {
-  const openFrom = openFromDate()
-  const found: LobDate[] = []
-  for (const date of dates) {
+async function filesOf(lake: string, source: LobSource, series: string): Promise<DateFile[]> {
+  const names = await directoryNames(lobSeriesDirectory(lake, source, series))
+  const dates = names.map(dateOfDirectoryName).filter((date) => date !== undefined)
+  const files = dates.map(async (date) => {
     const path = lobFilePath(lake, source, series, date)
     const info = await stat(path).catch(noneThere)
-    // Removed since its directory was listed.
-    if (info === undefined) continue
+    // A directory may be there without its file.
+    return info === undefined ? [] : [{ date, path, bytes: info.size }]
+  })
+  return (await Promise.all(files)).flat()
+}
+
+/** The dates whose file has a market with such an id or does not say which ones it has. */
+async function readDates(files: readonly DateFile[], prefix: string): Promise<LobDate[]> {
+  const openFrom = openFromDate()
+  const found: LobDate[] = []
+  for (const { date, path, bytes } of files) {
     const facts = await lakeFileFacts(path).catch(() => undefined)
-    const markets = [...(facts?.coverage?.markets ?? [])].filter(([id]) => isWanted(id))
+    const markets = [...(facts?.coverage?.markets ?? [])].filter(([id]) => id.startsWith(prefix))
     if (markets.length === 0 && (facts?.coverage?.markets.size ?? 0) > 0) continue
     const state = facts === undefined ? 'invalid' : date >= openFrom ? 'open' : 'closed'
     const rows = facts?.coverage ? markets.reduce((sum, [, count]) => sum + count, 0) : null
-    found.push({ date, state, bytes: info.size, rows })
+    found.push({ date, state, bytes, rows })
   }
   return found
 }

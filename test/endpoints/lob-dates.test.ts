@@ -60,6 +60,7 @@ test('says which dates are open, which files cannot be read, and refuses what is
   mkdirSync(dirname(broken))
   writeFileSync(broken, 'no parquet at all, and longer than a trailer')
   mkdirSync(join(dirname(dirname(broken)), 'date=2026-07-05.part'))
+  mkdirSync(dirname(lobFilePath(lake, 'kalshi', 'KXEMPTY', '2026-07-01')), { recursive: true })
   const { url } = await startTestServer(t, { lake }, { worker: 'real' })
   const get = async (query: string): Promise<Response> => fetch(`${url}/api/v1/lob/dates?${query}`)
   const dates = (await (await get(`series=${SERIES}`)).json()) as Dates[]
@@ -71,8 +72,8 @@ test('says which dates are open, which files cannot be read, and refuses what is
       [today, 'open', false],
     ],
   )
-  const unknown = await readProblem(await get(`series=KXNOSUCH`))
-  assert.equal(unknown.code, 'unknown_series')
+  for (const series of ['KXNOSUCH', 'KXEMPTY'])
+    assert.equal((await readProblem(await get(`series=${series}`))).code, 'unknown_series')
   const wrong = [
     ['', 'series'],
     ['series=', 'series'],
@@ -105,5 +106,6 @@ test('says which dates are open, which files cannot be read, and refuses what is
   assert.match(await lob('from=2026-07-05&to=2026-07-09'), new RegExp(`are 2026-07-03 and ${today}\\.$`))
   // A process may die between the making of a directory and the naming of its file.
   mkdirSync(dirname(pathOfDate(lake, '2026-07-04')))
-  assert.deepEqual(await (await get(`series=${SERIES}`)).json(), dates)
+  for (const page of ['', '&limit=3'])
+    assert.deepEqual(await (await get(`series=${SERIES}${page}`)).json(), dates)
 })
