@@ -3,6 +3,7 @@
 // found first is forgotten first, and such a file is checked again.
 
 import { BroadcastChannel } from 'node:worker_threads'
+import { BoundedMap } from './bounded-map.ts'
 
 /** `right`, `wrong`, or `none`: the file carries no checksum. */
 export const FILE_VERDICTS = ['right', 'none', 'wrong'] as const
@@ -20,7 +21,7 @@ const CHANNEL = 'bookcast-lake-file-verdicts'
 const FILES_MAX = 8_192
 
 export class LakeFileVerdicts {
-  readonly #findings = new Map<string, Finding>()
+  readonly #findings = new BoundedMap<Finding>(FILES_MAX)
   readonly #channel = new BroadcastChannel(CHANNEL)
 
   constructor() {
@@ -54,10 +55,6 @@ export class LakeFileVerdicts {
   }
 
   #remember(finding: Finding): void {
-    this.#findings.delete(finding.path)
     this.#findings.set(finding.path, finding)
-    if (this.#findings.size <= FILES_MAX) return
-    const [oldest] = this.#findings.keys()
-    if (oldest !== undefined) this.#findings.delete(oldest)
   }
 }

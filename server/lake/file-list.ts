@@ -5,6 +5,7 @@ import { createHash } from 'node:crypto'
 import { constants } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { join } from 'node:path'
+import { BoundedMap } from '../../shared/bounded-map.ts'
 import { noneThere } from '../../shared/errno.ts'
 import { ApiError } from '../../shared/errors.ts'
 import { identityOf } from '../../shared/file-identity.ts'
@@ -68,7 +69,7 @@ export function periodOfKey(key: string): string | undefined {
 /** Describes files, one at a time, and remembers them. The caller bounds how many pages wait. */
 export class FileDescriptions {
   readonly #lake: string
-  readonly #known = new Map<string, DescribedFile & { readonly identity: string }>()
+  readonly #known = new BoundedMap<DescribedFile & { readonly identity: string }>(KNOWN_MAX)
   #turn: Promise<unknown> = Promise.resolve()
 
   constructor(lake: string) {
@@ -105,7 +106,7 @@ export class FileDescriptions {
             readBytes += sizeBytes
             known = { key, identity, sizeBytes, ...(await describe(file, sizeBytes, signal)) }
           }
-          this.#remember(known)
+          this.#known.set(key, known)
           files.push(known)
         }
       } finally {
@@ -114,13 +115,6 @@ export class FileDescriptions {
       looked += 1
     }
     return [files, looked]
-  }
-
-  #remember(file: DescribedFile & { readonly identity: string }): void {
-    this.#known.delete(file.key)
-    this.#known.set(file.key, file)
-    const [oldest] = this.#known.keys()
-    if (this.#known.size > KNOWN_MAX && oldest !== undefined) this.#known.delete(oldest)
   }
 }
 

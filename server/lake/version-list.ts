@@ -4,6 +4,7 @@
 
 import { appendFile, mkdir, readFile, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { BoundedMap } from '../../shared/bounded-map.ts'
 import { contentIdentity } from '../../shared/content-identity.ts'
 import { noneThere } from '../../shared/errno.ts'
 import { type LakeDataset } from '../../shared/lake-layout.ts'
@@ -32,7 +33,7 @@ export class VersionList {
   readonly #path: string
   #changes: VersionChange[] = []
   readonly #current = new Map<string, VersionFile>()
-  readonly #pins = new Map<string, LakePin>()
+  readonly #pins = new BoundedMap<LakePin>(PINS_MAX)
   #pinCount = 0
   /** Lines that could not be written yet, as on a full disk. */
   #unwritten = ''
@@ -103,10 +104,7 @@ export class VersionList {
   pin(id: string): LakePin | undefined {
     const pin = this.#pins.get(id) ?? this.#pinOf(id)
     if (pin === undefined) return undefined
-    this.#pins.delete(id)
     this.#pins.set(id, pin)
-    const [oldest] = this.#pins.keys()
-    if (this.#pins.size > PINS_MAX && oldest !== undefined) this.#pins.delete(oldest)
     return pin
   }
 

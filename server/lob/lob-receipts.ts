@@ -1,5 +1,6 @@
 // The receipts that are known: of each question the one of its last answer. The oldest ones go.
 
+import { BoundedMap } from '../../shared/bounded-map.ts'
 import { canonicalParameters } from '../../shared/lob-canonical.ts'
 import type { LobReceipt } from '../../shared/lob-receipt.ts'
 import type { LobHead, LobQuery, LobTask } from '../../shared/lob-task.ts'
@@ -22,12 +23,10 @@ export interface PresentReceipt extends KnownReceipt {
 export class LobReceipts {
   /** Requests that ask at the same time for a receipt that is not known. */
   readonly rounds = new Rounds<PresentReceipt | null>()
-  readonly #known = new Map<string, KnownReceipt>()
-  readonly #blocksMax: number
-  #blocks = 0
+  readonly #known: BoundedMap<KnownReceipt>
 
   constructor(blocksMax = BLOCKS_MAX) {
-    this.#blocksMax = blocksMax
+    this.#known = new BoundedMap(blocksMax)
   }
 
   /** Of the answer when it was measured: it may be another one by now. */
@@ -36,30 +35,12 @@ export class LobReceipts {
   }
 
   keep(query: LobQuery, pin: LobTask['pin'], made: KnownReceipt): void {
-    const question = questionOf(query, pin)
-    this.#forget(question)
-    this.#known.set(question, made)
-    this.#blocks += sizeOf(made)
-    for (const oldest of this.#known.keys()) {
-      if (this.#blocks <= this.#blocksMax) return
-      this.#forget(oldest)
-    }
-  }
-
-  #forget(question: string): void {
-    const known = this.#known.get(question)
-    if (known === undefined) return
-    this.#known.delete(question)
-    this.#blocks -= sizeOf(known)
+    this.#known.set(questionOf(query, pin), made, 1 + made.receipt.blocks.length)
   }
 }
 
 function questionOf(query: LobQuery, pin: LobTask['pin']): string {
   return `${canonicalParameters(query)} ${pin?.version ?? ''}`
-}
-
-function sizeOf({ receipt }: KnownReceipt): number {
-  return 1 + receipt.blocks.length
 }
 
 /** The digest of a body as its header says it (RFC 9530). */

@@ -6,6 +6,7 @@
 
 import { createHash } from 'node:crypto'
 import { Readable } from 'node:stream'
+import { BoundedMap } from '../../shared/bounded-map.ts'
 import { lobFileOfKey } from '../../shared/lake-layout.ts'
 import { utcDateOf } from '../../shared/utc-date.ts'
 import {
@@ -58,7 +59,7 @@ export class TailedStore implements ObjectStore {
   readonly name: string
   readonly #store: S3Store
   readonly #nowMs: () => number
-  readonly #bases = new Map<string, Base>()
+  readonly #bases = new BoundedMap<Base>(KEYS_MAX)
 
   constructor(store: S3Store, nowMs: () => number = Date.now) {
     this.name = store.name
@@ -88,7 +89,7 @@ export class TailedStore implements ObjectStore {
     const live = tailOf(base, tail)
     if (live === undefined) return { ...base, version, ...prefixOf(Number(base.metadata['prefix'])) }
     // The date is over: report no digest, so that its writer writes the whole object once more.
-    const isDue = this.#bases.has(key) && !this.#isOpen(key)
+    const isDue = this.#bases.get(key) !== undefined && !this.#isOpen(key)
     return {
       key,
       version,
@@ -142,7 +143,7 @@ export class TailedStore implements ObjectStore {
     const sharedUntilMs = before === undefined || isOwn ? before?.sharedUntilMs : this.#nowMs() + SHARED_MS
     this.#bases.delete(key)
     if (this.#isOpen(key))
-      this.#remember(key, {
+      this.#bases.set(key, {
         etag: written.version,
         blocks,
         lastBlocks: blocks,
@@ -194,12 +195,6 @@ export class TailedStore implements ObjectStore {
       metadata: { base, from: String(fromByte), size: String(sizeBytes), whole: sha256 },
     })
     return { ...written, sha256 }
-  }
-
-  #remember(key: string, base: Base): void {
-    this.#bases.set(key, base)
-    const [oldest] = this.#bases.keys()
-    if (this.#bases.size > KEYS_MAX && oldest !== undefined) this.#bases.delete(oldest)
   }
 
   async #tailHead(key: string, signal: AbortSignal | undefined): Promise<S3ObjectHead | undefined> {

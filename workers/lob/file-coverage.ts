@@ -1,6 +1,7 @@
 // When the books of a file are known, market by market: from the figures in its footer, or, where it has none, from one scan of
 // four columns. Remembered until the file is replaced, within a bound on memory.
 
+import { BoundedMap } from '../../shared/bounded-map.ts'
 import { type MarketHours, MarketHoursCount, parseHours } from '../../shared/lob-hours.ts'
 import { EVENT_GAP, LOB_FOOTER_KEYS as KEYS } from '../../shared/lob-v1.ts'
 import { namingFile } from '../lake/lake-file-error.ts'
@@ -29,14 +30,7 @@ export interface FileCoverage {
   readonly markets: ReadonlyMap<string, MarketHours>
 }
 
-interface Remembered {
-  readonly identity: string
-  readonly coverage: FileCoverage
-  readonly sizeBytes: number
-}
-
-const remembered = new Map<string, Remembered>()
-let rememberedBytes = 0
+const remembered = new BoundedMap<{ readonly identity: string; readonly coverage: FileCoverage }>(BYTES_MAX)
 
 /** What is remembered of the file with this name, if it is that file still. */
 export function rememberedCoverage(name: string, identity: string): FileCoverage | undefined {
@@ -135,16 +129,5 @@ function remember({ name, identity }: LakeFile, coverage: FileCoverage): void {
   for (const [id, { changes, hours }] of coverage.markets)
     sizeBytes +=
       MARKET_BYTES + id.length + 2 * BYTES_PER_NUMBER * changes.length + BYTES_PER_NUMBER * hours.length
-  forget(name)
-  remembered.set(name, { identity, coverage, sizeBytes })
-  rememberedBytes += sizeBytes
-  for (const oldest of remembered.keys()) {
-    if (rememberedBytes <= BYTES_MAX) return
-    forget(oldest)
-  }
-}
-
-function forget(name: string): void {
-  rememberedBytes -= remembered.get(name)?.sizeBytes ?? 0
-  remembered.delete(name)
+  remembered.set(name, { identity, coverage }, sizeBytes)
 }

@@ -5,6 +5,7 @@
 import { closeSync, constants, fstatSync, openSync, readSync, type BigIntStats } from 'node:fs'
 import { join } from 'node:path'
 import { crc32 } from 'node:zlib'
+import { BoundedMap } from '../../shared/bounded-map.ts'
 import { ApiError } from '../../shared/errors.ts'
 import { identityOf } from '../../shared/file-identity.ts'
 import { lobKey } from '../../shared/lake-layout.ts'
@@ -33,7 +34,7 @@ interface CacheEntry {
   readonly index: FileIndex
 }
 
-const cache = new Map<string, CacheEntry>()
+const cache = new BoundedMap<CacheEntry>(FOOTER_CACHE_ENTRIES_MAX)
 // One buffer a thread for the bytes of a column chunk or a footer: decoding copies what it keeps.
 let scratch = new Uint8Array(1 << 20)
 
@@ -108,6 +109,10 @@ export class LakeFile {
     return identityOf(this.#stat)
   }
 
+  get sizeBytes(): number {
+    return Number(this.#stat.size)
+  }
+
   /** When the file was last written, ms since the epoch. */
   get writtenAtMs(): number {
     return Number(this.#stat.mtimeMs)
@@ -124,14 +129,12 @@ export class LakeFile {
     const cacheKey = this.#pinned?.sha256 ?? this.name
     const cached = cache.get(cacheKey)
     if (cached?.identity === identity) {
-      cache.delete(cacheKey)
       cache.set(cacheKey, cached)
       this.#index = cached.index
     } else {
       const index = namingFile(this.name, () => indexFile(this, this.#readFooter()))
       this.assertUnchanged()
       cache.set(cacheKey, { identity, index })
-      if (cache.size > FOOTER_CACHE_ENTRIES_MAX) cache.delete(cache.keys().next().value!)
       this.#index = index
     }
     return this.#index
@@ -143,8 +146,8 @@ export class LakeFile {
    * market there asks the index.
    */
   listedMarkets(): readonly string[] | undefined {
-    const length = Math.min(Number(this.#stat.size), LIST_TAIL_BYTES)
-    const offset = Number(this.#stat.size) - length
+    const length = Math.min(this.sizeBytes, LIST_TAIL_BYTES)
+    const offset = this.sizeBytes - length
     const tail = Buffer.from(namingFile(this.name, () => this.#readExactly(offset, length)).buffer, 0, length)
     const list = tail.toString('latin1', length - MAGIC.length) === MAGIC ? tail.indexOf(MARKETS_KEY) : -1
     return list === -1 ? undefined : idsOfList(tail.subarray(list + MARKETS_KEY.length))
@@ -152,7 +155,7 @@ export class LakeFile {
 
   #readFooter(): FileFooter {
     const tail = this.#readFooterBytes()
-    return parseFooter(tail, Number(this.#stat.size), this.date, this.baseNs)
+    return parseFooter(tail, this.sizeBytes, this.date, this.baseNs)
   }
 
   /** Single values of the footer (footer-texts.ts). */
@@ -167,12 +170,10 @@ export class LakeFile {
 
   /** The end of the file with all of its footer, its length and the magic; valid until the next call on this thread. */
   #readFooterBytes(): Uint8Array {
-    const fileBytes = Number(this.#stat.size)
+    const fileBytes = this.sizeBytes
     if (fileBytes < 12) throw new Error('it is truncated')
-    const tail = this.#readExactly(
-      fileBytes - Math.min(fileBytes, TAIL_BYTES),
-      Math.min(fileBytes, TAIL_BYTES),
-    )
+    const length = Math.min(fileBytes, TAIL_BYTES)
+    const tail = this.#readExactly(fileBytes - length, length)
     if (Buffer.from(tail.subarray(-4)).toString('latin1') !== MAGIC) {
       throw new Error('it is truncated or no parquet file')
     }

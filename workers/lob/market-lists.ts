@@ -4,6 +4,7 @@
 
 import { statSync } from 'node:fs'
 import { basename } from 'node:path'
+import { BoundedMap } from '../../shared/bounded-map.ts'
 import { ApiError } from '../../shared/errors.ts'
 import { identityOf } from '../../shared/file-identity.ts'
 import { watched } from '../lake/watched-files.ts'
@@ -18,52 +19,33 @@ const ID_BYTES = 32
 interface MarketList {
   readonly identity: string
   readonly ids: readonly string[]
-  readonly sizeBytes: number
 }
 
 export class MarketLists {
-  readonly #bytesMax: number
-  readonly #lists = new Map<string, MarketList>()
-  #sizeBytes = 0
+  readonly #lists: BoundedMap<MarketList>
 
   constructor(bytesMax = LISTS_BYTES_MAX) {
-    this.#bytesMax = bytesMax
+    this.#lists = new BoundedMap(bytesMax)
   }
 
   /** Memory that the lists take, by estimate. */
   get sizeBytes(): number {
-    return this.#sizeBytes
+    return this.#lists.weight
   }
 
   /** The market ids of a file; undefined when they are not known or the file is another by now. */
   of(path: string): readonly string[] | undefined {
     const list = this.#lists.get(path)
     if (list === undefined) return undefined
-    this.#forget(path)
+    this.#lists.delete(path)
     if (currentIdentity(path) !== list.identity) return undefined
-    this.#remember(path, list)
+    this.add(path, list.identity, list.ids)
     return list.ids
   }
 
   add(path: string, identity: string, ids: readonly string[]): void {
-    this.#forget(path)
     const sizeBytes = ids.reduce((sum, id) => sum + id.length + ID_BYTES, LIST_BYTES)
-    if (sizeBytes > this.#bytesMax) return
-    this.#remember(path, { identity, ids, sizeBytes })
-    for (const oldest of this.#lists.keys()) {
-      if (this.#sizeBytes <= this.#bytesMax) break
-      this.#forget(oldest)
-    }
-  }
-
-  #remember(path: string, list: MarketList): void {
-    this.#lists.set(path, list)
-    this.#sizeBytes += list.sizeBytes
-  }
-
-  #forget(path: string): void {
-    this.#sizeBytes -= this.#lists.get(path)?.sizeBytes ?? 0
-    this.#lists.delete(path)
+    this.#lists.set(path, { identity, ids }, sizeBytes)
   }
 }
 

@@ -2,6 +2,7 @@
 // does not tell it, and remembered until the file is replaced. With it a request touches only files that have something for
 // it, and knows each market's last trade without reading.
 
+import { BoundedMap } from '../../shared/bounded-map.ts'
 import {
   CANDLE_SPANS_KEY,
   candleSpansOf,
@@ -54,7 +55,7 @@ export class CandleIndex {
   readonly #lake: DuckLake
   readonly #checks: FileChecks
   /** By path. */
-  readonly #known = new Map<string, KnownPart>()
+  readonly #known = new BoundedMap<KnownPart>(RECORD_LAKE_FILES_MAX)
   /** By series: see `sharedSpans`. */
   readonly #shared = new Map<string, ReadonlyMap<IndexedPart, readonly MarketSpan[]>>()
 
@@ -75,9 +76,6 @@ export class CandleIndex {
     const indexed = await this.#read(part, signal)
     this.#known.set(part.path, { asked: part, indexed })
     this.#shared.delete(part.scope)
-    const [oldest] = this.#known.values()
-    if (this.#known.size > RECORD_LAKE_FILES_MAX && oldest !== undefined)
-      this.#known.delete(oldest.asked.path)
     checkRevision(part, indexed.revision)
     return indexed
   }
@@ -94,7 +92,8 @@ export class CandleIndex {
   #sharedOf(scope: string): ReadonlyMap<IndexedPart, readonly MarketSpan[]> {
     let shared = this.#shared.get(scope)
     if (shared === undefined) {
-      const parts = [...this.#known.values()]
+      const parts = this.#known
+        .values()
         .map(({ indexed }) => indexed)
         .filter(({ part }) => part.scope === scope)
       const files = new Map<string, number>()

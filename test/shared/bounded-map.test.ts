@@ -1,0 +1,17 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { BoundedMap } from '../../shared/bounded-map.ts'
+
+test('forgets what was set first when all of it weighs too much', () => {
+  const map = new BoundedMap<number>(10)
+  map.set('a', 1, 4)
+  map.set('b', 2, 4)
+  map.set('a', 3, 4)
+  map.set('c', 4, 4)
+  assert.deepEqual([map.get('a'), map.get('b'), map.get('c'), map.weight], [3, undefined, 4, 8])
+  map.set('d', 5, 11)
+  assert.deepEqual([map.values(), map.weight], [[3, 4], 8])
+  map.set('c', 6, 11)
+  map.delete('none')
+  assert.deepEqual([map.values(), map.weight], [[3], 4])
+})
