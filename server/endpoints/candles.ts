@@ -9,7 +9,7 @@ import {
 import type { CandleQuery } from '../../shared/record-task.ts'
 import { defineEndpoint, type Endpoint } from '../http/endpoint.ts'
 import type { ParameterRule } from '../query/parameter-parser.ts'
-import type { Parameter, ParameterValues } from '../query/parameters.ts'
+import { instantParameter, type Parameter, type ParameterValues, textParameter } from '../query/parameters.ts'
 import { recordReply, type RecordService } from '../records/record-reply.ts'
 import { recordDocumentation } from './record-documentation.ts'
 import {
@@ -31,29 +31,21 @@ import { VERSION_PARAMETER, versioned } from './version-parameter.ts'
 const PATH = '/api/v1/candles'
 
 export const CANDLE_PARAMETERS = [
-  { name: 'market', in: 'query', description: 'Market ticker.', schema: { type: 'string' } },
-  { name: 'event', in: 'query', description: 'Event ticker.', schema: { type: 'string' } },
+  textParameter('market', 'Market ticker.'),
+  textParameter('event', 'Event ticker.'),
   STATION_PARAMETER,
-  {
-    name: 'series',
-    in: 'query',
-    description:
-      'Series ticker, or the ticker of one event of a series. All selectors that are given must hold.',
-    schema: { type: 'string' },
-  },
-  {
-    name: 'from',
-    in: 'query',
-    description: 'Start: candles whose period ends after it. RFC 3339 or a UTC date. Default: 24 hours ago.',
-    schema: { type: 'string', format: 'instant' },
-  },
-  {
-    name: 'to',
-    in: 'query',
-    description:
-      'End: candles whose period ends until then, inclusive. RFC 3339, or a UTC date, whose end is meant. Default: now.',
-    schema: { type: 'string', format: 'instant' },
-  },
+  textParameter(
+    'series',
+    'Series ticker, or the ticker of one event of a series. All selectors that are given must hold.',
+  ),
+  instantParameter(
+    'from',
+    'Start: candles whose period ends after it. RFC 3339 or a UTC date. Default: 24 hours ago.',
+  ),
+  instantParameter(
+    'to',
+    'End: candles whose period ends until then, inclusive. RFC 3339, or a UTC date, whose end is meant. Default: now.',
+  ),
   {
     name: 'interval',
     in: 'query',

@@ -6,7 +6,7 @@ import type { ClimateGapsQuery } from '../../shared/record-task.ts'
 import { utcDateOf } from '../../shared/utc-date.ts'
 import { defineEndpoint, type Endpoint } from '../http/endpoint.ts'
 import type { ParameterRule } from '../query/parameter-parser.ts'
-import type { Parameter } from '../query/parameters.ts'
+import { dateParameter, type Parameter } from '../query/parameters.ts'
 import { recordReply, type RecordService } from '../records/record-reply.ts'
 import { recordDocumentation } from './record-documentation.ts'
 import { checkName, columnNames, STATION_PARAMETER, stationCode } from './record-parameters.ts'
@@ -15,18 +15,8 @@ const PATH = '/api/v1/analysis/climate-gaps'
 
 const GAP_PARAMETERS = [
   { ...STATION_PARAMETER, required: true },
-  {
-    name: 'from',
-    in: 'query',
-    description: `First date. Default: ${CLIMATE_GAP_YEARS_DEFAULT} years ago.`,
-    schema: { type: 'string', format: 'date' },
-  },
-  {
-    name: 'to',
-    in: 'query',
-    description: `Last date. Default: today. The range is at most ${CLIMATE_GAP_YEARS_MAX} years.`,
-    schema: { type: 'string', format: 'date' },
-  },
+  dateParameter('from', `First date. Default: ${CLIMATE_GAP_YEARS_DEFAULT} years ago.`),
+  dateParameter('to', `Last date. Default: today. The range is at most ${CLIMATE_GAP_YEARS_MAX} years.`),
   {
     name: 'official',
     in: 'query',

@@ -4,7 +4,7 @@ import { CLIMATE_LIMIT_DEFAULT } from '../../shared/limits.ts'
 import type { ClimateQuery } from '../../shared/record-task.ts'
 import { defineEndpoint, type Endpoint } from '../http/endpoint.ts'
 import type { ParameterRule } from '../query/parameter-parser.ts'
-import type { Parameter, ParameterValues } from '../query/parameters.ts'
+import { dateParameter, type Parameter, type ParameterValues } from '../query/parameters.ts'
 import { recordReply, type RecordService } from '../records/record-reply.ts'
 import { recordDocumentation } from './record-documentation.ts'
 import {
@@ -24,18 +24,8 @@ const PATH = '/api/v1/climate'
 
 const CLIMATE_PARAMETERS = [
   STATION_PARAMETER,
-  {
-    name: 'from',
-    in: 'query',
-    description: 'First climate date.',
-    schema: { type: 'string', format: 'date' },
-  },
-  {
-    name: 'to',
-    in: 'query',
-    description: 'Last climate date.',
-    schema: { type: 'string', format: 'date' },
-  },
+  dateParameter('from', 'First climate date.'),
+  dateParameter('to', 'Last climate date.'),
   {
     name: 'units',
     in: 'query',

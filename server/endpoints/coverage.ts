@@ -10,14 +10,14 @@ import { LIST_LIMIT_DEFAULT } from '../../shared/limits.ts'
 import { lobKey } from '../../shared/lake-layout.ts'
 import { lobSources } from '../../shared/lob-sources.ts'
 import type { CoverageQuery } from '../../shared/record-task.ts'
-import { addDays, utcDateOf } from '../../shared/utc-date.ts'
 import { defineEndpoint, type Endpoint, type RequestContext } from '../http/endpoint.ts'
 import { refuseNotHeld } from '../lake/lake-choice.ts'
+import { openFromDate } from '../lake/lake-versions.ts'
 import { type ParameterRule, quote } from '../query/parameter-parser.ts'
 import type { Parameter, ParameterValues } from '../query/parameters.ts'
 import { recordReply, type RecordService } from '../records/record-reply.ts'
 import { type LobCatalogue, refusalOf, seriesAsked } from './lob.ts'
-import { SELECTOR_PARAMETERS, selectorRule } from './lob-parameters.ts'
+import { DATE_RANGE_PARAMETERS, SELECTOR_PARAMETERS, selectorRule } from './lob-parameters.ts'
 import { recordDocumentation } from './record-documentation.ts'
 import {
   checkDateRange,
@@ -32,27 +32,18 @@ import {
 /** Catalogue entries are asked for dates; these are before and after all that are recorded. */
 const ALL_DATES = ['2000-01-01', '2199-12-31'] as const
 
-const RANGE_PARAMETERS = [
-  {
-    name: 'from',
-    in: 'query',
-    description: 'First UTC date. Default: the first there is.',
-    schema: { type: 'string', format: 'date' },
-  },
-  {
-    name: 'to',
-    in: 'query',
-    description:
-      'Last UTC date. Default: the last there is. With from and to, dates without a file are listed too.',
-    schema: { type: 'string', format: 'date' },
-  },
+const [FROM, TO] = DATE_RANGE_PARAMETERS
+
+const SUBJECT_PARAMETERS = [
+  ...SELECTOR_PARAMETERS,
+  FROM,
+  { ...TO, description: `${TO.description} With from and to, dates without a file are listed too.` },
 ] as const satisfies readonly Parameter[]
 
 const PAGE_PARAMETERS = [limitParameter(LIST_LIMIT_DEFAULT), OFFSET_PARAMETER] as const
 
 const COVERAGE_PARAMETERS = [
-  ...SELECTOR_PARAMETERS,
-  ...RANGE_PARAMETERS,
+  ...SUBJECT_PARAMETERS,
   {
     name: 'by',
     in: 'query',
@@ -65,8 +56,7 @@ const COVERAGE_PARAMETERS = [
 ] as const satisfies readonly Parameter[]
 
 const GAPS_PARAMETERS = [
-  ...SELECTOR_PARAMETERS,
-  ...RANGE_PARAMETERS,
+  ...SUBJECT_PARAMETERS,
   FORMAT_PARAMETER,
   columnsParameter('gaps'),
   ...PAGE_PARAMETERS,
@@ -81,9 +71,7 @@ const gapsRule: ParameterRule<GapsParameters> = (checked, report) => {
 }
 
 const coverageRule: ParameterRule<typeof COVERAGE_PARAMETERS> = ({ has, values }, report) => {
-  selectorRule({ has, values }, report)
-  checkDateRange(values, report)
-  checkLimit(values, report)
+  gapsRule({ has, values: { ...values, columns: undefined } }, report)
   const { by, columns = [] } = values
   if (by === undefined) return
   for (const column of columns)
@@ -91,21 +79,23 @@ const coverageRule: ParameterRule<typeof COVERAGE_PARAMETERS> = ({ has, values }
       report('columns', `columns has ${quote(column)}, which by=${by} does not have.`)
 }
 
+const ERRORS = [
+  'unknown_market',
+  'unknown_series',
+  'ambiguous_market',
+  'no_data',
+  'not_held',
+  'lake_file_invalid',
+  'lake_file_changed',
+] as const
+
 const ABOUT_FOREIGN =
   'Of files of other writers: where the footer states no coverage, the first and the last row bound it; without receive times the lags are null; without keyframes a book is taken over from the date before alone.'
 
 const COVERAGE_DOCUMENTATION = recordDocumentation('coverage', {
   tag: 'Order books',
   description: `Rows are ordered by date, market_id and hour. The figures come from the footers of the files; files of earlier versions, which lack them, are read once. A page may have fewer rows than limit: follow the Link header. ${ABOUT_FOREIGN}`,
-  errors: [
-    'unknown_market',
-    'unknown_series',
-    'ambiguous_market',
-    'no_data',
-    'not_held',
-    'lake_file_invalid',
-    'lake_file_changed',
-  ],
+  errors: ERRORS,
   examples: [
     { title: 'The dates of a series', values: { series: 'KXHIGHNY' } },
     { title: 'The hours of a market', values: { market: 'KXHIGHNY-26JUL01-B81.5', by: 'hour' } },
@@ -132,15 +122,7 @@ const COVERAGE_DOCUMENTATION = recordDocumentation('coverage', {
 const GAPS_DOCUMENTATION = recordDocumentation('gaps', {
   tag: 'Order books',
   description: `Stretches in which a market was listed and its book is not known, by from_ts and market_id; stretches of less than a second without a recording are left out. ${ABOUT_FOREIGN}`,
-  errors: [
-    'unknown_market',
-    'unknown_series',
-    'ambiguous_market',
-    'no_data',
-    'not_held',
-    'lake_file_invalid',
-    'lake_file_changed',
-  ],
+  errors: ERRORS,
   examples: [
     { title: 'The gaps of an event', values: { series: 'KXHIGHCHI-26JUL02' } },
     { title: 'A series that is not in the lake', values: { series: 'KXNOSUCH' }, status: 404 },
@@ -167,7 +149,7 @@ async function reply(
   values: ParameterValues<GapsParameters>,
   context: RequestContext,
 ) {
-  const { source, market = null, series = null, from = null, to = null, format, limit, offset } = values
+  const { source, market = null, series = null, from = null, to = null } = values
   const asked = { source, market, series, dates: ALL_DATES }
   const entry = catalogue.findForLob(asked)
   refuseNotHeld(service.choice ?? null, {
@@ -175,31 +157,14 @@ async function reply(
     fromMs: from === null ? Infinity : Date.parse(from),
   })
   const columns = values.columns ?? (kind === 'gaps' ? columnNames('gaps') : COVERAGE_FIELDS_BY[by])
-  const openFrom = addDays(utcDateOf(Date.now()), -1)
-  const query = {
-    kind,
-    source,
-    market,
-    series,
-    from,
-    to,
-    by,
-    openFrom,
-    catalogue: entry,
-    format,
-    columns,
-    limit,
-    offset,
-  }
-  const fileNameParts = [kind, (market ?? series ?? '').replaceAll(':', '_')]
-  const options = {
-    path,
-    isFixed: true,
-    parameters: { ...values, ...(kind === 'coverage' ? { by } : {}) },
-    fileNameParts,
-  }
+  const place = { market, series, from, to, by, openFrom: openFromDate(), catalogue: entry }
   try {
-    return await recordReply(service, query, context, options)
+    return await recordReply(service, { ...values, ...place, kind, columns }, context, {
+      path,
+      isFixed: true,
+      parameters: { ...values, ...(kind === 'coverage' ? { by } : {}) },
+      fileNameParts: [kind, (market ?? series ?? '').replaceAll(':', '_')],
+    })
   } catch (error) {
     throw refusalOf(error, asked, { catalogue, choice: service.choice ?? null })
   }

@@ -7,12 +7,11 @@ import { lobSources } from '../../shared/lob-sources.ts'
 import { instantText } from '../../shared/utc-date.ts'
 import { objectSchema } from '../http/documentation.ts'
 import { defineEndpoint, type Endpoint, jsonReply } from '../http/endpoint.ts'
-import { nextLink } from '../http/next-link.ts'
 import { type DescribedFile, FileDescriptions, type FileSelection, lakeKeys } from '../lake/file-list.ts'
 import { type LakeChoice, refuseNotHeld } from '../lake/lake-choice.ts'
 import type { ParameterRule } from '../query/parameter-parser.ts'
-import type { Parameter, ParameterValues } from '../query/parameters.ts'
-import { PAGE_HEADERS, PAGE_PARAMETERS } from './page-parameters.ts'
+import { dateParameter, type Parameter, type ParameterValues, textParameter } from '../query/parameters.ts'
+import { PAGE_HEADERS, PAGE_PARAMETERS, pageReply } from './page-parameters.ts'
 import { checkDateRange, checkName, stationCode } from './record-parameters.ts'
 
 const PATH = '/api/v1/files'
@@ -35,30 +34,10 @@ const FILES_PARAMETERS = [
     description: 'Only this exchange; for lob and trades.',
     schema: { type: 'string', enum: lobSources() },
   },
-  {
-    name: 'series',
-    in: 'query',
-    description: 'Only this series, as its directory names it; for lob, trades and candles.',
-    schema: { type: 'string' },
-  },
-  {
-    name: 'station',
-    in: 'query',
-    description: 'Only this station, three letters or ICAO; for observations.',
-    schema: { type: 'string' },
-  },
-  {
-    name: 'from',
-    in: 'query',
-    description: 'First UTC date: files whose date, month or year ends before it are left out.',
-    schema: { type: 'string', format: 'date' },
-  },
-  {
-    name: 'to',
-    in: 'query',
-    description: 'Last UTC date: files whose date, month or year begins after it are left out.',
-    schema: { type: 'string', format: 'date' },
-  },
+  textParameter('series', 'Only this series, as its directory names it; for lob, trades and candles.'),
+  textParameter('station', 'Only this station, three letters or ICAO; for observations.'),
+  dateParameter('from', 'First UTC date: files whose date, month or year ends before it are left out.'),
+  dateParameter('to', 'Last UTC date: files whose date, month or year begins after it are left out.'),
   ...PAGE_PARAMETERS,
 ] as const satisfies readonly Parameter[]
 
@@ -155,9 +134,7 @@ export function filesEndpoint(options: FilesEndpointOptions): Endpoint {
         const keys = (await lakeKeys(lake, selection)).slice(values.offset)
         const [files, looked] = await descriptions.page(keys.slice(0, values.limit), READ_BYTES_MAX, signal)
         const reply = jsonReply(files.map((file) => fileRecord(file, bucket)))
-        if (looked >= keys.length) return reply
-        const link = nextLink(PATH, { ...values, offset: values.offset + looked })
-        return { ...reply, headers: { ...reply.headers, Link: link } }
+        return pageReply(PATH, values, { reply, hasMore: looked < keys.length }, looked)
       } finally {
         requests -= 1
       }

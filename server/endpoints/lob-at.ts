@@ -7,7 +7,7 @@ import { NS_PER_MS, utcDateOf } from '../../shared/utc-date.ts'
 import { type EndpointDocumentation, objectSchema } from '../http/documentation.ts'
 import { defineEndpoint, type Endpoint, notModifiedReply, validatorHeaders } from '../http/endpoint.ts'
 import { type ParameterRule, quote } from '../query/parameter-parser.ts'
-import type { Parameter } from '../query/parameters.ts'
+import { type Parameter, textParameter } from '../query/parameters.ts'
 import { instantMs } from '../query/time-range.ts'
 import { LOB_PATH, type LobService, openingOf, refusalOf, validatorOf } from './lob.ts'
 import { COLUMN_SCHEMAS, LOB_ERRORS } from './lob-documentation.ts'
@@ -26,19 +26,13 @@ const AT_PARAMETERS = [
     description: 'One market, named as in /lob. Exactly one of market, series and event is given.',
   },
   { ...SERIES, description: 'Series ticker: all its markets.' },
-  {
-    name: 'event',
-    in: 'query',
-    description: 'Ticker of one event of a series: all its markets.',
-    schema: { type: 'string' },
-  },
+  textParameter('event', 'Ticker of one event of a series: all its markets.'),
   SOURCE,
   {
-    name: 'ts',
-    in: 'query',
-    description:
+    ...textParameter(
+      'ts',
       'The instant: RFC 3339 with a zone and up to nine places of a second (a + in it is written %2B), or nanoseconds since the Unix epoch in 19 digits.',
-    schema: { type: 'string' },
+    ),
     required: true,
   },
   LEVELS,
@@ -129,10 +123,7 @@ const DOCUMENTATION: EndpointDocumentation = {
     }),
   },
   headers: {
-    ETag: {
-      description: 'Names the files and the query that the answer is made from.',
-      schema: { type: 'string' },
-    },
+    ETag: 'Names the files and the query that the answer is made from.',
     ...VERSION_HEADER,
   },
   errors: LOB_ERRORS,

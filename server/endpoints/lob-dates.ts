@@ -1,39 +1,20 @@
 // /api/v1/lob/dates: which dates of a series have order books.
 
 import { lobSourceNames } from '../../shared/lob-sources.ts'
-import { seriesNameProblem } from '../../shared/series-name.ts'
 import { defineEndpoint, type Endpoint, jsonReply } from '../http/endpoint.ts'
 import { type EndpointDocumentation, objectSchema } from '../http/documentation.ts'
-import { nextLink } from '../http/next-link.ts'
 import { type LakeChoice, refuseNotHeld } from '../lake/lake-choice.ts'
 import { lobDates } from '../lob/lob-dates.ts'
-import { quote } from '../query/parameter-parser.ts'
-import type { Parameter } from '../query/parameters.ts'
-import { SOURCE_PARAMETER } from './lob-parameters.ts'
-import { PAGE_PARAMETERS } from './page-parameters.ts'
+import { type Parameter, textParameter } from '../query/parameters.ts'
+import { checkNames, DATE_RANGE_PARAMETERS, SOURCE_PARAMETER } from './lob-parameters.ts'
+import { PAGE_HEADERS, PAGE_PARAMETERS, pageReply } from './page-parameters.ts'
+import { checkDateRange } from './record-parameters.ts'
 
 const PATH = '/api/v1/lob/dates'
 const PARAMETERS = [
-  {
-    name: 'series',
-    in: 'query',
-    description: 'Series ticker, or the ticker of one event of a series.',
-    schema: { type: 'string' },
-    required: true,
-  },
+  { ...textParameter('series', 'Series ticker, or the ticker of one event of a series.'), required: true },
   SOURCE_PARAMETER,
-  {
-    name: 'from',
-    in: 'query',
-    description: 'First UTC date. Default: the first there is.',
-    schema: { type: 'string', format: 'date' },
-  },
-  {
-    name: 'to',
-    in: 'query',
-    description: 'Last UTC date. Default: the last there is.',
-    schema: { type: 'string', format: 'date' },
-  },
+  ...DATE_RANGE_PARAMETERS,
   ...PAGE_PARAMETERS,
 ] as const satisfies readonly Parameter[]
 
@@ -60,12 +41,7 @@ const DOCUMENTATION: EndpointDocumentation = {
       },
     }),
   },
-  headers: {
-    Link: {
-      description: 'With rel="next" the address of the next page; the last page has none.',
-      schema: { type: 'string' },
-    },
-  },
+  headers: { Link: PAGE_HEADERS['Link']! },
   errors: ['unknown_series', 'not_held'],
   examples: [
     { title: 'The dates of a series', values: { series: 'KXHIGHNY' } },
@@ -84,12 +60,9 @@ export function lobDatesEndpoint(lake: string, choice: LakeChoice | null): Endpo
     path: PATH,
     summary: 'UTC dates of a series or event that have order books.',
     parameters: PARAMETERS,
-    rule({ values: { series, from, to } }, report) {
-      const problem = series === undefined ? undefined : seriesNameProblem(series)
-      if (series !== undefined && problem !== undefined)
-        report('series', `series must be a series or event ticker; ${quote(series)} ${problem}.`)
-      if (from !== undefined && to !== undefined && to < from)
-        report('to', `to must not be before from; ${to} is before ${from}.`)
+    rule({ values }, report) {
+      checkNames(values, report)
+      checkDateRange(values, report)
     },
     documentation: DOCUMENTATION,
     async handle(values) {
@@ -97,10 +70,7 @@ export function lobDatesEndpoint(lake: string, choice: LakeChoice | null): Endpo
       const held = [series, lobSourceNames(source).seriesOf(series)]
       refuseNotHeld(choice, { series: held, fromMs: from === undefined ? Infinity : Date.parse(from) })
       const { dates, hasMore } = await lobDates(lake, values)
-      const reply = jsonReply(dates)
-      if (!hasMore) return reply
-      const link = nextLink(PATH, { ...values, offset: values.offset + values.limit })
-      return { ...reply, headers: { ...reply.headers, Link: link } }
+      return pageReply(PATH, values, { reply: jsonReply(dates), hasMore })
     },
   })
 }

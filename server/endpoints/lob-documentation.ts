@@ -81,36 +81,17 @@ export const LOB_DOCUMENTATION: EndpointDocumentation = {
     },
   },
   headers: {
-    ETag: {
-      description: 'Names the files and the query that the answer is made from.',
-      schema: { type: 'string' },
-    },
-    'Missing-Dates': {
-      description: 'Requested dates without a file, comma-separated; left out when there are none.',
-      schema: { type: 'string' },
-    },
-    'Partial-Dates': {
-      description:
-        'Requested dates on which a book is lost or not recorded for a second or more, comma-separated; of files of earlier versions whichever of their markets it is.',
-      schema: { type: 'string' },
-    },
-    Link: {
-      description:
-        'With rel="next" the request for the rows behind those of `limit`; left out when there are none.',
-      schema: { type: 'string' },
-    },
-    'Accept-Ranges': {
-      description:
-        'bytes, for json, ndjson and csv that are not compressed: Range with If-Range gives a part of the body as 206.',
-      schema: { type: 'string' },
-    },
-    'Repr-Digest': {
-      description:
-        'SHA-256 of the body, with Content-Length, once its receipt is known; not where it is compressed.',
-      schema: { type: 'string' },
-    },
+    ETag: 'Names the files and the query that the answer is made from.',
+    'Missing-Dates': 'Requested dates without a file, comma-separated; left out when there are none.',
+    'Partial-Dates':
+      'Requested dates on which a book is lost or not recorded for a second or more, comma-separated; of files of earlier versions whichever of their markets it is.',
+    Link: 'With rel="next" the request for the rows behind those of `limit`; left out when there are none.',
+    'Accept-Ranges':
+      'bytes, for json, ndjson and csv that are not compressed: Range with If-Range gives a part of the body as 206.',
+    'Repr-Digest':
+      'SHA-256 of the body, with Content-Length, once its receipt is known; not where it is compressed.',
     ...VERSION_HEADER,
-    'Content-Disposition': { description: 'A file name, for csv and parquet.', schema: { type: 'string' } },
+    'Content-Disposition': 'A file name, for csv and parquet.',
   },
   errors: [...LOB_ERRORS, 'too_many_rows', 'range_not_satisfiable'],
   examples: [

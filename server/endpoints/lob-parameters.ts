@@ -1,7 +1,7 @@
 // The parameters of /api/v1/lob (contract.md 25), the rules that span several of them, and the order-book
 // query they make.
 
-import { formatNames, JSON_ROWS_MAX, OUTPUT_FORMATS, STREAMED_ROWS_MAX } from '../../shared/formats.ts'
+import { JSON_ROWS_MAX, OUTPUT_FORMATS, STREAMED_ROWS_MAX } from '../../shared/formats.ts'
 import { seriesNameProblem } from '../../shared/series-name.ts'
 import { type LobSource, lobSourceNames, lobSources } from '../../shared/lob-sources.ts'
 import {
@@ -22,7 +22,8 @@ import {
 } from '../../shared/lob-task.ts'
 import { MS_PER_DAY, NS_PER_SECOND, utcDatesBetween, utcDateStartMs } from '../../shared/utc-date.ts'
 import { type ParameterRule, quote, type ReportError } from '../query/parameter-parser.ts'
-import type { Parameter, ParameterValues } from '../query/parameters.ts'
+import { dateParameter, type Parameter, type ParameterValues, textParameter } from '../query/parameters.ts'
+import { FORMAT_PARAMETER } from './record-parameters.ts'
 
 export const SOURCE_PARAMETER = {
   name: 'source',
@@ -32,40 +33,26 @@ export const SOURCE_PARAMETER = {
 } as const satisfies Parameter
 
 export const SELECTOR_PARAMETERS = [
-  {
-    name: 'market',
-    in: 'query',
-    description: `${lobSources().map(marketNameText).join('; ')}. Exactly one of market and series is given.`,
-    schema: { type: 'string' },
-  },
-  {
-    name: 'series',
-    in: 'query',
-    description: 'Series ticker, or the ticker of one event of a series: all its markets.',
-    schema: { type: 'string' },
-  },
+  textParameter(
+    'market',
+    `${lobSources().map(marketNameText).join('; ')}. Exactly one of market and series is given.`,
+  ),
+  textParameter('series', 'Series ticker, or the ticker of one event of a series: all its markets.'),
   SOURCE_PARAMETER,
+] as const satisfies readonly Parameter[]
+
+export const DATE_RANGE_PARAMETERS = [
+  dateParameter('from', 'First UTC date. Default: the first there is.'),
+  dateParameter('to', 'Last UTC date. Default: the last there is.'),
 ] as const satisfies readonly Parameter[]
 
 export const LOB_PARAMETERS = [
   ...SELECTOR_PARAMETERS,
+  dateParameter('date', 'One UTC date. Either date, or from and to, are given.'),
+  { ...DATE_RANGE_PARAMETERS[0], description: 'First UTC date of a range.' },
   {
-    name: 'date',
-    in: 'query',
-    description: 'One UTC date. Either date, or from and to, are given.',
-    schema: { type: 'string', format: 'date' },
-  },
-  {
-    name: 'from',
-    in: 'query',
-    description: 'First UTC date of a range.',
-    schema: { type: 'string', format: 'date' },
-  },
-  {
-    name: 'to',
-    in: 'query',
+    ...DATE_RANGE_PARAMETERS[1],
     description: `Last UTC date of a range, of at most ${LOB_RANGE_DAYS_MAX} days.`,
-    schema: { type: 'string', format: 'date' },
   },
   {
     name: 'interval',
@@ -95,12 +82,7 @@ export const LOB_PARAMETERS = [
     description: 'Only the snapshots of this UTC hour.',
     schema: { type: 'integer', minimum: 0, maximum: 23 },
   },
-  {
-    name: 'format',
-    in: 'query',
-    description: 'Output format.',
-    schema: { type: 'string', enum: formatNames(), default: 'json' },
-  },
+  FORMAT_PARAMETER,
   {
     name: 'columns',
     in: 'query',
@@ -126,13 +108,10 @@ export const LOB_PARAMETERS = [
       'Rows whose book is lost: empty gives them without levels, hold with those of the last book, skip leaves them out, fail refuses the request with 409.',
     schema: { type: 'string', enum: ON_GAP, default: 'empty' },
   },
-  {
-    name: 'after',
-    in: 'query',
-    description:
-      'Only the rows behind a place: <ts> in nanoseconds, or <ts>,<market_id> for the row of one market. Rows are ordered by ts, then market_id.',
-    schema: { type: 'string' },
-  },
+  textParameter(
+    'after',
+    'Only the rows behind a place: <ts> in nanoseconds, or <ts>,<market_id> for the row of one market. Rows are ordered by ts, then market_id.',
+  ),
   {
     name: 'limit',
     in: 'query',

@@ -60,7 +60,7 @@ const DOCUMENTATION: EndpointDocumentation = {
       description: 'Requested dates without a file.',
     },
   }),
-  headers: { ETag: { description: 'Names the receipt.', schema: { type: 'string' } }, ...VERSION_HEADER },
+  headers: { ETag: 'Names the receipt.', ...VERSION_HEADER },
   errors: [...LOB_ERRORS, 'too_many_rows'],
   examples: [
     {

@@ -7,7 +7,7 @@ import { defineEndpoint, type Endpoint } from '../http/endpoint.ts'
 import { objectSchema } from '../http/documentation.ts'
 import { instantMs, lastInstantMs } from '../query/time-range.ts'
 import { type ParameterRule, quote } from '../query/parameter-parser.ts'
-import type { Parameter, ParameterValues } from '../query/parameters.ts'
+import { type Parameter, type ParameterValues, textParameter } from '../query/parameters.ts'
 import { PAGE_HEADERS, PAGE_PARAMETERS, pageReply } from './page-parameters.ts'
 
 const MARKET_SCHEMA = objectSchema({
@@ -38,30 +38,10 @@ const EXAMPLE_RECORD = {
 const LIST_PATH = '/api/v1/markets'
 
 const LIST_PARAMETERS = [
-  {
-    name: 'series',
-    in: 'query',
-    description: 'Series ticker, or the ticker of one event.',
-    schema: { type: 'string' },
-  },
-  {
-    name: 'station',
-    in: 'query',
-    description: 'Station code, NYC or KNYC.',
-    schema: { type: 'string' },
-  },
-  {
-    name: 'from',
-    in: 'query',
-    description: 'Earliest close time: RFC 3339, or a date for its start.',
-    schema: { type: 'string' },
-  },
-  {
-    name: 'to',
-    in: 'query',
-    description: 'Latest close time, inclusive: RFC 3339, or a date for its end.',
-    schema: { type: 'string' },
-  },
+  textParameter('series', 'Series ticker, or the ticker of one event.'),
+  textParameter('station', 'Station code, NYC or KNYC.'),
+  textParameter('from', 'Earliest close time: RFC 3339, or a date for its start.'),
+  textParameter('to', 'Latest close time, inclusive: RFC 3339, or a date for its end.'),
   ...PAGE_PARAMETERS,
 ] as const satisfies readonly Parameter[]
 
@@ -132,7 +112,7 @@ export function marketEndpoint(catalogue: Catalogue): Endpoint {
       tag: 'Catalogue',
       contentTypes: ['application/json'],
       schema: MARKET_SCHEMA,
-      headers: { ETag: { description: 'Names the record.', schema: { type: 'string' } } },
+      headers: { ETag: 'Names the record.' },
       errors: ['unknown_market', 'store_unavailable'],
       examples: [
         { title: 'One strike', values: { ticker: 'KXHIGHNY-26JUL01-B81.5' } },

@@ -4,7 +4,6 @@ import { LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX } from '../../shared/limits.ts'
 import type { CataloguePage, PageBounds } from '../catalogue/catalogue.ts'
 import type { WholeReply } from '../http/endpoint.ts'
 import { nextLink } from '../http/next-link.ts'
-import type { ResponseHeader } from '../http/documentation.ts'
 import type { Parameter } from '../query/parameters.ts'
 
 const LIST_OFFSET_MAX = 1_000_000_000
@@ -24,21 +23,19 @@ export const PAGE_PARAMETERS = [
   },
 ] as const satisfies readonly Parameter[]
 
-export const PAGE_HEADERS: Readonly<Record<string, ResponseHeader>> = {
-  ETag: { description: 'Names the state of the catalogue and the request.', schema: { type: 'string' } },
-  Link: {
-    description: 'With rel="next" the address of the next page; the last page has none.',
-    schema: { type: 'string' },
-  },
+export const PAGE_HEADERS: Readonly<Record<string, string>> = {
+  ETag: 'Names the state of the catalogue and the request.',
+  Link: 'With rel="next" the address of the next page; the last page has none.',
 }
 
-/** The page's answer, with a link to the next one if there is one. */
+/** The page's answer, with a link to the next one if there is one: `looked` records later. */
 export function pageReply(
   path: string,
   values: Readonly<Record<string, string | number | undefined>> & PageBounds,
   { reply, hasMore }: CataloguePage,
+  looked = values.limit,
 ): WholeReply {
   if (!hasMore) return reply
-  const link = nextLink(path, { ...values, offset: values.offset + values.limit })
+  const link = nextLink(path, { ...values, offset: values.offset + looked })
   return { ...reply, headers: { ...reply.headers, Link: link } }
 }

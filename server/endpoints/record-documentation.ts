@@ -6,6 +6,7 @@ import type { RecordField } from '../../shared/record-field.ts'
 import type { RecordFieldType } from '../../shared/record-field.ts'
 import { datasetOf, RECORD_FIELDS, type RecordKind } from '../../shared/record-schema.ts'
 import type { EndpointDocumentation, ExampleRequest, JsonSchema } from '../http/documentation.ts'
+import { PAGE_HEADERS } from './page-parameters.ts'
 import { VERSION_ERRORS, VERSION_HEADER } from './version-parameter.ts'
 
 const TYPES: Readonly<Record<RecordFieldType, JsonSchema>> = {
@@ -27,15 +28,9 @@ function fieldSchema({ type, nullable, isWide, meaning }: RecordField): JsonSche
   }
 }
 
-const PAGE_HEADERS = {
-  Link: {
-    description: 'With rel="next" the address of the next page; the last page has none.',
-    schema: { type: 'string' },
-  },
-  'Content-Disposition': {
-    description: 'A file name, for csv and parquet.',
-    schema: { type: 'string' },
-  },
+const FILE_HEADERS = {
+  Link: PAGE_HEADERS['Link']!,
+  'Content-Disposition': 'A file name, for csv and parquet.',
 } as const
 
 export function recordDocumentation(
@@ -67,12 +62,8 @@ export function recordDocumentation(
       },
     },
     headers: {
-      ETag: {
-        description:
-          'Names this very answer; none where the range moves with the clock or the store is away.',
-        schema: { type: 'string' },
-      },
-      ...(hasFormats ? PAGE_HEADERS : {}),
+      ETag: 'Names this very answer; none where the range moves with the clock or the store is away.',
+      ...(hasFormats ? FILE_HEADERS : {}),
       ...(dataset === undefined ? {} : VERSION_HEADER),
     },
     errors: [

@@ -13,7 +13,7 @@ import { RECORD_FIELDS, type RecordKind } from '../../shared/record-schema.ts'
 import { findStation } from '../../shared/stations.ts'
 import { utcDateStartMs } from '../../shared/utc-date.ts'
 import { type ParameterRule, quote } from '../query/parameter-parser.ts'
-import type { Parameter } from '../query/parameters.ts'
+import { instantParameter, type Parameter, textParameter } from '../query/parameters.ts'
 import { instantMs, nsBeyondMs, rangeEndMs } from '../query/time-range.ts'
 
 export const FORMAT_PARAMETER = {
@@ -40,26 +40,11 @@ export const TIME_ZONE_PARAMETER = {
 } as const satisfies Parameter
 
 export const INSTANT_RANGE_PARAMETERS = [
-  {
-    name: 'from',
-    in: 'query',
-    description: 'Start, inclusive: RFC 3339 or a UTC date. Default: 24 hours ago.',
-    schema: { type: 'string', format: 'instant' },
-  },
-  {
-    name: 'to',
-    in: 'query',
-    description: 'End, exclusive: RFC 3339, or a UTC date, whose end is meant. Default: now.',
-    schema: { type: 'string', format: 'instant' },
-  },
+  instantParameter('from', 'Start, inclusive: RFC 3339 or a UTC date. Default: 24 hours ago.'),
+  instantParameter('to', 'End, exclusive: RFC 3339, or a UTC date, whose end is meant. Default: now.'),
 ] as const satisfies readonly Parameter[]
 
-export const STATION_PARAMETER = {
-  name: 'station',
-  in: 'query',
-  description: 'Station code, three letters or ICAO.',
-  schema: { type: 'string' },
-} as const satisfies Parameter
+export const STATION_PARAMETER = textParameter('station', 'Station code, three letters or ICAO.')
 
 /** The code of a station that was named by either of its codes; a name that is neither stays as it is. */
 export function stationCode(name: string): string {

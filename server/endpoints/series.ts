@@ -95,7 +95,7 @@ export function seriesEndpoint(catalogue: Catalogue): Endpoint {
       tag: 'Catalogue',
       contentTypes: ['application/json'],
       schema: SERIES_SCHEMA,
-      headers: { ETag: { description: 'Names the record.', schema: { type: 'string' } } },
+      headers: { ETag: 'Names the record.' },
       errors: ['unknown_series', 'store_unavailable'],
       examples: [
         { title: 'Daily high temperature in New York', values: { ticker: 'KXHIGHNY' } },

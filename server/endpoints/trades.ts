@@ -6,7 +6,7 @@ import type { TradeQuery } from '../../shared/record-task.ts'
 import { MS_PER_DAY, NS_PER_MS, utcDateStartMs } from '../../shared/utc-date.ts'
 import { defineEndpoint, type Endpoint } from '../http/endpoint.ts'
 import { type ParameterRule, quote } from '../query/parameter-parser.ts'
-import type { Parameter, ParameterValues } from '../query/parameters.ts'
+import { dateParameter, type Parameter, type ParameterValues, textParameter } from '../query/parameters.ts'
 import { nsBeyondMs } from '../query/time-range.ts'
 import { recordReply, type RecordService } from '../records/record-reply.ts'
 import { SOURCE_PARAMETER } from './lob-parameters.ts'
@@ -28,33 +28,16 @@ import { VERSION_PARAMETER, versioned } from './version-parameter.ts'
 const PATH = '/api/v1/trades'
 
 export const TRADE_PARAMETERS = [
-  {
-    name: 'market',
-    in: 'query',
-    description: `${lobSources()
+  textParameter(
+    'market',
+    `${lobSources()
       .map((source) => `${source}: ${lobSourceNames(source).marketNameText}`)
       .join('; ')}. At least one of market, event and series is given, and all that are given must hold.`,
-    schema: { type: 'string' },
-  },
-  {
-    name: 'event',
-    in: 'query',
-    description: 'Event ticker: the tickers of its markets begin with it.',
-    schema: { type: 'string' },
-  },
-  {
-    name: 'series',
-    in: 'query',
-    description: 'Series ticker, or the ticker of one event of a series.',
-    schema: { type: 'string' },
-  },
+  ),
+  textParameter('event', 'Event ticker: the tickers of its markets begin with it.'),
+  textParameter('series', 'Series ticker, or the ticker of one event of a series.'),
   SOURCE_PARAMETER,
-  {
-    name: 'date',
-    in: 'query',
-    description: 'One UTC date, instead of from and to.',
-    schema: { type: 'string', format: 'date' },
-  },
+  dateParameter('date', 'One UTC date, instead of from and to.'),
   ...INSTANT_RANGE_PARAMETERS,
   FORMAT_PARAMETER,
   columnsParameter('trades'),

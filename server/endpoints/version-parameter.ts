@@ -2,17 +2,13 @@
 
 import type { ErrorCode } from '../../shared/errors.ts'
 import type { LakeDataset } from '../../shared/lake-layout.ts'
-import type { ResponseHeader } from '../http/documentation.ts'
 import { type ParameterRule, quote } from '../query/parameter-parser.ts'
-import type { Parameter } from '../query/parameters.ts'
+import { type Parameter, textParameter } from '../query/parameters.ts'
 
-export const VERSION_PARAMETER = {
-  name: 'version',
-  in: 'query',
-  description:
-    'A version of the lake, as Lake-Version or /api/v1/versions name it: only its files are read, or the request is refused.',
-  schema: { type: 'string' },
-} as const satisfies Parameter
+export const VERSION_PARAMETER = textParameter(
+  'version',
+  'A version of the lake, as Lake-Version or /api/v1/versions name it: only its files are read, or the request is refused.',
+)
 
 export const VERSION_ERRORS = [
   'unknown_version',
@@ -20,12 +16,9 @@ export const VERSION_ERRORS = [
   'version_gone',
 ] as const satisfies readonly ErrorCode[]
 
-export const VERSION_HEADER: Readonly<Record<string, ResponseHeader>> = {
-  'Lake-Version': {
-    description:
-      'The version of the lake; left out where a file of the answer is still open, and while the server has not read one that has changed.',
-    schema: { type: 'string' },
-  },
+export const VERSION_HEADER: Readonly<Record<string, string>> = {
+  'Lake-Version':
+    'The version of the lake; left out where a file of the answer is still open, and while the server has not read one that has changed.',
 }
 
 /** A rule, and that `version` is one of the dataset's. */

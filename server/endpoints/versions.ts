@@ -4,10 +4,9 @@ import { type LakeDataset, LAKE_DATASETS } from '../../shared/lake-layout.ts'
 import { lobSources } from '../../shared/lob-sources.ts'
 import { objectSchema } from '../http/documentation.ts'
 import { defineEndpoint, type Endpoint, jsonReply } from '../http/endpoint.ts'
-import { nextLink } from '../http/next-link.ts'
 import type { LakeVersions } from '../lake/lake-versions.ts'
 import type { Parameter } from '../query/parameters.ts'
-import { PAGE_HEADERS, PAGE_PARAMETERS } from './page-parameters.ts'
+import { PAGE_HEADERS, PAGE_PARAMETERS, pageReply } from './page-parameters.ts'
 
 const PATH = '/api/v1/versions'
 /** Of one version. */
@@ -66,9 +65,7 @@ export function versionsEndpoint(versions: LakeVersions): Endpoint {
       const { dataset, limit, offset } = values
       const all = listed(versions, dataset)
       const reply = jsonReply(all.slice(offset, offset + limit))
-      if (all.length <= offset + limit) return reply
-      const link = nextLink(PATH, { ...values, offset: offset + limit })
-      return { ...reply, headers: { ...reply.headers, Link: link } }
+      return pageReply(PATH, values, { reply, hasMore: all.length > offset + limit })
     },
   })
 }

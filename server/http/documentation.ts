@@ -20,11 +20,6 @@ export interface JsonSchema {
 
 type JsonType = 'array' | 'boolean' | 'integer' | 'null' | 'number' | 'object' | 'string'
 
-export interface ResponseHeader {
-  readonly description: string
-  readonly schema: JsonSchema
-}
-
 /** A request that the documentation shows; a test sends it to a server with the sample's records. */
 export interface ExampleRequest {
   readonly title: string
@@ -41,7 +36,8 @@ export interface EndpointDocumentation {
   /** Content types of the answer. The schema describes a JSON body; other types carry the same records. */
   readonly contentTypes: readonly string[]
   readonly schema: JsonSchema
-  readonly headers?: Readonly<Record<string, ResponseHeader>>
+  /** What each header of the answer says. */
+  readonly headers?: Readonly<Record<string, string>>
   /** Errors beyond those that every endpoint has. */
   readonly errors?: readonly ErrorCode[]
   readonly examples: readonly ExampleRequest[]

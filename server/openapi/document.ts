@@ -72,12 +72,11 @@ function mediaType(contentType: string, { schema, exampleRecord }: EndpointDocum
   return { schema: { type: 'string', ...(description === null ? {} : { description }) } }
 }
 
-function headerObjects(documentation: EndpointDocumentation): object {
-  const named = {
-    'X-Request-Id': { description: 'Names this request in the log.', schema: { type: 'string' } },
-    ...documentation.headers,
-  }
-  return named
+function headerObjects({ headers }: EndpointDocumentation): object {
+  const named = { 'X-Request-Id': 'Names this request in the log.', ...headers }
+  return Object.fromEntries(
+    Object.entries(named).map(([name, description]) => [name, { description, schema: { type: 'string' } }]),
+  )
 }
 
 /** The errors an endpoint can answer, by status. */

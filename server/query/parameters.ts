@@ -36,6 +36,21 @@ export interface Parameter {
   readonly isForJsonAlone?: boolean
 }
 
+/** A text without further conditions. */
+export function textParameter<const Name extends string>(name: Name, description: string) {
+  return { name, in: 'query', description, schema: { type: 'string' } } as const
+}
+
+/** A UTC date. */
+export function dateParameter<const Name extends string>(name: Name, description: string) {
+  return { name, in: 'query', description, schema: { type: 'string', format: 'date' } } as const
+}
+
+/** An instant: RFC 3339 or a UTC date. */
+export function instantParameter<const Name extends string>(name: Name, description: string) {
+  return { name, in: 'query', description, schema: { type: 'string', format: 'instant' } } as const
+}
+
 type SchemaValue<S> = S extends { readonly type: 'integer' }
   ? S extends { readonly enum: readonly (infer Value)[] }
     ? Value

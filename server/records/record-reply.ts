@@ -16,6 +16,7 @@ import {
   type RequestContext,
   validatorHeaders,
 } from '../http/endpoint.ts'
+import { nextLink } from '../http/next-link.ts'
 import type { RecordAnswers } from './record-answers.ts'
 import type { RecordValidators } from './record-validators.ts'
 
@@ -74,7 +75,7 @@ export async function recordReply(
   const headers: ReplyHeaders = {
     'Content-Type': contentType,
     ...(isFile ? { 'Content-Disposition': `attachment; filename="${fileName(options, query.format)}"` } : {}),
-    ...(nextOffset === null ? {} : { Link: `<${pageAddress(options, nextOffset)}>; rel="next"` }),
+    ...(nextOffset === null ? {} : { Link: nextLink(options.path, { ...parameters, offset: nextOffset }) }),
     ...(validator === undefined ? {} : validatorHeaders(validator)),
     ...(dataset && versionHeader(versions, dataset, head, version)),
   }
@@ -103,13 +104,4 @@ function datesOf(query: RecordQuery): DateSpan | undefined {
 function fileName({ fileNameParts }: RecordReplyOptions, format: FormatName): string {
   const parts = fileNameParts.filter((part) => part !== null && part !== undefined && part !== '')
   return `${parts.join('_').replaceAll(/[^A-Za-z0-9._-]/g, '-')}.${format}`
-}
-
-function pageAddress({ path, parameters }: RecordReplyOptions, offset: number): string {
-  const pairs = Object.entries({ ...parameters, offset }).flatMap(([name, value]) => {
-    if (value === undefined) return []
-    const text = Array.isArray(value) ? value.join(',') : String(value)
-    return [`${name}=${encodeURIComponent(text)}`]
-  })
-  return `${path}?${pairs.join('&')}`
 }

@@ -1,18 +1,13 @@
 // GET /api/v1/coverage and /api/v1/gaps: when the order books of a series or a market are known, from the footers of its files.
 // Files without such figures are counted once, and no more of them for one page than some seconds allow: it then ends early.
 
-import { type BigIntStats, statSync } from 'node:fs'
-import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { ApiError } from '../../shared/errors.ts'
-import { identityOf } from '../../shared/file-identity.ts'
 import { lobKey } from '../../shared/lake-layout.ts'
 import { RECORD_ENCODE_BATCH_ROWS, RECORD_LAKE_FILES_MAX } from '../../shared/limits.ts'
 import { fieldsOf } from '../../shared/record-schema.ts'
 import type { CoverageQuery } from '../../shared/record-task.ts'
 import { addDays, MS_PER_DAY, utcDatesBetween } from '../../shared/utc-date.ts'
-import { lakeFileError } from '../lake/lake-file-error.ts'
-import { watched } from '../lake/watched-files.ts'
 import { type BookBefore, type BookSegment, segmentsOf, segmentsWithoutFile } from '../lob/book-segments.ts'
 import { prepareDecompression } from '../lob/decompress.ts'
 import { coverageOf, type FileCoverage, rememberedCoverage, statedCoverage } from '../lob/file-coverage.ts'
@@ -21,7 +16,7 @@ import { selectMarkets } from '../lob/market-search.ts'
 import { CoverageRows } from './coverage-rows.ts'
 import type { CoverageTarget, MarketDate } from './coverage-target.ts'
 import { GapRows } from './gap-rows.ts'
-import { assertRegular, type LakePart } from './lake-partitions.ts'
+import { fileIdentity, type LakePart } from './lake-partitions.ts'
 import { isNumeric, type RecordBatch } from './record-batch.ts'
 import type { RecordRequest } from './record-context.ts'
 
@@ -35,7 +30,6 @@ interface DateFile {
   readonly startMs: number
   /** Undefined where there is no file. */
   readonly part: LakePart | undefined
-  readonly sizeBytes: number
   /** Looked into for what its end tells of the next date; it has no rows. */
   readonly isLead: boolean
 }
@@ -97,41 +91,21 @@ function filesOf(lake: string, query: CoverageQuery, series: string, there: read
   }
   const known = new Set(there)
   return [addDays(first, -1), ...dates].map((date, index) => {
-    const found = known.has(date) ? fileAt(lake, lobKey(source, series, date)) : undefined
-    const isLead = index === 0
     // Valid dates: parsing alone costs a tenth of checking.
-    const startMs = Date.parse(date)
-    if (found === undefined) return { date, startMs, part: undefined, sizeBytes: 0, isLead }
-    const { name, path, stat } = found
-    const place = {
-      scope: series,
-      name,
-      path,
-      fromMs: startMs,
-      toMs: startMs + MS_PER_DAY,
-      identity: identityOf(stat),
-    }
-    const part = { ...place, isRegistered: true, revisionMin: 0n }
-    return { date, startMs, part, sizeBytes: Number(stat.size), isLead }
+    const fromMs = Date.parse(date)
+    const name = lobKey(source, series, date)
+    const path = `${lake}/${name}`
+    // A directory may be made before its file.
+    const identity = known.has(date) ? fileIdentity(path, name) : undefined
+    const place = { scope: series, name, path, fromMs, toMs: fromMs + MS_PER_DAY }
+    const part = identity && { ...place, identity, isRegistered: true, revisionMin: 0n }
+    return { date, startMs: fromMs, part: part || undefined, isLead: index === 0 }
   })
 }
 
 /** Whether dates without a file are asked for. */
 function isExplicit({ from, to }: CoverageQuery): boolean {
   return from !== null && to !== null
-}
-
-/** Undefined where there is no file, as in a directory that is being made. */
-function fileAt(lake: string, name: string): { name: string; path: string; stat: BigIntStats } | undefined {
-  const path = join(lake, name)
-  try {
-    const stat = watched(name, () => statSync(path, { bigint: true, throwIfNoEntry: false }))
-    if (stat === undefined) return undefined
-    assertRegular(name, stat)
-    return { name, path, stat }
-  } catch (error) {
-    throw error instanceof ApiError ? error : lakeFileError(name, 'it may not be read', error)
-  }
 }
 
 /** Reads files in the order of their dates: what one leaves of a market is known to the next. */
@@ -153,10 +127,7 @@ class CoverageReading {
   }
 
   /** Undefined for a file that had to be counted where enough has been, if the answer may end before it. */
-  read(
-    { date, startMs, part, sizeBytes, isLead }: DateFile,
-    mayEnd: boolean,
-  ): readonly MarketDate[] | undefined {
+  read({ date, startMs, part, isLead }: DateFile, mayEnd: boolean): readonly MarketDate[] | undefined {
     const { market, openFrom } = this.#query
     const isOpen = date >= openFrom
     const file = part?.name ?? null
@@ -166,7 +137,7 @@ class CoverageReading {
       const segments = segmentsWithoutFile(this.#closes(market, startMs))
       return [{ id: market, date, startMs, isOpen, file, coverage: null, segments }]
     }
-    const coverage = this.#coverageOf(date, part, sizeBytes, mayEnd)
+    const coverage = this.#coverageOf(date, part, mayEnd)
     if (coverage === undefined) return undefined
     const ids = [...coverage.markets.keys()].filter(this.#isWanted)
     if (ids.length === 0 && market !== null && isExplicit(this.#query)) ids.push(market)
@@ -182,7 +153,7 @@ class CoverageReading {
     return isLead ? [] : entries
   }
 
-  #coverageOf(date: string, part: LakePart, sizeBytes: number, mayEnd: boolean): FileCoverage | undefined {
+  #coverageOf(date: string, part: LakePart, mayEnd: boolean): FileCoverage | undefined {
     this.hasCounted = false
     const known = rememberedCoverage(part.name, part.identity)
     if (known !== undefined) return known
@@ -193,8 +164,8 @@ class CoverageReading {
       const stated = statedCoverage(file)
       if (stated !== undefined) return stated
       const countedBytesMax = this.#query.isAhead === true ? 0 : COUNTED_BYTES_MAX
-      if (mayEnd && this.#countedBytes + sizeBytes > countedBytesMax) return undefined
-      this.#countedBytes += sizeBytes
+      if (mayEnd && this.#countedBytes + file.sizeBytes > countedBytesMax) return undefined
+      this.#countedBytes += file.sizeBytes
       this.hasCounted = true
       return coverageOf(file)
     } finally {
