@@ -139,7 +139,7 @@ export class Consolidation {
     for (const date of state.partialDates) this.#shared.add(date)
     this.#reader = new WalReader(this.#directory, state.position)
     this.#lines = new OwnLines(source, recorder, state.counts)
-    this.#trades = new LiveTrades(lake, source, onWarning)
+    this.#trades = new LiveTrades({ lake, source, shared: this.#shared, onWarning })
     this.#raw = new RawHours({
       lake,
       source,

@@ -7,16 +7,17 @@ import { LOB_SOURCES } from '../../shared/lob-sources.ts'
 import type { LobSource } from '../../shared/lob-sources.ts'
 import { MARKET_ID_BYTES_MAX } from '../../shared/limits.ts'
 import { isSeriesName } from '../../shared/series-name.ts'
+import type { TradeOrigin } from '../../shared/trades-v1.ts'
 import { MS_PER_DAY, NS_PER_MS, addDays, utcDateStartMs } from '../../shared/utc-date.ts'
 import type { TradeReader } from '../exchanges/exchange.ts'
 import { exchangeOf } from '../exchanges/registry.ts'
 import { BadLineError } from '../feed/bad-line.ts'
 import type { TradeMessage } from '../feed/trade-message.ts'
 import { parseSegmentLine } from '../raw/segment-lines.ts'
-import type { FramesLine, RestLine, SegmentHeader, SegmentLine } from '../raw/segment-lines.ts'
+import type { FramesLine, SegmentHeader, SegmentLine, SeriesLine } from '../raw/segment-lines.ts'
 import { readSegmentTexts } from '../raw/segment-reader.ts'
 import { TradeSet } from './trade-set.ts'
-import type { SetTrade, TradeSighting } from './trade-set.ts'
+import type { SetTrade } from './trade-set.ts'
 
 const SERIES_MARK = '"event":"series"'
 const REST_MARK = '"rest":'
@@ -41,25 +42,18 @@ export interface TradeLines {
   readonly texts: readonly string[]
 }
 
+/** A line, or what a recorder knows of one before it is in a segment. */
+type TradeLine =
+  | Exclude<SegmentLine, FramesLine | SeriesLine>
+  | Pick<FramesLine, 'kind' | 'recvTs' | 'connection' | 'n' | 'frames'>
+  | Pick<SeriesLine, 'kind' | 'series'>
+
 interface LinePlace {
   /** The segment. */
   readonly group: string
   /** Under which the line is filed. */
   readonly hour: number | undefined
   readonly header: SegmentHeader | undefined
-}
-
-/** A trade as a message states it, and where the message was found. */
-export interface SightedTrade {
-  readonly message: TradeMessage
-  readonly sighting: TradeSighting
-}
-
-/** The trades and series that lines of one hour state. */
-export interface HourTrades {
-  readonly trades: SightedTrade[]
-  /** Series by market id. */
-  readonly series: Map<string, string>
 }
 
 /** The trades of one UTC date. */
@@ -107,45 +101,54 @@ export class DateTrades {
         if (header !== undefined && !hasMark(text, trades)) continue
         const line = parseSegmentLine(text)
         if (line.kind === 'header') header = line.header
-        else this.#take(line, trades, { group: name, hour: rawSegmentOfName(name)?.hour, header })
+        else this.take(line, { group: name, hour: rawSegmentOfName(name)?.hour, header })
       }
     }
   }
 
-  /** Adds what a recorder has read of an hour (0 to 23) of the date or, at 23, of the date before. */
-  addHour({ trades, series }: HourTrades, hour: number): void {
-    for (const [id, of] of series) this.#series.set(id, of)
-    for (const { message, sighting } of trades)
-      if (this.#takes(message, sighting, hour)) this.#set.add(message, sighting)
-  }
-
-  /** The trades by series, each in the order of its file. */
-  bySeries(): ReadonlyMap<string, readonly SetTrade[]> {
+  /** The trades before an instant by series, each in the order of its file. */
+  bySeries(toMs = Infinity): ReadonlyMap<string, readonly SetTrade[]> {
     const seriesOf = (id: string): string =>
       this.#series.get(id) ?? LOB_SOURCES[this.#options.source].seriesOf(id)
     const isFiled = ({ marketId: id }: SetTrade): boolean =>
       Buffer.byteLength(id) <= MARKET_ID_BYTES_MAX && isSeriesName(seriesOf(id))
-    const [from, to] = [0, MS_PER_DAY].map((ms) => BigInt(this.#fromMs + ms) * NS_PER_MS)
+    const ends = [this.#fromMs, Math.min(toMs, this.#fromMs + MS_PER_DAY)]
+    const [from, to] = ends.map((ms) => BigInt(ms) * NS_PER_MS)
     const all = this.#set.result().filter(({ ts }) => ts >= from! && ts < to!)
     const filed = all.filter(isFiled)
     this.badCount += all.length - filed.length
     return groupedBy(filed, ({ marketId }) => seriesOf(marketId))
   }
 
-  #take(line: SegmentLine, reader: TradeReader, { group, hour, header }: LinePlace): void {
+  /** Adds the trades or the series that a line states. */
+  take(line: TradeLine, { group, hour, header }: LinePlace): void {
     if (line.kind === 'series') for (const [id, of] of line.series) this.#series.set(id, of)
-    if (line.kind !== 'frames' && line.kind !== 'rest') return
-    const onBad = (): void => void this.badCount++
-    for (const { message, sighting } of sightedTrades(line, reader, group, onBad)) {
-      if (!this.#takes(message, sighting, hour)) continue
+    const reader = exchangeOf(this.#options.source).trades
+    if (reader === undefined || (line.kind !== 'frames' && line.kind !== 'rest')) return
+    const { kind, recvTs, connection, n } = line
+    const origin = kind === 'rest' ? 'rest' : connection === undefined ? 'import' : 'ws'
+    for (const [index, frame] of (kind === 'rest' ? [line.row] : line.frames).entries()) {
+      const message = this.#messageOf(() => (kind === 'rest' ? reader.ofRow(frame) : reader.ofFrame(frame)))
+      const place = n === undefined ? undefined : n * FRAMES_MAX + index
+      if (message === undefined || !this.#takes(message, origin, hour)) continue
       const series = header?.reading?.series
       if (series !== undefined) this.#series.set(message.marketId, series)
-      this.#set.add(message, sighting)
+      this.#set.add(message, { recvTs, origin, group: connection ?? group, place })
+    }
+  }
+
+  #messageOf(read: () => TradeMessage | undefined): TradeMessage | undefined {
+    try {
+      return read()
+    } catch (error) {
+      if (!(error instanceof BadLineError)) throw error
+      this.badCount++
+      return undefined
     }
   }
 
   /** Whether a message is of the date, or of a trade that may be. Notes a date beside it whose trades may change. */
-  #takes({ ts, isUnique }: TradeMessage, { origin }: TradeSighting, hour: number | undefined): boolean {
+  #takes({ ts, isUnique }: TradeMessage, origin: TradeOrigin, hour: number | undefined): boolean {
     const ms = Number(ts / NS_PER_MS) - this.#fromMs
     const isFirstHalf = ms < MS_PER_DAY / 2
     // Beyond the nearer midnight. Inside the date it is negative.
@@ -158,30 +161,6 @@ export class DateTrades {
     const isShared = origin === 'rest' && beyondMs < edgeMs && this.#options.segmentsOf(beside).length > 0
     if (isFiled || isShared) this.neighbours.add(beside)
     return beyondMs < edgeMs
-  }
-}
-
-/** The trades that a line states, with `group` for a line without a connection. `onBad` is called for each that cannot be read. */
-export function* sightedTrades(
-  line: Pick<FramesLine, 'kind' | 'recvTs' | 'connection' | 'n' | 'frames'> | RestLine,
-  reader: TradeReader,
-  group: string,
-  onBad: () => void,
-): Generator<SightedTrade> {
-  const { kind, recvTs, connection, n } = line
-  const origin = kind === 'rest' ? 'rest' : connection === undefined ? 'import' : 'ws'
-  const frames = kind === 'rest' ? [line.row] : line.frames
-  for (const [index, frame] of frames.entries()) {
-    let message: TradeMessage | undefined
-    try {
-      message = kind === 'rest' ? reader.ofRow(frame) : reader.ofFrame(frame)
-    } catch (error) {
-      if (!(error instanceof BadLineError)) throw error
-      onBad()
-    }
-    const place = n === undefined ? undefined : n * FRAMES_MAX + index
-    if (message !== undefined)
-      yield { message, sighting: { recvTs, origin, group: connection ?? group, place } }
   }
 }
 

@@ -60,15 +60,15 @@ export async function foldTrades(
   }
 }
 
-/** Stages the files of one date: one a series, and the removal of those that have no trades any more. */
+/** Stages the files of one date, up to `toMs`: one a series, and the removal of those that have no trades any more. */
 export async function stageDate(
   trades: DateTrades,
-  { lake, source }: Pick<TradesFoldOptions, 'lake' | 'source'>,
+  { lake, source, toMs }: Pick<TradesFoldOptions, 'lake' | 'source'> & { readonly toMs?: number },
   tally: TradesTally,
   onFile: (file: StagedTrades) => void,
 ): Promise<void> {
   const { date } = trades
-  const bySeries = trades.bySeries()
+  const bySeries = trades.bySeries(toMs)
   tally.badTrades += trades.badCount
   for (const [series, rows] of bySeries) {
     const path = join(lake, tradesKey(source, series, date))
