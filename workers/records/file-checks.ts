@@ -6,10 +6,13 @@ import { type FileHandle, open } from 'node:fs/promises'
 import { ApiError } from '../../shared/errors.ts'
 import { identityOf } from '../../shared/file-identity.ts'
 import { type FileVerdict, LakeFileVerdicts } from '../../shared/lake-file-verdicts.ts'
+import { RECORD_LAKE_FILES_MAX } from '../../shared/limits.ts'
 import { recordFileChecksum } from '../../shared/record-file-checksum.ts'
 import { lakeFileError } from '../lake/lake-file-error.ts'
 import { answered } from '../lake/watched-files.ts'
+import type { DuckLake } from './duck-lake.ts'
 import { assertRegular, type LakePart } from './lake-partitions.ts'
+import { checkLakeFile, type LakeFileSchema } from './lake-query.ts'
 
 // Opening a pipe that nobody writes to would wait for ever.
 const READ_FLAGS = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0)
@@ -17,6 +20,7 @@ const READ_FLAGS = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0)
 export class FileChecks {
   readonly #verdicts = new LakeFileVerdicts()
   readonly #running = new Map<string, Promise<FileVerdict>>()
+  readonly #kept = new Set<string>()
 
   /**
    * Resolves to whether the file has a checksum, which is right then.
@@ -27,6 +31,21 @@ export class FileChecks {
     const verdict = this.#verdicts.of(path, identity) ?? (await this.#find(part))
     if (verdict === 'wrong') throw lakeFileError(name, 'it has a wrong checksum')
     return verdict
+  }
+
+  /** Checks a file and that it keeps its contract: once, and again when it was replaced. Throws ApiError. */
+  async checkContract(
+    lake: DuckLake,
+    part: LakePart,
+    contract: LakeFileSchema,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const key = `${part.path} ${part.identity}`
+    if (this.#kept.has(key)) return
+    await this.check(part)
+    await checkLakeFile(lake, part, contract, signal)
+    if (this.#kept.size >= RECORD_LAKE_FILES_MAX) this.#kept.clear()
+    this.#kept.add(key)
   }
 
   /** Requests that come while a file is being read wait for the same reading. */

@@ -20,7 +20,6 @@ import { FileChecks } from './file-checks.ts'
 import { LakeDirectories } from './lake-partitions.ts'
 import { ManifestCache } from './manifest-cache.ts'
 import { ObservationLake } from './observation-lake.ts'
-import { TradeFiles } from './trade-files.ts'
 import { SeriesStations } from './series-stations.ts'
 import { TimeZone } from '../../shared/time-zone.ts'
 
@@ -34,7 +33,7 @@ export class RecordContext {
   readonly candleLake: CandleLake
   readonly observationLake: ObservationLake
   readonly duck: DuckLake
-  readonly tradeFiles: TradeFiles
+  readonly checks = new FileChecks()
   readonly candleManifest = new ManifestCache('candles')
   readonly observationManifest = new ManifestCache('observations')
   readonly seriesStations = new SeriesStations()
@@ -44,12 +43,10 @@ export class RecordContext {
   /** Without a store (null) the lake alone is read: no statement has a row. */
   constructor(lake: string, store: StoreAddress | null, duck = new DuckLake()) {
     this.lake = lake
-    const checks = new FileChecks()
-    this.candleIndex = new CandleIndex(duck, checks)
+    this.candleIndex = new CandleIndex(duck, this.checks)
     this.candleLake = new CandleLake(duck)
-    this.observationLake = new ObservationLake(duck, checks)
+    this.observationLake = new ObservationLake(duck, this.checks)
     this.duck = duck
-    this.tradeFiles = new TradeFiles(duck, checks)
     this.#store =
       store &&
       new StatementRunner({

@@ -11,6 +11,7 @@ import type { RecordField } from '../../shared/record-field.ts'
 import { fieldsOf } from '../../shared/record-schema.ts'
 import type { TradeQuery } from '../../shared/record-task.ts'
 import { seriesOfTicker } from '../../shared/series-name.ts'
+import { TRADES_SCHEMA } from '../../shared/trades-v1.ts'
 import { addDays, NS_PER_MS, utcDateOf, utcDateStartMs } from '../../shared/utc-date.ts'
 import type { PinnedFiles } from '../lake/pinned-files.ts'
 import { pinnedPart } from './pinned-parts.ts'
@@ -22,6 +23,20 @@ import { isNumeric, type RecordBatch } from './record-batch.ts'
 import type { RecordRequest } from './record-context.ts'
 import { assertInPlace } from './request-cost.ts'
 
+const TRADES_FILE = {
+  schema: TRADES_SCHEMA,
+  columns: {
+    ts: ['BIGINT'],
+    recv_ts: ['BIGINT'],
+    market_id: ['VARCHAR'],
+    trade_id: ['VARCHAR'],
+    price: ['INTEGER'],
+    qty: ['BIGINT'],
+    aggressor: ['VARCHAR'],
+    block: ['BOOLEAN'],
+    origin: ['VARCHAR'],
+  },
+}
 /** Columns that are served in other units than they are stored in. */
 const SERVED: Readonly<Record<string, string>> = {
   price: 'price / 100',
@@ -45,7 +60,7 @@ export async function answerTrades(query: TradeQuery, request: RecordRequest): P
   const parts = partsOf(context.lake, query, selection.series, pinned)
   identity.settle({ parts, facts: selection.series, lakeOnly: { seenFiles: null } })
   assertInPlace(request, 0, parts.length)
-  for (const part of parts) await context.tradeFiles.check(part, signal)
+  for (const part of parts) await context.checks.checkContract(context.duck, part, TRADES_FILE, signal)
   const reading = new TradeReading(query, parts, selection.where, request)
   const isShort = query.offset + query.limit < RECORD_STORE_BATCH_ROWS
   const answer = isShort ? await reading.held() : await reading.counted()
