@@ -3,7 +3,7 @@
 import { NS_PER_MS } from '../../shared/utc-date.ts'
 import { isFrame, type Frame } from '../feed/frame.ts'
 import type { TimeWindow } from '../storage/cursor-store.ts'
-import { SYSTEM_CLOCK } from '../tasks/clock.ts'
+import { type Clock, SYSTEM_CLOCK } from '../tasks/clock.ts'
 import { UpstreamError } from '../upstream/upstream-error.ts'
 import { UpstreamHttp, type UpstreamOptions } from '../upstream/upstream-http.ts'
 
@@ -27,24 +27,6 @@ export interface TradeStep {
   readonly next: string | null
 }
 
-export interface TradeArchive {
-  /** Whether requests take bounds of time. Otherwise an answer has all trades of its markets. */
-  readonly isByTime: boolean
-  /** Market ids, by the request that takes them. */
-  batches(marketIds: readonly string[]): readonly (readonly string[])[]
-  /**
-   * The trades of a batch in a window, and maybe others; where there are no bounds of time, from a cursor on. Throws
-   * `UpstreamError`, or the signal's reason.
-   */
-  steps(
-    batch: readonly string[],
-    window: TimeWindow,
-    signal: AbortSignal,
-    from?: string,
-  ): AsyncIterable<TradeStep>
-  close(): Promise<void>
-}
-
 /** How a walk is asked for, and how its pages are read: a cursor that is no text ends it. */
 export interface TradeWalk {
   readonly path: string
@@ -53,19 +35,36 @@ export interface TradeWalk {
   readonly pageOf: (body: Frame) => { readonly rows: unknown; readonly cursor: unknown }
 }
 
-export class TradeClient extends UpstreamHttp {
-  readonly #options: UpstreamOptions
+/** A client of the past trades of one exchange. */
+export abstract class TradeArchive extends UpstreamHttp {
+  /** Whether requests take bounds of time. Otherwise an answer has all trades of its markets. */
+  abstract readonly isByTime: boolean
+  readonly #clock: Clock
 
   constructor(options: UpstreamOptions) {
     super(options)
-    this.#options = options
+    this.#clock = options.clock ?? SYSTEM_CLOCK
   }
 
-  malformed(detail: string, cause?: unknown): UpstreamError {
+  /** Market ids, by the request that takes them. */
+  abstract batches(marketIds: readonly string[]): readonly (readonly string[])[]
+
+  /**
+   * The trades of a batch in a window, and maybe others; where there are no bounds of time, from a cursor on. Throws
+   * `UpstreamError`, or the signal's reason.
+   */
+  abstract steps(
+    batch: readonly string[],
+    window: TimeWindow,
+    signal: AbortSignal,
+    from?: string,
+  ): AsyncIterable<TradeStep>
+
+  protected malformed(detail: string, cause?: unknown): UpstreamError {
     return new UpstreamError(this.name, 'malformed', detail, { cause })
   }
 
-  async object(path: string, signal: AbortSignal): Promise<Frame> {
+  protected async object(path: string, signal: AbortSignal): Promise<Frame> {
     const body = await this.fetchBody({ path, headers: { accept: 'application/json' }, signal })
     try {
       const value: unknown = JSON.parse(body.toString('utf8'))
@@ -77,7 +76,7 @@ export class TradeClient extends UpstreamHttp {
   }
 
   /** The rows of all pages. A cursor that is refused has expired: the walk begins again, without the rows of the open step. */
-  async *walk(
+  protected async *walk(
     { path, queryOf, pageOf }: TradeWalk,
     signal: AbortSignal,
     from?: string,
@@ -98,7 +97,7 @@ export class TradeClient extends UpstreamHttp {
         continue
       }
       const { rows, cursor } = pageOf(body)
-      const recvTs = BigInt((this.#options.clock ?? SYSTEM_CLOCK).nowMs()) * NS_PER_MS
+      const recvTs = BigInt(this.#clock.nowMs()) * NS_PER_MS
       if (!Array.isArray(rows) || !rows.every(isFrame))
         throw this.malformed('the answer has no list of trades')
       const page = rows.map((row) => ({ recvTs, request, row }))

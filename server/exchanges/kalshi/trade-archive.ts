@@ -4,22 +4,19 @@
 import type { Frame } from '../../feed/frame.ts'
 import type { TimeWindow } from '../../storage/cursor-store.ts'
 import type { UpstreamOptions } from '../../upstream/upstream-http.ts'
-import { type TradeArchive, TradeClient, type TradeStep } from '../trade-archive.ts'
+import { TradeArchive, type TradeStep } from '../trade-archive.ts'
 import { KALSHI_RATE } from './rest-client.ts'
 import { KALSHI, parseCutoff } from './rest-parse.ts'
 
 const ROUTES = ['/markets/trades', '/historical/trades'] as const
 const LIMIT = '1000'
 
-export class KalshiTradeArchive implements TradeArchive {
+export class KalshiTradeArchive extends TradeArchive {
   readonly isByTime = true
-  readonly #client: TradeClient
-  readonly close: () => Promise<void>
   #cutoffMs: number | undefined
 
   constructor(options: Omit<UpstreamOptions, 'name' | 'rate'>) {
-    this.#client = new TradeClient({ ...options, name: KALSHI, rate: KALSHI_RATE })
-    this.close = () => this.#client.close()
+    super({ ...options, name: KALSHI, rate: KALSHI_RATE })
   }
 
   batches(marketIds: readonly string[]): readonly (readonly string[])[] {
@@ -57,11 +54,11 @@ export class KalshiTradeArchive implements TradeArchive {
         isNext ||= Array.isArray(rows) && rows.length === 0
         return { rows, cursor }
       }
-      yield* this.#client.walk({ path, queryOf, pageOf }, signal)
+      yield* this.walk({ path, queryOf, pageOf }, signal)
     }
   }
 
   async #cutoff(signal: AbortSignal): Promise<number> {
-    return parseCutoff(await this.#client.object('/historical/cutoff', signal), 'trades_created_ts')
+    return parseCutoff(await this.object('/historical/cutoff', signal), 'trades_created_ts')
   }
 }

@@ -3,21 +3,18 @@
 
 import type { UpstreamOptions } from '../../upstream/upstream-http.ts'
 import { isFrame } from '../../feed/frame.ts'
-import { type TradeArchive, TradeClient, type TradeStep, type TradeWalk } from '../trade-archive.ts'
+import { TradeArchive, type TradeStep, type TradeWalk } from '../trade-archive.ts'
 
 const CONDITIONS_MAX = 20
 /** What the route allows is not published. */
 const RATE = { burst: 5, intervalMs: 200 }
 const QUERY = { taker_only: 'true', filter_type: 'TOKENS', filter_amount: '0.01', limit: '1000' }
 
-export class PolymarketTradeArchive implements TradeArchive {
+export class PolymarketTradeArchive extends TradeArchive {
   readonly isByTime = false
-  readonly #client: TradeClient
-  readonly close: () => Promise<void>
 
   constructor(options: Omit<UpstreamOptions, 'name' | 'rate'>) {
-    this.#client = new TradeClient({ ...options, name: 'polymarket-data', rate: RATE })
-    this.close = () => this.#client.close()
+    super({ ...options, name: 'polymarket-data', rate: RATE })
   }
 
   batches(marketIds: readonly string[]): readonly (readonly string[])[] {
@@ -37,13 +34,13 @@ export class PolymarketTradeArchive implements TradeArchive {
       path: '/v2/trades',
       queryOf: (cursor) => (cursor === undefined ? first : { cursor }),
       pageOf: ({ data, pagination }) => {
-        if (!isFrame(pagination)) throw this.#client.malformed('the answer has no pagination')
+        if (!isFrame(pagination)) throw this.malformed('the answer has no pagination')
         const { has_more: hasMore, next_cursor: cursor } = pagination
         if (hasMore === true && (typeof cursor !== 'string' || cursor === ''))
-          throw this.#client.malformed('the answer has more pages and no cursor')
+          throw this.malformed('the answer has more pages and no cursor')
         return { rows: data, cursor: hasMore === true ? cursor : undefined }
       },
     }
-    return this.#client.walk(walk, signal, from)
+    return this.walk(walk, signal, from)
   }
 }
