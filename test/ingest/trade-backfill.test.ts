@@ -206,6 +206,37 @@ test('a walk of many pages goes on where it was interrupted, and rows of one tra
   assert.equal(asked() - before, 420 - 199 + 1)
 })
 
+test('what is wrong with one request makes no other one be asked for again', async (t) => {
+  const { exchange, lake, run, tradeCount } = await startBench(t, 'polymarket', 0)
+  // More conditions of one series than a request takes. The last one has all trades.
+  const conditions = Array.from({ length: 21 }, (_, index) => `0xc${String(index).padStart(2, '0')}`)
+  const timestamp = String(DAY.fromMs + 5000)
+  const lines = conditions.map((market) => {
+    const msg = { event_type: 'book', market, asset_id: '1', timestamp, bids: [], asks: [] }
+    return JSON.stringify({ recv_ts: DAY.fromMs + 5000, msg })
+  })
+  await runImport(lake, 'polymarket', { lines }, { series: 'ELECTION' })
+  exchange.trades = randomTrades('polymarket', 7, 420).map((trade, index) => {
+    const us = BigInt(DAY.toMs - 1000 * index - 1000) * 1000n
+    return { ...trade, market: `${conditions.at(-1)}:1`, id: String(index), us }
+  })
+  exchange.pageRows = 1
+  let left = 301
+  exchange.fault = ({ url }) => {
+    if (url.includes(conditions[0]!))
+      return json({ data: [{ condition_id: conditions[0] }], pagination: { has_more: false } })
+    return url.includes(conditions.at(-1)!) && --left < 0 ? send(500) : undefined
+  }
+  const { problems } = await run()
+  assert.ok(problems.length > 0)
+  heal(exchange)
+  const before = exchange.asked.filter(isTrades).length
+  assert.equal((await run()).errorCount, 0)
+  assert.equal(await tradeCount(), 420)
+  // From the last page of the first step on, and one page of the other request.
+  assert.equal(exchange.asked.filter(isTrades).length - before, 420 - 199 + 1)
+})
+
 test('what was fetched before a kill and not folded is folded by the next run', async (t) => {
   const { lake, run, tradeCount } = await startBench(t, 'kalshi')
   await run()

@@ -115,7 +115,7 @@ async function fetchTrades(
       `not every market is known of ${windowTitle(part)}: run exchange-catalogue over these dates too`,
   )
   const rows: (TradeRow & Place)[] = []
-  let rowCount = 0
+  let [rowCount, isRefused] = [0, false]
   const write = async (): Promise<void> => {
     rowCount += rows.length
     for (const group of groupedBy(rows.splice(0), ({ date, hour }) => `${date} ${hour}`).values()) {
@@ -126,28 +126,36 @@ async function fetchTrades(
       } catch (error) {
         if (!(error instanceof ClosedDateError)) throw error
         problems.push(error.message)
+        isRefused = true
       }
     }
   }
-  const walks = await openWalks(options, scope, window, settled, context)
+  // Where requests take no bounds of time, a run goes on where the last one that asked for the same was ended. Of a window that is
+  // not settled, a walk that has ended does not have everything.
+  const cursor = { source: tradesSourceName(source), scope }
+  const asked =
+    archive.isByTime || settled === null ? undefined : `${windowTitle(window)}, ${windowTitle(settled)}`
+  const state =
+    asked === undefined ? null : ((await readCursorState(context.postgres, cursor)) as Walks | null)
+  const known = state !== null && state?.asked === asked ? state.known : {}
   for (const batch of archive.batches(markets)) {
     const key = batch.join()
-    if (walks.known[key] === null) continue
+    const from = known[key]
+    if (from === null) continue
+    const problemCount = problems.length
     try {
-      for await (const { rows: found, next } of archive.steps(
-        batch,
-        window,
-        context.signal,
-        walks.known[key],
-      )) {
+      for await (const { rows: found, next } of archive.steps(batch, window, context.signal, from)) {
         for (const row of found) {
           const place = placeIn(row, options, window, problems)
           if (place !== undefined) rows.push({ ...row, ...place })
         }
-        walks.known[key] = next
+        if (problems.length === problemCount) known[key] = next
         if (next === null && rows.length <= WAITING_ROWS_MAX) continue
         await write()
-        if (problems.length === 0) await walks.note()
+        if (asked !== undefined && !isRefused)
+          await context.postgres.transaction((transaction) =>
+            writeCursorState(transaction, cursor, { asked, known } satisfies Walks),
+          )
       }
     } catch (error) {
       // What is wrong with one batch alone keeps none of the others waiting.
@@ -163,30 +171,9 @@ async function fetchTrades(
 
 /** How far the walks of a step have come. */
 interface Walks {
+  readonly asked: string
   /** By batch: the cursor with which a walk goes on, null at its end. */
   readonly known: Record<string, string | null>
-  note(): Promise<void>
-}
-
-/** Where requests take no bounds of time, a run goes on where the last one that asked for the same was ended. */
-async function openWalks(
-  { source, archive }: TradeSourceOptions,
-  scope: string,
-  window: TimeWindow,
-  settled: TimeWindow | null,
-  { postgres }: SourceContext,
-): Promise<Walks> {
-  // Of a window that is not settled, a walk that has ended does not have everything.
-  if (archive.isByTime || settled === null) return { known: {}, note: async () => {} }
-  const cursor = { source: tradesSourceName(source), scope }
-  const asked = `${windowTitle(window)}, ${windowTitle(settled)}`
-  const state = (await readCursorState(postgres, cursor)) as { asked: string; known: Walks['known'] } | null
-  const known = state?.asked === asked ? state.known : {}
-  return {
-    known,
-    note: () =>
-      postgres.transaction((transaction) => writeCursorState(transaction, cursor, { asked, known })),
-  }
 }
 
 interface Place {
