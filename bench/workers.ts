@@ -19,7 +19,7 @@ import { readProcessCpuMs } from './process-status.ts'
 import type { BenchReport, BenchSize } from './report.ts'
 
 const SIZES = {
-  full: { dates: 60, interval: '1', rounds: 3, loops: 3e9 },
+  full: { dates: 30, interval: '1', rounds: 3, loops: 3e9 },
   smoke: { dates: 2, interval: '3600', rounds: 1, loops: 1e6 },
 } as const
 const SERIES = 'KXWORKERS'
