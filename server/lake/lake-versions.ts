@@ -22,6 +22,8 @@ const PAUSE_LOOKS = 50
 /** The same where a request has met a file that is not known yet. */
 const WOKEN_PAUSE_MS_MIN = 200
 const WOKEN_PAUSE_LOOKS = 2
+/** The first requests after the start go before what is read ahead for others. */
+const BOOKS_AFTER_MS = 2_000
 /** Kept files are looked through for those that have been kept for long enough. */
 const EXPIRY_PAUSE_MS = 60_000
 
@@ -32,7 +34,10 @@ export interface LakeVersionsOptions {
   readonly keepMs: number
   /** Up to which instant (ms since the epoch) a file of records has all rows, by its SHA-256; rejects while nobody knows. */
   readonly coldEnds?: (() => Promise<ReadonlyMap<string, number>>) | undefined
-  /** Called after the first look, and after each one that finds other order-book files, with the keys of all closed ones. */
+  /**
+   * Called soon after the first look, and after each one that finds other order-book files, with the keys of all closed
+   * ones. Looks go on meanwhile, and it is called again when it is over.
+   */
   readonly onBooks?: ((keys: readonly string[], signal: AbortSignal) => Promise<void>) | undefined
 }
 
@@ -144,6 +149,7 @@ export class LakeVersions {
   async #run(): Promise<void> {
     const { signal } = this.#closing
     let booksId: string | undefined
+    let telling: Promise<void> | undefined
     while (!signal.aborted) {
       const startedMs = Date.now()
       this.#woken = new AbortController()
@@ -155,12 +161,21 @@ export class LakeVersions {
         this.#problem = problem
       })
       const { id, current } = this.#lists.lob
-      if (id !== booksId) await this.#options.onBooks?.([...current.keys()], signal)
-      booksId = id
+      if (id !== booksId && telling === undefined) {
+        booksId = id
+        telling = this.#tellBooks([...current.keys()]).finally(() => (telling = undefined))
+      }
       const tookMs = Date.now() - startedMs
       await pause(Math.max(WOKEN_PAUSE_MS_MIN, WOKEN_PAUSE_LOOKS * tookMs), signal)
       await pause(Math.max(PAUSE_MS_MIN, PAUSE_LOOKS * tookMs), AbortSignal.any([signal, this.#woken.signal]))
     }
+    await telling
+  }
+
+  async #tellBooks(keys: readonly string[]): Promise<void> {
+    const { signal } = this.#closing
+    await pause(BOOKS_AFTER_MS, signal)
+    if (!signal.aborted) await this.#options.onBooks?.(keys, signal)
   }
 
   async #look(): Promise<void> {
