@@ -11,7 +11,7 @@ import { type Address, readStream } from './http-stream.ts'
 import { median } from './measure.ts'
 import { readProcessCpuMs } from './process-status.ts'
 import type { BenchReport, BenchSize } from './report.ts'
-import { startBookcast } from './server-process.ts'
+import { startBookcastWithStore } from './server-process.ts'
 
 const SIZES = {
   smoke: { dates: 2, series: 2, deltas: 200, rounds: 1, quietMs: 100 },
@@ -32,7 +32,7 @@ export async function runCoverage({ lake: parent }: BenchLake, size: BenchSize):
   const first: Cost[] = []
   const again: Cost[] = []
   for (let round = 0; round < rounds; round++) {
-    const server = await startBookcast(lake)
+    const server = await startBookcastWithStore(lake, `${parent}/coverage-store`)
     try {
       await settled(server.pid, quietMs)
       const ask = () => cost(server, names)

@@ -175,7 +175,10 @@ export class LakeVersions {
   async #tellBooks(keys: readonly string[]): Promise<void> {
     const { signal } = this.#closing
     await pause(BOOKS_AFTER_MS, signal)
-    if (!signal.aborted) await this.#options.onBooks?.(keys, signal)
+    if (signal.aborted) return
+    await this.#options.onBooks?.(keys, signal).catch((error: unknown) => {
+      if (!signal.aborted) this.#options.logger.warn({ err: error }, 'order-book files cannot be read ahead')
+    })
   }
 
   async #look(): Promise<void> {

@@ -221,9 +221,10 @@ export class RecordPool {
 
   /**
    * Has the footers of these order-book files read, series by series and half of the time at most, so that requests for
-   * coverage and gaps read none.
+   * coverage and gaps read none. Without a store nothing: the threads start with the first such request.
    */
   async readAhead(keys: readonly string[], signal: AbortSignal): Promise<void> {
+    if (this.#store === null) return
     const files = keys.map(lobFileOfKey).filter((file) => file !== undefined)
     let left = AHEAD_FILES_MAX
     for (const [{ source, series }, ...others] of groupedBy(

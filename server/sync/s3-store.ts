@@ -15,7 +15,6 @@ import {
   ListObjectsV2Command,
   PutObjectCommand,
   S3Client,
-  S3ServiceException,
 } from '@aws-sdk/client-s3'
 import { SYNC_OBJECT_BYTES_MAX, SYNC_PARALLEL_MAX, SYNC_STALL_MS } from '../../shared/limits.ts'
 import {
@@ -324,8 +323,10 @@ function sha256In(metadata: Readonly<Record<string, string>> | undefined): strin
 
 /** The HTTP status of the answer that an error, or its cause, stands for. */
 export function statusOf(error: unknown): number | undefined {
-  if (error instanceof S3ServiceException) return error.$metadata.httpStatusCode
-  return error instanceof Error ? statusOf(error.cause) : undefined
+  if (!(error instanceof Error)) return undefined
+  // A service of credentials has error classes of its own.
+  const { $metadata } = error as { readonly $metadata?: { readonly httpStatusCode?: number } }
+  return $metadata?.httpStatusCode ?? statusOf(error.cause)
 }
 
 function withSignal(signal: AbortSignal | undefined): { abortSignal?: AbortSignal } {

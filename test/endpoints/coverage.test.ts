@@ -39,7 +39,8 @@ import { SAMPLE_LAKE, startSampleServer } from '../support/sample-server.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
 import { readProblem, TEST_CONFIG } from '../support/test-server.ts'
 
-const served = recordServerOfThisFile(storeOfThisFile())
+const held = storeOfThisFile()
+const served = recordServerOfThisFile(held)
 const SAMPLE_DATES = ['2026-07-01', '2026-07-02', '2026-07-03']
 /** Times within two dates, many of them at the same instants and at starts of hours. */
 const instants = fc.oneof(
@@ -175,7 +176,10 @@ test('reads no file once the start has settled', async (t) => {
   const isRead = once(log, 'ahead')
   const askerOf = async (directory: string) => {
     const logger = pino({ level: 'debug' }, log)
-    const server = await startColdServer({ ...TEST_CONFIG, lake: directory }, { logger })
+    const server = await startColdServer(
+      { ...TEST_CONFIG, lake: directory },
+      { logger, storeAddress: held.store.postgres.address },
+    )
     t.after(() => server.close())
     return asker(`http://127.0.0.1:${server.port}`)
   }
