@@ -55,7 +55,7 @@ export async function runCoverage({ lake: parent }: BenchLake, size: BenchSize):
   return { benchmark: 'coverage', size, figures, hashes: {}, notes }
 }
 
-/** Resolves when a server has used next to no processor time for so long. */
+/** Resolves when the server has used at most 30 ms of processor time in `quietMs`. */
 async function settled(pid: number, quietMs: number): Promise<void> {
   for (let before = -Infinity; ;) {
     const now = (await readProcessCpuMs(pid)) ?? 0

@@ -30,6 +30,14 @@ export class BoundedMap<Value> {
     }
   }
 
+  /** Makes an entry the newest one. */
+  renew(key: string): void {
+    const entry = this.#entries.get(key)
+    if (entry === undefined) return
+    this.#entries.delete(key)
+    this.#entries.set(key, entry)
+  }
+
   delete(key: string): void {
     this.#weight -= this.#entries.get(key)?.weight ?? 0
     this.#entries.delete(key)

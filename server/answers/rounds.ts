@@ -2,7 +2,7 @@
 // changed since, so whoever comes then shares the next round with all others who come meanwhile; it begins when the one
 // under way is over. So everybody's answer is made from what was there when it asked, or later.
 
-/** Does the work of a round. The signal is aborted when nobody waits for it any more, nor for the next round. */
+/** Does the work of a round. The signal is aborted when no request waits for this round or the next one. */
 export type RoundMaker<Result> = (signal: AbortSignal) => Promise<Result>
 
 interface Round<Result> {
@@ -70,7 +70,7 @@ export class Rounds<Result> {
 }
 
 function abandon<Result>({ controller, isOver }: Round<Result>): void {
-  if (!isOver) controller.abort(new Error('nobody waits for it'))
+  if (!isOver) controller.abort(new Error('no request waits for the round'))
 }
 
 async function unlessAborted<Result>(result: Promise<Result>, signal: AbortSignal): Promise<Result> {

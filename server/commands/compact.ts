@@ -57,9 +57,7 @@ their file was written. While it runs, no other process can use an embedded stor
 ${describeOptions(OPTIONS)}
 `
 
-export const compactCommand = optionCommand(OPTIONS, HELP, async (options, io) => {
-  return await run(options, io)
-})
+export const compactCommand = optionCommand(OPTIONS, HELP, run)
 
 async function run(options: ParsedOptions, io: CommandIo): Promise<number> {
   const lake = options.demand('lake').text

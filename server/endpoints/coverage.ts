@@ -63,15 +63,16 @@ const GAPS_PARAMETERS = [
 ] as const satisfies readonly Parameter[]
 
 type GapsParameters = typeof GAPS_PARAMETERS
+type SubjectParameters = readonly [...typeof SUBJECT_PARAMETERS, ...typeof PAGE_PARAMETERS]
 
-const gapsRule: ParameterRule<GapsParameters> = (checked, report) => {
+const subjectRule: ParameterRule<SubjectParameters> = (checked, report) => {
   selectorRule(checked, report)
   checkDateRange(checked.values, report)
   checkLimit(checked.values, report)
 }
 
 const coverageRule: ParameterRule<typeof COVERAGE_PARAMETERS> = ({ has, values }, report) => {
-  gapsRule({ has, values: { ...values, columns: undefined } }, report)
+  subjectRule({ has, values }, report)
   const { by, columns = [] } = values
   if (by === undefined) return
   for (const column of columns)
@@ -189,7 +190,7 @@ export function gapsEndpoint(service: CoverageService): Endpoint {
     path,
     summary: 'When the book of a market is not known.',
     parameters: GAPS_PARAMETERS,
-    rule: gapsRule,
+    rule: (checked, report) => subjectRule(checked, report),
     documentation: GAPS_DOCUMENTATION,
     handle: async (values, context) => reply(service, path, 'gaps', 'day', values, context),
   })

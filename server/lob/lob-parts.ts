@@ -4,12 +4,11 @@
 import { createHash } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
 import { ApiError } from '../../shared/errors.ts'
-import { canonicalParameters } from '../../shared/lob-canonical.ts'
 import type { LobReceipt } from '../../shared/lob-receipt.ts'
 import type { LobHead, LobQuery } from '../../shared/lob-task.ts'
 import { boundsOf, type ByteBounds, type ByteRange } from '../http/byte-range.ts'
 import type { LobOpenOptions, LobPool } from './lob-pool.ts'
-import type { KnownReceipt, LobReceipts, PresentReceipt } from './lob-receipts.ts'
+import { type KnownReceipt, type LobReceipts, type PresentReceipt, questionOf } from './lob-receipts.ts'
 import type { LobStream } from './lob-stream.ts'
 
 export interface ReceiptSource {
@@ -46,7 +45,7 @@ export async function receiptOf(
   isWanted: (identity: string) => boolean = () => true,
 ): Promise<PresentReceipt | null> {
   const { client, pin, signal } = options
-  const key = JSON.stringify([canonicalParameters(query), pin?.version, client, condition])
+  const key = JSON.stringify([questionOf(query, pin), client, condition])
   return source.receipts.rounds.join(key, signal, async (ofRound) =>
     presentReceipt(source, query, { ...options, signal: ofRound }, isWanted),
   )

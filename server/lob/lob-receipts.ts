@@ -39,7 +39,8 @@ export class LobReceipts {
   }
 }
 
-function questionOf(query: LobQuery, pin: LobTask['pin']): string {
+/** What an answer is asked by; the same for the same rows of the same version. */
+export function questionOf(query: LobQuery, pin: LobTask['pin']): string {
   return `${canonicalParameters(query)} ${pin?.version ?? ''}`
 }
 

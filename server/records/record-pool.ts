@@ -68,7 +68,7 @@ function isOfOneThread({ kind }: RecordQuery): boolean {
   return kind === 'coverage' || kind === 'gaps'
 }
 
-/** Files read ahead: so many have room in the thread's memory (workers/lob/file-coverage.ts). */
+/** The most files to read ahead. Their coverage fits in the memory of the thread (workers/lob/file-coverage.ts). */
 const AHEAD_FILES_MAX = 10_000
 const AHEAD = {
   kind: 'coverage',

@@ -25,7 +25,7 @@ import { temporaryDirectory } from '../support/temporary-lake.ts'
 const PARTS = runs(300, 110_000)
 const SERIES = Math.ceil(PARTS / 365)
 const MB_MAX = 300
-/** Of so many parts `work` makes one; the others count as made by other workers. */
+/** `work` makes one part of this many. The test marks the others as done, as if other workers had made them. */
 const WORKERS = 50
 const CONTENT = 'ts\n'
 const AT_EXIT = `process.on('exit', () => process.stderr.write('peak ' + process.resourceUsage().maxRSS + '\\n'))`

@@ -35,7 +35,9 @@ const remembered = new BoundedMap<{ readonly identity: string; readonly coverage
 /** What is remembered of the file with this name, if it is that file still. */
 export function rememberedCoverage(name: string, identity: string): FileCoverage | undefined {
   const known = remembered.get(name)
-  return known?.identity === identity ? known.coverage : undefined
+  if (known?.identity !== identity) return undefined
+  remembered.renew(name)
+  return known.coverage
 }
 
 /** Undefined where only a scan of the rows would tell. @throws {ApiError} that names a file which cannot be read */

@@ -129,7 +129,7 @@ export class LakeFile {
     const cacheKey = this.#pinned?.sha256 ?? this.name
     const cached = cache.get(cacheKey)
     if (cached?.identity === identity) {
-      cache.set(cacheKey, cached)
+      cache.renew(cacheKey)
       this.#index = cached.index
     } else {
       const index = namingFile(this.name, () => indexFile(this, this.#readFooter()))

@@ -37,9 +37,11 @@ export class MarketLists {
   of(path: string): readonly string[] | undefined {
     const list = this.#lists.get(path)
     if (list === undefined) return undefined
-    this.#lists.delete(path)
-    if (currentIdentity(path) !== list.identity) return undefined
-    this.add(path, list.identity, list.ids)
+    if (currentIdentity(path) !== list.identity) {
+      this.#lists.delete(path)
+      return undefined
+    }
+    this.#lists.renew(path)
     return list.ids
   }
 
