@@ -1,13 +1,15 @@
-// The time that one and two `bookcast work` take for one export, each with one part at a time. In turns with them, what two
-// processes that only compute do in the time of one, and how many processors one worker keeps busy: the first by the second
-// is the most that a second worker can bring on this machine. Needs a PostgreSQL server in DATABASE_URL.
+// The time that one and two `bookcast work` take for one export, each with one part at a time. In turns with them, one and two
+// `bookcast export run` of that export, each to a place of its own and without a queue: they share nothing, so the parts that two
+// of them make in the time of one are the most that a second worker can bring on this machine. Needs a PostgreSQL server in
+// DATABASE_URL.
 
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { rm } from 'node:fs/promises'
+import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { type MadePlan, planLines } from '../server/export/export-plan.ts'
 import { PartQueue } from '../server/export/part-queue.ts'
 import { PartThreads } from '../server/export/part-threads.ts'
 import { planExport } from '../server/export/planning.ts'
@@ -19,8 +21,8 @@ import { readProcessCpuMs } from './process-status.ts'
 import type { BenchReport, BenchSize } from './report.ts'
 
 const SIZES = {
-  full: { dates: 30, interval: '1', rounds: 3, loops: 3e9 },
-  smoke: { dates: 2, interval: '3600', rounds: 1, loops: 1e6 },
+  full: { dates: 90, interval: '1', rounds: 3 },
+  smoke: { dates: 2, interval: '3600', rounds: 1 },
 } as const
 const SERIES = 'KXWORKERS'
 const MAIN = fileURLToPath(new URL('../server/main.js', import.meta.url))
@@ -33,28 +35,37 @@ export async function runWorkers(
   const report = { benchmark: 'workers', size, hashes: {} }
   if (databaseUrl === undefined)
     return { ...report, figures: [], notes: ['not measured: DATABASE_URL names no server'] }
-  const { dates, interval, rounds, loops } = SIZES[size]
+  const { dates, interval, rounds } = SIZES[size]
   const range = { from: BENCH_DATE, to: addDays(BENCH_DATE, dates - 1) }
   for (const date of utcDatesBetween(range.from, range.to))
     await generateBenchmarkLake({ lake, series: SERIES, date, markets: 5, deltas: 20_000, seed: 1 })
-  const target = join(lake, '..', `${process.pid}-bookcast-workers`)
+  const targets = [1, 2].map((number) => join(lake, '..', `${process.pid}-bookcast-workers-${number}`))
+  const clear = async (): Promise<void> => {
+    for (const target of targets) await rm(target, { recursive: true, force: true })
+  }
   const threads = new PartThreads({ lake, threads: 1 })
-  const plan = await planExport({
-    dataset: 'lob',
-    scopes: [SERIES],
-    range,
-    parameters: { interval, levels: '10', format: 'parquet' },
-    target,
-    threads,
-    store: null,
-    nowMs: Date.now(),
-    signal: new AbortController().signal,
-  })
+  const plans: MadePlan[] = []
+  const planFiles = targets.map((target) => `${target}.jsonl`)
+  for (const target of targets) {
+    const plan = await planExport({
+      dataset: 'lob',
+      scopes: [SERIES],
+      range,
+      parameters: { interval, levels: '10', format: 'parquet' },
+      target,
+      threads,
+      store: null,
+      nowMs: Date.now(),
+      signal: new AbortController().signal,
+    })
+    plans.push(plan)
+    await writeFile(`${target}.jsonl`, [...planLines(plan)].join(''))
+  }
   await threads.close()
   const queue = await PartQueue.open(databaseUrl, false, () => {})
 
   const work = async (count: number): Promise<{ seconds: number; processors: number }> => {
-    await rm(target, { recursive: true, force: true })
+    await clear()
     const env = { ...process.env, DATABASE_URL: databaseUrl }
     const args = [MAIN, 'work', '--lake', lake, '--concurrency', '1']
     const workers = Array.from({ length: count }, () =>
@@ -67,7 +78,7 @@ export async function runWorkers(
     // Each says that it is there.
     await Promise.all(workers.map(({ stderr }) => once(stderr, 'data')))
     for (const { stderr } of workers) stderr.resume()
-    const id = await queue.submit(plan)
+    const id = await queue.submit(plans[0]!)
     while ((await queue.status(id))?.parts.waiting === dates) await delay(10)
     const [beganMs, usedBeforeMs] = [performance.now(), await usedMs()]
     while ((await queue.status(id))?.state !== 'completed') await delay(50)
@@ -78,25 +89,29 @@ export async function runWorkers(
     await Promise.all(ended)
     return { seconds: tookMs / 1000, processors }
   }
-  const compute = async (count: number): Promise<number> => {
-    const code = `let x = 0; for (let i = 0; i < ${loops}; i += 1) x = (x * 31 + i) | 0`
+  const run = async (count: number): Promise<number> => {
+    await clear()
     const beganMs = performance.now()
-    const children = Array.from({ length: count }, () => spawn(process.execPath, ['-e', code]))
-    await Promise.all(children.map((child) => once(child, 'exit')))
+    const runs = planFiles.slice(0, count).map((file) => {
+      const args = [MAIN, 'export', 'run', file, '--lake', lake, '--concurrency', '1']
+      return once(spawn(process.execPath, args, { stdio: 'ignore' }), 'exit')
+    })
+    const codes = await Promise.all(runs)
+    if (codes.some(([code]) => code !== 0)) throw new Error('bookcast export run failed')
     return (performance.now() - beganMs) / 1000
   }
 
   try {
     const results = await alternate(rounds, 0, [
       async () => {
-        const [one, two, alone, both] = [await work(1), await work(2), await compute(1), await compute(2)]
+        const [one, two, alone, both] = [await work(1), await work(2), await run(1), await run(2)]
         return {
           'one worker': one.seconds,
           'two workers': two.seconds,
           'two workers against one': one.seconds / two.seconds,
           'processors that one worker keeps busy': one.processors,
           'processors that two workers keep busy': two.processors,
-          'two loops against one': (2 * alone) / both,
+          'two runs that share nothing against one': (2 * alone) / both,
         }
       },
     ])
@@ -104,13 +119,13 @@ export async function runWorkers(
     const medians = Object.fromEntries(
       Object.keys(rows[0]!).map((name) => [name, median(rows.map((row) => row[name as keyof typeof row]))]),
     )
-    const bound = medians['two loops against one']! / medians['processors that one worker keeps busy']!
-    const figures = Object.entries({ ...medians, 'most that the processors allow': bound }).map(
-      ([name, value]) => ({ name, value, unit: /^(one|two) workers?$/.test(name) ? 's' : '' }),
-    )
+    const figures = Object.entries(medians).map(([name, value]) => {
+      return { name, value, unit: /^(one|two) workers?$/.test(name) ? 's' : '' }
+    })
     return { ...report, figures, notes: rows.map((row) => JSON.stringify(row)) }
   } finally {
     await queue.close()
-    await rm(target, { recursive: true, force: true })
+    await clear()
+    for (const file of planFiles) await rm(file, { force: true })
   }
 }
