@@ -30,7 +30,7 @@ export interface ExportTarget {
   readonly checksUploads: boolean
   /** A path for the file of a key until `put`. The caller removes the file. */
   scratchPath(key: string): Promise<string>
-  /** Puts a finished scratch file under its key. */
+  /** Puts a finished scratch file under its key. Tries again what may fail in passing. */
   put(key: string, scratch: string, digests: FileDigests, signal: AbortSignal): Promise<void>
   /** Undefined when there is none. */
   stat(key: string, signal: AbortSignal): Promise<TargetObject | undefined>
@@ -56,7 +56,7 @@ export async function putObject(
   const scratch = await target.scratchPath(key)
   try {
     const digests = await writeScratch(scratch, chunks, target.checksUploads, onBytes)
-    await retriedAt(target, signal, () => target.put(key, scratch, digests, signal))
+    await target.put(key, scratch, digests, signal)
     return digests
   } finally {
     await rm(scratch, { force: true })

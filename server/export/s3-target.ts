@@ -1,5 +1,5 @@
 // An export in a bucket. A part is written to a temporary file and uploaded with one PUT that carries its MD5. The service
-// stores the whole object or nothing, so there are no unfinished uploads. export-target.ts tries failed requests again.
+// stores the whole object or nothing, so there are no unfinished uploads. Failed requests are tried again.
 
 import { createReadStream } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
@@ -9,7 +9,7 @@ import type { Readable } from 'node:stream'
 import { describeLakeWriteError } from '../lake/lake-write-error.ts'
 import { removeStaleTemporaries, temporaryPath } from '../lake/temporary-file.ts'
 import { S3Store, type S3StoreOptions, statusOf } from '../sync/s3-store.ts'
-import type { ExportTarget, FileDigests, TargetObject } from './export-target.ts'
+import { type ExportTarget, type FileDigests, retriedAt, type TargetObject } from './export-target.ts'
 
 const READ_BYTES = 1024 * 1024
 /** Client errors worth another attempt: timeout, conflict of two writers, too early, too many requests. */
@@ -41,7 +41,7 @@ export class S3Target implements ExportTarget {
   ): Promise<void> {
     const head = { key, sizeBytes: bytes, version: '', sha256, md5 }
     const body = async () => createReadStream(scratch, { highWaterMark: READ_BYTES })
-    await this.#store.put(head, body, { signal })
+    await retriedAt(this, signal, async () => await this.#store.put(head, body, { signal }))
   }
 
   async stat(key: string, signal: AbortSignal): Promise<TargetObject | undefined> {

@@ -2,7 +2,9 @@ import assert from 'node:assert/strict'
 import { appendFile, cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
+import { DirectoryTarget } from '../../server/export/directory-target.ts'
 import { readPlan } from '../../server/export/export-plan.ts'
+import { putObject } from '../../server/export/export-target.ts'
 import { filesOf } from '../support/exports.ts'
 import { bookcast } from '../support/program.ts'
 import { type Fault, BUCKET, startS3Server } from '../support/s3-server.ts'
@@ -253,4 +255,18 @@ test('a full disk is told in one sentence, and the next run goes on', async (t) 
     await done(['run', path])
     await done(['verify', out])
   })
+})
+
+test('a directory is not asked again to put a file that it has renamed', async (t) => {
+  class Unsynced extends DirectoryTarget {
+    puts = 0
+    override async put(key: string, scratch: string): Promise<void> {
+      this.puts += 1
+      await super.put(key, scratch)
+      throw new Error('no room for the directory')
+    }
+  }
+  const target = new Unsynced(await temporaryDirectory(t))
+  await assert.rejects(putObject(target, 'a/b', ['text'], new AbortController().signal), /no room for/)
+  assert.equal(target.puts, 1)
 })
