@@ -29,7 +29,7 @@ const CLOSED = 'NYC 2026-08-29T11:51:00.000Z'
 const NEW_YORK = 'observations/station=NYC/year=2026/observations.parquet'
 
 /** Between two rounds of a task: shorter rests cost more processor time while a test waits for the recorder. */
-const REST_MS = 200
+const REST_MS = 600
 /** The world's day, and short rests. */
 const CLOCK = {
   nowMs: () => WORLD_NOW_MS + performance.now(),
