@@ -147,7 +147,7 @@ export class Consolidation {
       isShared: (date) => this.#shared.has(date),
       onDate: (date) => this.#keepOldFiles(date),
       onSealed: async (hour) => {
-        if (hour + 1 === this.#hour && !this.#shared.has(utcDateOf(hour * MS_PER_HOUR)))
+        if (hour + 1 === this.#hour && !this.#shared.isFolded(utcDateOf(hour * MS_PER_HOUR)))
           await this.#trades.publish(hour)
       },
       onWarning,

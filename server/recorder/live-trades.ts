@@ -36,6 +36,8 @@ export class LiveTrades {
 
   /** Takes a line of an hour and its frames. */
   take(hour: number, { recvTs, connection, n, messages }: OwnLine, frames: readonly Frame[]): void {
+    // Of the hour in which this process begins, an earlier one may have read lines.
+    this.#completeFrom = Math.min(this.#completeFrom, hour + 1)
     // Most lines change a book.
     if (!messages.some(({ body }) => body.kind === 'other')) return
     this.#add(hour, connection, { kind: 'frames', recvTs, connection, n, frames })
@@ -95,10 +97,8 @@ export class LiveTrades {
     if (!this.#whole.has(trades)) {
       const first = hour - (hour % HOURS_PER_DAY) - 1
       for (let at = first; at <= hour && at < this.#completeFrom; at++) await this.#readSegments(trades, at)
-      this.#whole.add(trades)
+      if (this.#completeFrom <= hour + 1) this.#whole.add(trades)
     }
-    // This process has begun before the hour was closed, so it has read every line of the next one.
-    this.#completeFrom = Math.min(this.#completeFrom, hour + 1)
     return trades
   }
 

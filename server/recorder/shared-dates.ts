@@ -57,6 +57,11 @@ export class SharedDates {
     return this.#dates.get(date)?.isAlone === false
   }
 
+  /** Whether its files are those of a fold. */
+  isFolded(date: string): boolean {
+    return this.has(date) || this.#dates.get(date)?.state === 'done'
+  }
+
   add(date: string): void {
     if (!this.has(date)) this.#dates.set(date, { folded: undefined, state: 'recorded', isAlone: false })
   }

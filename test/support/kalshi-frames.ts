@@ -21,3 +21,13 @@ export function delta(seq: number | undefined, content: Content = {}, sid: numbe
   const level = { price_dollars: '0.4500', delta_fp: '5.00', side: 'yes', ts_ms: MS + (seq ?? 0) }
   return { type: 'orderbook_delta', sid, seq, msg: { market_ticker: T, ...level, ...content } }
 }
+
+export function trade(id: string, ms: number, seq = 1, market = T): object {
+  const terms = {
+    yes_price_dollars: '0.4650',
+    count_fp: '2.00',
+    taker_book_side: 'bid',
+    is_block_trade: false,
+  }
+  return { type: 'trade', sid: 2, seq, msg: { trade_id: id, market_ticker: market, ...terms, ts_ms: ms } }
+}

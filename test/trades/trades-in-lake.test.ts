@@ -6,24 +6,19 @@ import { mkdir, readFile, readdir, rm, writeFile } from 'node:fs/promises'
 import { dirname, join, relative } from 'node:path'
 import { test } from 'node:test'
 import { pruneCommand } from '../../server/commands/prune.ts'
-import { WAL_KIND } from '../../server/recorder/wal-record.ts'
-import { Consolidation } from '../../server/recorder/consolidation.ts'
 import { foldRawDates } from '../../server/fold/fold-raw-dates.ts'
 import { RawFolder } from '../../server/fold/raw-folder.ts'
 import { rebuildDates, rebuildPlan } from '../../server/fold/lake-rebuild.ts'
-import { heardMark } from '../../server/feed/wal-mark.ts'
 import { sealDate } from '../../server/raw/date-removal.ts'
 import { DirectoryStore } from '../../server/sync/directory-store.ts'
 import { syncLake } from '../../server/sync/lake-sync.ts'
 import { lobFilePath, tradesKey } from '../../shared/lake-layout.ts'
 import { runImport } from '../support/import-harness.ts'
-import { MS, T, delta, snapshot } from '../support/kalshi-frames.ts'
+import { MS, T, delta, snapshot, trade } from '../support/kalshi-frames.ts'
 import { LocalKalshi } from '../support/local-kalshi.ts'
 import { recordKalshi } from '../support/recorder-harness.ts'
 import { refold } from '../support/refolded-lake.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
-import { writeWal } from '../support/wal-script.ts'
-import type { ScriptRecord } from '../support/wal-script.ts'
 import { fetchTrades, foldAll, frameOf, randomTrades, recordTrades } from './random-trades.ts'
 import type { TrueTrade } from './random-trades.ts'
 import { readTrades } from './trade-rows.ts'
@@ -31,15 +26,6 @@ import { readTrades } from './trade-rows.ts'
 const DATE = '2026-06-24'
 const MIDNIGHT = Date.parse('2026-06-25T00:00:00Z')
 
-function trade(id: string, ms: number, seq = 1, market = T): object {
-  const terms = {
-    yes_price_dollars: '0.4650',
-    count_fp: '2.00',
-    taker_book_side: 'bid',
-    is_block_trade: false,
-  }
-  return { type: 'trade', sid: 2, seq, msg: { trade_id: id, market_ticker: market, ...terms, ts_ms: ms } }
-}
 const at = (ms: number, frame: object): string => JSON.stringify({ recv_ts: ms, msg: frame })
 const pathOf = (lake: string, date = DATE, series = 'KXHIGHNY'): string =>
   join(lake, tradesKey('kalshi', series, date))
@@ -297,54 +283,6 @@ test('unreadable trades and rounded prices are counted', async (t) => {
     (await readTrades(lake, 'kalshi')).map(({ price }) => price),
     [1235],
   )
-})
-
-test('a recorder publishes trades when an hour is closed, as the fold of its segments does', async (t) => {
-  const root = await temporaryDirectory(t)
-  const [lake, work] = [join(root, 'lake'), join(root, 'work')]
-  const start = Date.parse(`${DATE}T20:00:00Z`)
-  const records: ScriptRecord[] = [
-    { ms: start, frame: snapshot(1, { yes_dollars_fp: [['0.4000', '10.00']] }) },
-  ]
-  for (let minute = 0; minute < 190; minute++) {
-    const ms = start + minute * 60_000
-    if (minute % 20 === 0) records.push({ ms: ms + 5, frame: trade(`t${minute}`, ms, minute) })
-    for (let second = 0; second < 60; second += 10)
-      records.push(
-        { kind: WAL_KIND.mark, ms: ms + second * 1000, frame: heardMark(ms + second * 1000) },
-        { kind: WAL_KIND.clock, ms: ms + second * 1000 },
-      )
-  }
-  const limit = await writeWal(work, 'kalshi', records)
-  const warnings: string[] = []
-  const onWarning = (text: string): void => void warnings.push(text)
-  const open = async () =>
-    await Consolidation.open({ lake, source: 'kalshi', workDirectory: work, onWarning })
-  const seen: number[] = []
-  let consolidation = await open()
-  for (let step = 0; await consolidation.advance(limit); step++) {
-    await consolidation.publish()
-    await consolidation.settled()
-    seen.push((await idsOf(lake)).length)
-    if (step === 2) {
-      // Killed: the next one continues from its checkpoint.
-      await consolidation.close()
-      consolidation = await open()
-    }
-  }
-  await consolidation.publish(true)
-  await consolidation.close()
-  assert.deepEqual(warnings, [])
-  assert.deepEqual(
-    seen,
-    seen.toSorted((a, b) => a - b),
-  )
-  // Nine trades are in closed hours, one in the open hour.
-  const ids = await idsOf(lake)
-  assert.deepEqual([ids.length, ids.at(-1)], [9, 't160'])
-  const other = await refold(lake, join(root, 'other'), 'kalshi')
-  assert.deepEqual((await idsOf(other)).slice(0, 9), ids)
-  assert.deepEqual((await readTrades(other, 'kalshi')).slice(0, 9), await readTrades(lake, 'kalshi'))
 })
 
 test('the recorder follows the trades of its markets; a hole in their numbers costs no book', async (t) => {

@@ -1,0 +1,140 @@
+// The trades that a recorder publishes while their date is open, over restarts and beside the fold of a date that is over.
+
+import assert from 'node:assert/strict'
+import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { heardMark } from '../../server/feed/wal-mark.ts'
+import { withSource } from '../../server/fold/series-lock.ts'
+import { Consolidation } from '../../server/recorder/consolidation.ts'
+import { WAL_KIND } from '../../server/recorder/wal-record.ts'
+import { rawDateDirectory } from '../../shared/lake-layout.ts'
+import { snapshot, trade } from '../support/kalshi-frames.ts'
+import { refold } from '../support/refolded-lake.ts'
+import { temporaryDirectory } from '../support/temporary-lake.ts'
+import { writeWal } from '../support/wal-script.ts'
+import type { ScriptRecord } from '../support/wal-script.ts'
+import { readTrades } from '../trades/trade-rows.ts'
+
+const DATE = '2026-06-24'
+const MIDNIGHT = Date.parse('2026-06-25T00:00:00Z')
+
+const idsOf = async (lake: string): Promise<(string | null)[]> =>
+  (await readTrades(lake, 'kalshi')).map(({ tradeId }) => tradeId)
+
+/** What a recorder without messages writes. */
+function heard(fromMs: number, toMs: number): ScriptRecord[] {
+  return Array.from({ length: (toMs - fromMs) / 5000 + 1 }, (_, index) => fromMs + 5000 * index).flatMap(
+    (ms) => [
+      { kind: WAL_KIND.mark, ms, frame: heardMark(ms) },
+      { kind: WAL_KIND.clock, ms },
+    ],
+  )
+}
+
+test('a recorder publishes trades when an hour is closed, as the fold of its segments does', async (t) => {
+  const root = await temporaryDirectory(t)
+  const [lake, work] = [join(root, 'lake'), join(root, 'work')]
+  const start = Date.parse(`${DATE}T20:00:00Z`)
+  const records: ScriptRecord[] = [
+    { ms: start, frame: snapshot(1, { yes_dollars_fp: [['0.4000', '10.00']] }) },
+  ]
+  for (let minute = 0; minute < 190; minute++) {
+    const ms = start + minute * 60_000
+    if (minute % 20 === 0) records.push({ ms: ms + 5, frame: trade(`t${minute}`, ms, minute) })
+    for (let second = 0; second < 60; second += 10)
+      records.push(
+        { kind: WAL_KIND.mark, ms: ms + second * 1000, frame: heardMark(ms + second * 1000) },
+        { kind: WAL_KIND.clock, ms: ms + second * 1000 },
+      )
+  }
+  const limit = await writeWal(work, 'kalshi', records)
+  const warnings: string[] = []
+  const onWarning = (text: string): void => void warnings.push(text)
+  const open = async () =>
+    await Consolidation.open({ lake, source: 'kalshi', workDirectory: work, onWarning })
+  const seen: number[] = []
+  let consolidation = await open()
+  for (let step = 0; await consolidation.advance(limit); step++) {
+    await consolidation.publish()
+    await consolidation.settled()
+    seen.push((await idsOf(lake)).length)
+    if (step === 2) {
+      // Killed: the next one continues from its checkpoint.
+      await consolidation.close()
+      consolidation = await open()
+    }
+  }
+  await consolidation.publish(true)
+  await consolidation.close()
+  assert.deepEqual(warnings, [])
+  assert.deepEqual(
+    seen,
+    seen.toSorted((a, b) => a - b),
+  )
+  // Nine trades are in closed hours, one in the open hour.
+  const ids = await idsOf(lake)
+  assert.deepEqual([ids.length, ids.at(-1)], [9, 't160'])
+  const other = await refold(lake, join(root, 'other'), 'kalshi')
+  assert.deepEqual((await idsOf(other)).slice(0, 9), ids)
+  assert.deepEqual((await readTrades(other, 'kalshi')).slice(0, 9), await readTrades(lake, 'kalshi'))
+})
+
+test('trades of the beginning of an hour that an earlier process read are published', async (t) => {
+  const root = await temporaryDirectory(t)
+  const [lake, workDirectory] = [join(root, 'lake'), join(root, 'work')]
+  const options = { lake, source: 'kalshi', workDirectory } as const
+  const hour = Date.parse(`${DATE}T21:00:00Z`)
+  const limit = await writeWal(workDirectory, 'kalshi', [
+    ...heard(hour - 3_600_000, hour - 5000),
+    { ms: hour + 5, frame: trade('first', hour) },
+    ...heard(hour, hour + 30_000),
+  ])
+  const first = await Consolidation.open(options)
+  while (await first.advance(limit));
+  // Killed before it sealed the hour that it had closed.
+  const next = await Consolidation.open(options)
+  await next.publish()
+  await next.settled()
+  const end = await writeWal(workDirectory, 'kalshi', heard(hour + 35_000, hour + 3_660_000))
+  while (await next.advance(end));
+  await next.publish()
+  await next.settled()
+  assert.deepEqual(await idsOf(lake), ['first'])
+  await next.close()
+})
+
+test('a date that is folded keeps its late trades when its last hour is sealed afterwards', async (t) => {
+  const root = await temporaryDirectory(t)
+  const [lake, workDirectory] = [join(root, 'lake'), join(root, 'work')]
+  const options = { lake, source: 'kalshi', workDirectory } as const
+  const first = await Consolidation.open(options)
+  await withSource(options, { waitMs: 0 }, async () => {
+    for (const records of [
+      [
+        ...heard(MIDNIGHT - 60_000, MIDNIGHT - 30_000),
+        { ms: MIDNIGHT - 30_000, frame: trade('a', MIDNIGHT - 30_000) },
+      ],
+      heard(MIDNIGHT - 25_000, MIDNIGHT + 15_000),
+      [
+        { ms: MIDNIGHT + 16_000, frame: trade('late', MIDNIGHT - 1, 2) },
+        ...heard(MIDNIGHT + 20_000, MIDNIGHT + 150_000),
+      ],
+    ]) {
+      const limit = await writeWal(workDirectory, 'kalshi', records)
+      while (await first.advance(limit));
+      await first.publish(true)
+    }
+  })
+  await first.publish()
+  await first.settled()
+  assert.deepEqual(await idsOf(lake), ['a', 'late'])
+  const names = async () => await readdir(rawDateDirectory(lake, 'kalshi', DATE))
+  const before = (await names()).length
+  const next = await Consolidation.open(options)
+  await next.publish()
+  await next.settled()
+  assert.ok((await names()).length < before)
+  assert.deepEqual(await idsOf(lake), ['a', 'late'])
+  await next.close()
+})
