@@ -3,7 +3,7 @@
 
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { isErrno } from '../../shared/errno.ts'
+import { noneThere } from '../../shared/errno.ts'
 import { dateOfDirectoryName, type DerivedDataset, derivedSourceDirectory } from '../../shared/lake-layout.ts'
 import { isSeriesName } from '../../shared/series-name.ts'
 import { lobSources, type LobSource } from '../../shared/lob-sources.ts'
@@ -35,10 +35,5 @@ export async function* seriesDates(
 
 /** The names in a directory, sorted; none if there is no directory. */
 export async function directoryNames(directory: string): Promise<string[]> {
-  try {
-    return (await readdir(directory)).toSorted()
-  } catch (error) {
-    if (isErrno(error, 'ENOENT') || isErrno(error, 'ENOTDIR')) return []
-    throw error
-  }
+  return ((await readdir(directory).catch(noneThere)) ?? []).toSorted()
 }

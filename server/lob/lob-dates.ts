@@ -66,8 +66,8 @@ async function filesOf(lake: string, source: LobSource, series: string): Promise
   const files = dates.map(async (date) => {
     const path = lobFilePath(lake, source, series, date)
     const info = await stat(path).catch(noneThere)
-    // A directory may be there without its file.
-    return info === undefined ? [] : [{ date, path, bytes: info.size }]
+    // A directory may be there without its file. A pipe would keep the thread that opens it for ever.
+    return info?.isFile() === true ? [{ date, path, bytes: info.size }] : []
   })
   return (await Promise.all(files)).flat()
 }

@@ -1,6 +1,7 @@
 // /api/v1/lob/dates over the sample lake, damaged and foreign files, and what no_data says of the nearest dates.
 
 import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
 import { mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
@@ -106,6 +107,9 @@ test('says which dates are open, which files cannot be read, and refuses what is
   assert.match(await lob('from=2026-07-05&to=2026-07-09'), new RegExp(`are 2026-07-03 and ${today}\\.$`))
   // A process may die between the making of a directory and the naming of its file.
   mkdirSync(dirname(pathOfDate(lake, '2026-07-04')))
+  mkdirSync(dirname(pathOfDate(lake, '2026-07-06')))
+  execFileSync('mkfifo', [pathOfDate(lake, '2026-07-06')])
+  writeFileSync(dirname(pathOfDate(lake, '2026-07-07')), 'in the place of a directory')
   for (const page of ['', '&limit=3'])
     assert.deepEqual(await (await get(`series=${SERIES}${page}`)).json(), dates)
 })
