@@ -117,11 +117,10 @@ export class LakeVersions {
 
   /** The version that an answer of these files has; null where one of them is in none, because it is open or not known yet. */
   versionOf(dataset: LakeDataset, files: readonly StampedFile[]): string | null {
-    if (files.some(({ key }) => isOpen(key))) return null
     const list = this.#lists[dataset]
     const isKnown = ({ key, stamp }: StampedFile): boolean => list.current.get(key)?.stamp === stamp
     if (list.id !== undefined && files.every(isKnown)) return list.id
-    this.#woken.abort()
+    if (!files.some(({ key }) => isOpen(key))) this.#woken.abort()
     return null
   }
 
