@@ -179,18 +179,16 @@ export class RecordAnswers {
   ): Promise<RoundResult> {
     this.#cache.figures.misses += 1
     const { identity, nextOffset, rows, files: keys, stamps } = stream.head
-    const chunks: Uint8Array[] = []
-    let sizeBytes = 0
+    let body = Buffer.alloc(0)
     try {
       for (;;) {
         const chunk = await stream.next()
         if (chunk === null) break
-        // The thread writes into the memory again.
-        chunks.push(new Uint8Array(chunk))
-        sizeBytes += chunk.length
-        if (identity !== null && sizeBytes <= this.#cache.bodyBytesMax) continue
+        // Copied: the thread writes into the memory again. Each chunk is several times as long as those before.
+        body = Buffer.concat([body, chunk])
+        if (identity !== null && body.length <= this.#cache.bodyBytesMax) continue
         this.#noteLong(key)
-        return handOver(stream, chunks, abort)
+        return handOver(stream, [body], abort)
       }
     } catch (error) {
       await stream.close()
@@ -198,7 +196,7 @@ export class RecordAnswers {
     }
     await stream.close()
     const facts = { identity: identity ?? '', nextOffset, rows, keys, stamps, files }
-    const answer = this.#cache.put(key, Buffer.concat(chunks), () => facts)
+    const answer = this.#cache.put(key, body, () => facts)
     return { kind: 'kept', answer, unserved: 1 }
   }
 
