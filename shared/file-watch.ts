@@ -18,13 +18,13 @@ export class FileWatch {
   readonly #sinceMs: Float64Array
   readonly #length: Int32Array
   readonly #begun: Int32Array
-  readonly #name: Uint8Array
+  readonly #name: Buffer
 
   constructor(memory: SharedArrayBuffer) {
     this.#sinceMs = new Float64Array(memory, 0, 1)
     this.#length = new Int32Array(memory, LENGTH_OFFSET, 1)
     this.#begun = new Int32Array(memory, BEGUN_OFFSET, 1)
-    this.#name = new Uint8Array(memory, NAME_OFFSET, NAME_BYTES_MAX)
+    this.#name = Buffer.from(memory, NAME_OFFSET, NAME_BYTES_MAX)
   }
 
   /** Whether a thread has taken the request up. */
@@ -37,10 +37,7 @@ export class FileWatch {
   }
 
   begin(name: string): void {
-    // Shared memory cannot be encoded into directly.
-    const bytes = Buffer.from(name).subarray(0, NAME_BYTES_MAX)
-    this.#name.set(bytes)
-    Atomics.store(this.#length, 0, bytes.length)
+    Atomics.store(this.#length, 0, this.#name.write(name))
     this.#sinceMs[0] = Date.now()
   }
 
@@ -52,6 +49,6 @@ export class FileWatch {
   silentFile(boundMs: number): string | undefined {
     const sinceMs = this.#sinceMs[0] ?? 0
     if (sinceMs === 0 || Date.now() - sinceMs < boundMs) return undefined
-    return Buffer.from(this.#name.slice(0, Atomics.load(this.#length, 0))).toString()
+    return this.#name.toString('utf8', 0, Atomics.load(this.#length, 0))
   }
 }

@@ -82,14 +82,13 @@ export class SeriesSearch {
     if (!isSeriesName(series)) return []
     const known = this.#dates.get(series)
     if (known !== undefined) return known
-    const wanted = new Set(this.#query.dates)
-    const dates = this.#namesIn(lobSeriesDirectory(this.#lake, this.#query.source, series))
+    const found = this.#namesIn(lobSeriesDirectory(this.#lake, this.#query.source, series))
       .map(dateOfDirectoryName)
       .filter((date) => date !== undefined)
-      .toSorted((left, right) => {
-        const difference = Number(wanted.has(right)) - Number(wanted.has(left))
-        return difference === 0 ? (left < right ? 1 : -1) : difference
-      })
+      .toSorted()
+      .toReversed()
+    const wanted = new Set(this.#query.dates)
+    const dates = [...found.filter((date) => wanted.has(date)), ...found.filter((date) => !wanted.has(date))]
     this.#dates.set(series, dates)
     return dates
   }
