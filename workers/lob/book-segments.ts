@@ -47,21 +47,20 @@ export function segmentsOf(
   const recordedTo = Math.min(file.to, DAY_NS)
   const changes = isCarried ? changesOfCarried(market, recordedFrom) : (market?.changes ?? [])
   const opens = Math.min(Math.max(closes, 0), DAY_NS)
-  const segments: BookSegment[] = []
+  const segments: (BookSegment & { to: number })[] = []
   let at = 0
   const add = (to: number, knowledge: BookSegment['knowledge'], cause: GapCause | null): void => {
     const end = knowledge === 'closed' ? to : Math.min(to, opens)
     if (end <= at) return
     const last = segments.at(-1)
-    if (last?.knowledge === knowledge && last.cause === cause) segments.pop()
-    const from = last?.knowledge === knowledge && last.cause === cause ? last.from : at
-    segments.push({ from, to: end, knowledge, cause })
+    if (last?.knowledge === knowledge && last.cause === cause) last.to = end
+    else segments.push({ from: at, to: end, knowledge, cause })
     at = end
   }
   const addRecorded = (to: number, knowledge: 'known' | 'gap' | 'not_listed', cause: GapCause | null): void =>
     add(Math.min(to, recordedTo), knowledge, cause)
   add(recordedFrom, 'not_recorded', 'not_recorded')
-  const [first = Infinity] = changes
+  const first = changes[0] ?? Infinity
   if (before === 'none' || market === undefined) addRecorded(first, 'not_listed', null)
   else addRecorded(first, 'gap', before === 'unknown' && recordedFrom <= 0 ? 'interrupted' : 'no_snapshot')
   for (let index = 1; index <= changes.length; index++) {

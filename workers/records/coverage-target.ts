@@ -1,19 +1,28 @@
 // What the reading of coverage gives, and what takes it.
 
+import type { MarketHours } from '../../shared/lob-hours.ts'
 import type { BookSegment } from '../lob/book-segments.ts'
-import type { FileCoverage } from '../lob/file-coverage.ts'
+import type { LakePart } from './lake-partitions.ts'
+import type { RecordBatch } from './record-batch.ts'
+
+export interface RecordedDate {
+  readonly date: string
+  /** Midnight, ms since the epoch. */
+  readonly startMs: number
+  /** Midnight, ns since the epoch. */
+  readonly startNs: bigint
+  readonly isOpen: boolean
+  /** Undefined where there is no file. */
+  readonly part: LakePart | undefined
+}
 
 /** A market on a date. */
 export interface MarketDate {
   /** Null: all markets of the series, on a date without a file. */
   readonly id: string | null
-  readonly date: string
-  /** Midnight, ms since the epoch. */
-  readonly startMs: number
-  readonly isOpen: boolean
-  /** Null without a file. */
-  readonly file: string | null
-  readonly coverage: FileCoverage | null
+  readonly day: RecordedDate
+  /** What the file says of the market. */
+  readonly hours: MarketHours | undefined
   readonly segments: readonly BookSegment[]
 }
 
@@ -21,10 +30,7 @@ export interface MarketDate {
 export interface CoverageTarget {
   /** False when no more rows are wanted. */
   add(entry: MarketDate): boolean
-  /** By field: doubles (NaN for null), texts or null, or big integers (below 0 for null). */
-  columns(): readonly CoverageColumn[]
+  batches(): Iterable<RecordBatch>
   readonly rows: number
   readonly hasMore: boolean
 }
-
-export type CoverageColumn = readonly number[] | readonly (string | null)[] | readonly bigint[]

@@ -3,36 +3,25 @@
 
 import { setImmediate } from 'node:timers/promises'
 import { ApiError } from '../../shared/errors.ts'
+import type { MarketHours } from '../../shared/lob-hours.ts'
 import { lobKey } from '../../shared/lake-layout.ts'
-import { RECORD_ENCODE_BATCH_ROWS, RECORD_LAKE_FILES_MAX } from '../../shared/limits.ts'
+import { RECORD_LAKE_FILES_MAX } from '../../shared/limits.ts'
 import { fieldsOf } from '../../shared/record-schema.ts'
 import type { CoverageQuery } from '../../shared/record-task.ts'
-import { addDays, MS_PER_DAY, utcDatesBetween } from '../../shared/utc-date.ts'
+import { addDays, MS_PER_DAY, NS_PER_MS, utcDatesBetween } from '../../shared/utc-date.ts'
 import { type BookBefore, type BookSegment, segmentsOf, segmentsWithoutFile } from '../lob/book-segments.ts'
 import { prepareDecompression } from '../lob/decompress.ts'
 import { coverageOf, type FileCoverage, rememberedCoverage, statedCoverage } from '../lob/file-coverage.ts'
 import { LakeFile } from '../lob/lake-file.ts'
 import { selectMarkets } from '../lob/market-search.ts'
 import { CoverageRows } from './coverage-rows.ts'
-import type { CoverageTarget, MarketDate } from './coverage-target.ts'
+import type { CoverageTarget, MarketDate, RecordedDate } from './coverage-target.ts'
 import { GapRows } from './gap-rows.ts'
 import { fileIdentity, type LakePart } from './lake-partitions.ts'
-import { isNumeric, type RecordBatch } from './record-batch.ts'
 import type { RecordRequest } from './record-context.ts'
 
-const NS_PER_MS = 1e6
 /** A page ends before the file with which more bytes would be counted than these. */
 const COUNTED_BYTES_MAX = 256 * 1024 * 1024
-
-interface DateFile {
-  readonly date: string
-  /** Midnight, ms since the epoch. */
-  readonly startMs: number
-  /** Undefined where there is no file. */
-  readonly part: LakePart | undefined
-  /** Looked into for what its end tells of the next date; it has no rows. */
-  readonly isLead: boolean
-}
 
 /** Plans and makes the answer. Throws ApiError. */
 export async function answerCoverage(query: CoverageQuery, request: RecordRequest) {
@@ -41,8 +30,8 @@ export async function answerCoverage(query: CoverageQuery, request: RecordReques
   const { source, market, series: name, catalogue } = query
   const asked = { source, market, series: name, dates: [query.from ?? query.to ?? query.openFrom] }
   const { series, isWanted, datesOf } = selectMarkets(context.lake, asked, catalogue)
-  const files = filesOf(context.lake, query, series, datesOf(series).toSorted())
-  const parts = files.flatMap(({ part }) => part ?? [])
+  const days = daysOf(context.lake, query, series, datesOf(series).toSorted())
+  const parts = days.flatMap(({ part }) => part ?? [])
   identity.settle({ parts, facts: [series, query.openFrom], lakeOnly: { seenFiles: null } })
   const fields = fieldsOf(query.kind, query.columns)
   const target: CoverageTarget =
@@ -50,37 +39,30 @@ export async function answerCoverage(query: CoverageQuery, request: RecordReques
   const isAhead = query.isAhead === true
   const reading = new CoverageReading(context.lake, query, series, isWanted)
   let isCut = false
-  for (const file of files) {
-    const entries = reading.read(file, isAhead || (query.kind === 'coverage' && target.rows > 0))
+  for (const day of days) {
+    const entries = reading.read(day, isAhead || (query.kind === 'coverage' && target.rows > 0))
     isCut = entries === undefined
-    if (!isAhead && (entries === undefined || !entries.every((entry) => target.add(entry)))) break
+    // The first date is looked into for what its end tells of the next one; it has no rows.
+    const isFull = day !== days[0] && entries?.every((entry) => target.add(entry)) === false
+    if (!isAhead && (isCut || isFull)) break
     // The thread's other requests get their turn.
     if (isAhead || reading.hasCounted) await setImmediate()
     signal.throwIfAborted()
   }
   // The same request has more rows once more files are counted.
   if (isCut) identity.clear()
-  const columns = target.columns()
   const { rows, hasMore } = target
-  function* batches(): Generator<RecordBatch, void, void> {
-    for (let from = 0; from < rows; from += RECORD_ENCODE_BATCH_ROWS) {
-      const to = Math.min(rows, from + RECORD_ENCODE_BATCH_ROWS)
-      const valuesOf = columns.map((column, index) => {
-        const values = column.slice(from, to)
-        if (!isNumeric(fields[index]!)) return values as (string | null)[]
-        return fields[index]!.isBig === true
-          ? new BigInt64Array(values as bigint[])
-          : new Float64Array(values as number[])
-      })
-      yield { rows: to - from, columns: valuesOf }
-    }
-  }
-  return { rows, hasMore: hasMore || isCut, batches }
+  return { rows, hasMore: hasMore || isCut, batches: () => target.batches() }
 }
 
-/** The dates of the range with their files, ascending, behind the date before. */
-function filesOf(lake: string, query: CoverageQuery, series: string, there: readonly string[]): DateFile[] {
-  const { source, from, to } = query
+/** The dates of the range, ascending, behind the date before. */
+function daysOf(
+  lake: string,
+  query: CoverageQuery,
+  series: string,
+  there: readonly string[],
+): RecordedDate[] {
+  const { source, from, to, openFrom } = query
   const inRange = there.filter((date) => (from === null || from <= date) && (to === null || date <= to))
   const dates = isExplicit(query) ? utcDatesBetween(from!, to!) : inRange
   const [first] = dates
@@ -90,16 +72,19 @@ function filesOf(lake: string, query: CoverageQuery, series: string, there: read
     throw new ApiError('invalid_parameter', detail, { errors: [{ parameter: 'from', detail }] })
   }
   const known = new Set(there)
-  return [addDays(first, -1), ...dates].map((date, index) => {
+  return [addDays(first, -1), ...dates].map((date) => {
     // Valid dates: parsing alone costs a tenth of checking.
-    const fromMs = Date.parse(date)
+    const startMs = Date.parse(date)
     const name = lobKey(source, series, date)
     const path = `${lake}/${name}`
     // A directory may be made before its file.
     const identity = known.has(date) ? fileIdentity(path, name) : undefined
-    const place = { scope: series, name, path, fromMs, toMs: fromMs + MS_PER_DAY }
-    const part = identity && { ...place, identity, isRegistered: true, revisionMin: 0n }
-    return { date, startMs: fromMs, part: part || undefined, isLead: index === 0 }
+    const span = { fromMs: startMs, toMs: startMs + MS_PER_DAY }
+    const part =
+      identity === undefined
+        ? undefined
+        : { scope: series, name, path, ...span, identity, isRegistered: true, revisionMin: 0n }
+    return { date, startMs, startNs: BigInt(startMs) * NS_PER_MS, isOpen: date >= openFrom, part }
   })
 }
 
@@ -127,30 +112,28 @@ class CoverageReading {
   }
 
   /** Undefined for a file that had to be counted where enough has been, if the answer may end before it. */
-  read({ date, startMs, part, isLead }: DateFile, mayEnd: boolean): readonly MarketDate[] | undefined {
-    const { market, openFrom } = this.#query
-    const isOpen = date >= openFrom
-    const file = part?.name ?? null
+  read(day: RecordedDate, mayEnd: boolean): readonly MarketDate[] | undefined {
+    const { date, startMs, part } = day
+    const { market } = this.#query
     if (part === undefined) {
       for (const id of this.#before.keys()) this.#before.set(id, 'unknown')
-      if (isLead) return []
       const segments = segmentsWithoutFile(this.#closes(market, startMs))
-      return [{ id: market, date, startMs, isOpen, file, coverage: null, segments }]
+      return [{ id: market, day, hours: undefined, segments }]
     }
     const coverage = this.#coverageOf(date, part, mayEnd)
     if (coverage === undefined) return undefined
-    const ids = [...coverage.markets.keys()].filter(this.#isWanted)
-    if (ids.length === 0 && market !== null && isExplicit(this.#query)) ids.push(market)
     const after = new Map<string, BookBefore>()
-    const entries = ids.map((id) => {
-      const hours = coverage.markets.get(id)
+    const entries: MarketDate[] = []
+    const add = (id: string, hours: MarketHours | undefined): void => {
       const options = { before: this.#before.get(id) ?? 'none', closes: this.#closes(id, startMs) }
       const segments = segmentsOf(coverage, hours, options)
       if (hours !== undefined) after.set(id, endOf(segments))
-      return { id, date, startMs, isOpen, file, coverage, segments }
-    })
+      entries.push({ id, day, hours, segments })
+    }
+    for (const [id, hours] of coverage.markets) if (this.#isWanted(id)) add(id, hours)
+    if (after.size === 0 && market !== null && isExplicit(this.#query)) add(market, undefined)
     this.#before = after
-    return isLead ? [] : entries
+    return entries
   }
 
   #coverageOf(date: string, part: LakePart, mayEnd: boolean): FileCoverage | undefined {
@@ -176,7 +159,7 @@ class CoverageReading {
   /** Nanoseconds after midnight. */
   #closes(id: string | null, startMs: number): number {
     const closesAtMs = this.#query.catalogue?.closesAtMs[id ?? '']
-    return closesAtMs === undefined ? Infinity : (closesAtMs - startMs) * NS_PER_MS
+    return closesAtMs === undefined ? Infinity : (closesAtMs - startMs) * Number(NS_PER_MS)
   }
 }
 

@@ -3,11 +3,13 @@
 import type { GapCause } from '../../shared/coverage.ts'
 import type { RecordField } from '../../shared/record-field.ts'
 import type { CoverageQuery } from '../../shared/record-task.ts'
-import { NS_PER_MS } from '../../shared/utc-date.ts'
 import { DAY_NS, UNRECORDED_NS_MIN } from '../lob/book-segments.ts'
-import type { CoverageColumn, CoverageTarget, MarketDate } from './coverage-target.ts'
+import type { CoverageTarget, MarketDate } from './coverage-target.ts'
+import type { RecordBatch } from './record-batch.ts'
+import { objectBatches } from './record-columns.ts'
 
-interface Gap {
+// An interface is no record of its values.
+type Gap = {
   readonly market_id: string | null
   readonly from_ts: bigint
   to_ts: bigint
@@ -26,14 +28,13 @@ export class GapRows implements CoverageTarget {
     this.#fields = fields
   }
 
-  add({ id, startMs, isOpen, segments }: MarketDate): boolean {
-    const midnight = BigInt(startMs) * NS_PER_MS
+  add({ id, day: { startNs, isOpen }, segments }: MarketDate): boolean {
     for (const { from, to, cause } of segments) {
       const isUnrecorded = cause === 'not_recorded'
       if (cause === null || (isUnrecorded && to - from < UNRECORDED_NS_MIN)) continue
       // What an open date does not have may still come.
       if (isUnrecorded && isOpen && to === DAY_NS) continue
-      const [fromTs, toTs] = [midnight + BigInt(from), midnight + BigInt(to)]
+      const [fromTs, toTs] = [startNs + BigInt(from), startNs + BigInt(to)]
       const last = this.#last.get(id)
       if (last?.to_ts === fromTs && last.cause === cause) {
         last.to_ts = toTs
@@ -54,9 +55,8 @@ export class GapRows implements CoverageTarget {
     return this.#gaps.length > this.#query.offset + this.#query.limit
   }
 
-  columns(): readonly CoverageColumn[] {
-    const page = this.#page()
-    return this.#fields.map(({ name }) => page.map((gap) => gap[name as keyof Gap])) as CoverageColumn[]
+  batches(): Iterable<RecordBatch> {
+    return objectBatches(this.#page(), this.#fields, 'raw')
   }
 
   #page(): readonly Gap[] {

@@ -31,12 +31,19 @@ export function isNumeric(field: RecordField): boolean {
   return field.type !== 'string' && field.type !== 'date'
 }
 
-/** The array that holds `rows` values of each field. */
-export function emptyColumns(
-  fields: readonly RecordField[],
-  rows: number,
-): (Float64Array | (string | null)[])[] {
-  return fields.map((field) =>
-    isNumeric(field) ? new Float64Array(rows).fill(Number.NaN) : Array.from({ length: rows }, () => null),
-  )
+/** An array for `rows` values of a field, which are 0, or in the case of texts not there yet. */
+export function columnOf(field: RecordField, rows: number): Float64Array | BigInt64Array | (string | null)[] {
+  if (field.isBig === true) return new BigInt64Array(rows)
+  return isNumeric(field) ? new Float64Array(rows) : []
+}
+
+/** The array that holds `rows` nulls of each field. */
+export function emptyColumns(fields: readonly RecordField[], rows: number) {
+  return fields.map((field) => {
+    const column = columnOf(field, rows)
+    if (column instanceof BigInt64Array) return column.fill(-1n)
+    if (column instanceof Float64Array) return column.fill(Number.NaN)
+    column.length = rows
+    return column.fill(null)
+  })
 }

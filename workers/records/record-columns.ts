@@ -88,7 +88,7 @@ function candleColumn(
 
 /** Records as objects, in batches and converted. */
 export function* objectBatches(
-  records: readonly Readonly<Record<string, string | number | null>>[],
+  records: readonly Readonly<Record<string, string | number | bigint | null>>[],
   fields: readonly RecordField[],
   units: UnitSystem,
 ): Generator<RecordBatch, void, void> {

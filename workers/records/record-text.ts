@@ -120,7 +120,7 @@ export class RecordTextEncoder implements RecordEncoder {
       const values = batch.columns[column]!
       if (values instanceof Float64Array || values instanceof BigInt64Array) continue
       const writer = this.#columns[column]!
-      const text = values.at(row)
+      const text = Array.isArray(values) ? values[row] : values.at(row)
       writer.text = typeof text === 'string' ? writer.texts.encodedOf(text) : this.#null
       bytes += writer.text.length
     }
