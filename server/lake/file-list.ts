@@ -2,7 +2,6 @@
 // directories; a file is read once for its checksum and remembered by its identity.
 
 import { createHash } from 'node:crypto'
-import { constants } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { BoundedMap } from '../../shared/bounded-map.ts'
@@ -11,7 +10,7 @@ import { ApiError } from '../../shared/errors.ts'
 import { identityOf } from '../../shared/file-identity.ts'
 import { isDerivedDataset, type LakeDataset, lakePartitionOfKey } from '../../shared/lake-layout.ts'
 import { lobSources } from '../../shared/lob-sources.ts'
-import { type LakeFileFacts, readLakeFileFacts } from './lake-file-facts.ts'
+import { type LakeFileFacts, READ_FLAGS, readLakeFileFacts } from './lake-file-facts.ts'
 import { directoryNames } from './series-dates.ts'
 
 /** Which files; null is no condition. Dates are inclusive. */
@@ -37,8 +36,6 @@ export interface DescribedFile {
 const KNOWN_MAX = 50_000
 /** Short pieces: each is hashed between two turns of the event loop. */
 const READ_BYTES = 64 * 1024
-// Opening a pipe otherwise would wait for its writer.
-export const READ_FLAGS = constants.O_RDONLY | constants.O_NONBLOCK
 
 /** Keys in order. */
 export async function lakeKeys(lake: string, selection: FileSelection): Promise<string[]> {

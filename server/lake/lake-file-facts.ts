@@ -1,6 +1,7 @@
 // What a lake file's footer says it holds, read from its last bytes alone, wherever the file lies: how far an order-book
 // file covers its date, how many rows there are, whether they are a sample.
 
+import { constants } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { parquetMetadata } from 'hyparquet'
 import { FOOTER_BYTES_MAX } from '../../shared/limits.ts'
@@ -10,6 +11,8 @@ const TRAILER_BYTES = 8
 /** Most footers are shorter than this, so that one read is enough. */
 const TAIL_BYTES = 64 * 1024
 const MAGIC = 'PAR1'
+/** Opening a pipe otherwise would wait for its writer. */
+export const READ_FLAGS = constants.O_RDONLY | constants.O_NONBLOCK
 
 export interface LakeFileFacts {
   readonly rows: bigint
@@ -65,7 +68,7 @@ export async function readLakeFileFacts(
 
 /** Of a file in a directory. Rejects when it cannot be opened or read. */
 export async function lakeFileFacts(path: string): Promise<LakeFileFacts | undefined> {
-  const file = await open(path)
+  const file = await open(path, READ_FLAGS)
   try {
     const { size } = await file.stat()
     return await readLakeFileFacts(size, async (offset) => {

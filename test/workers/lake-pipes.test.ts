@@ -2,9 +2,11 @@
 
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
-import { mkdirSync, rmSync } from 'node:fs'
+import { closeSync, constants, mkdirSync, openSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
+import { lakeFileFacts } from '../../server/lake/lake-file-facts.ts'
 import { lobFilePath, recordFileName } from '../../shared/lake-layout.ts'
 import { findParts } from '../../workers/records/lake-partitions.ts'
 import { collectLob, lobQuery } from '../support/lob-worker.ts'
@@ -39,4 +41,13 @@ test('a pipe in place of a file of candles or observations likewise', async (t) 
       message: /: it is no regular file\.$/,
     })
   }
+})
+
+test('a pipe in place of a lake file states nothing to those who look at footers', async (t) => {
+  const path = lobFilePath(await temporaryDirectory(t), 'kalshi', SERIES, '2026-07-01')
+  makePipe(path)
+  const facts = await Promise.race([lakeFileFacts(path), delay(500, 'it waits')])
+  // What waits goes on when there is a writer; without one it would keep the process.
+  closeSync(openSync(path, constants.O_RDWR | constants.O_NONBLOCK))
+  assert.equal(facts, undefined)
 })
