@@ -1,5 +1,5 @@
 // What the recorder holds: a loopback exchange sends deltas at a steady rate; measured are the processor time of the
-// recorder's process (all its threads, consolidation included), its memory, how old messages are when they come, and
+// recorder's process (all its threads, the fold included), its memory, how old messages are when they come, and
 // how far the lake is behind at the end.
 
 import { fork } from 'node:child_process'
@@ -81,7 +81,7 @@ export async function runRecorderBench(size: BenchSize): Promise<BenchReport> {
     const caughtUpMs = await catchUp(child, tickers.length + sent)
     const end = await ask(child)
     const { metrics } = end
-    const gaps = Object.values(metrics.consolidation?.gaps ?? {}).reduce((sum, count) => sum + count, 0)
+    const gaps = Object.values(metrics.fold?.gaps ?? {}).reduce((sum, count) => sum + count, 0)
     return {
       benchmark: 'recorder',
       size,
@@ -100,8 +100,8 @@ export async function runRecorderBench(size: BenchSize): Promise<BenchReport> {
         { name: 'age of messages at the end', value: during.metrics.lagMs ?? 0, unit: 'ms' },
         { name: 'waiting for the disk at the end', value: during.metrics.queuedBytes / 1e6, unit: 'MB' },
         { name: 'from receipt to disk', value: during.metrics.syncDelayMs, unit: 'ms' },
-        { name: 'consolidated after the end', value: caughtUpMs, unit: 'ms', atMost: 10_000 },
-        { name: 'last publication', value: metrics.consolidation?.publishMs ?? 0, unit: 'ms' },
+        { name: 'folded after the end', value: caughtUpMs, unit: 'ms', atMost: 10_000 },
+        { name: 'last publication', value: metrics.fold?.publishMs ?? 0, unit: 'ms' },
       ],
       hashes: {},
       notes: [`${tickers.length} markets of ${SERIES.length} series for ${seconds} s`],
@@ -146,14 +146,14 @@ async function sendSteadily(
   return sent
 }
 
-/** Milliseconds until the consolidation has read all `messages`. */
+/** Milliseconds until the fold has read all `messages`. */
 async function catchUp(child: ChildProcess, messages: number): Promise<number> {
   const startMs = performance.now()
   for (;;) {
     const { metrics } = await ask(child)
     const elapsedMs = performance.now() - startMs
-    if ((metrics.consolidation?.messages ?? 0) >= messages) return elapsedMs
-    if (elapsedMs > CATCH_UP_MS_MAX) throw new Error('the consolidation does not catch up')
+    if ((metrics.fold?.messages ?? 0) >= messages) return elapsedMs
+    if (elapsedMs > CATCH_UP_MS_MAX) throw new Error('the fold does not catch up')
     await new Promise((resolve) => {
       setTimeout(resolve, 20)
     })

@@ -135,12 +135,11 @@ export class SoakProcess {
     }
   }
 
-  /** Resolves when everything that the exchange has sent, and sends no more, has been received and consolidated. */
+  /** Resolves when everything that the exchange has sent, and sends no more, has been received and folded. */
   async caughtUp(waitMs: number): Promise<void> {
     for (const startMs = performance.now(); ;) {
       if (await this.#isCaughtUp()) return
-      if (performance.now() - startMs > waitMs)
-        throw new Error(`the consolidation does not catch up: ${this.#output}`)
+      if (performance.now() - startMs > waitMs) throw new Error(`the fold does not catch up: ${this.#output}`)
       await sleep(CATCH_UP_LOOK_MS)
     }
   }
@@ -148,13 +147,13 @@ export class SoakProcess {
   async #isCaughtUp(): Promise<boolean> {
     const text = await readFile(join(this.lake, '.recorder/kalshi-status.json'), 'utf8').catch(() => '')
     if (text === '') return false
-    const { pid, atMs, frames, queuedBytes, logPosition, consolidation } = JSON.parse(text) as RecorderStatus
+    const { pid, atMs, frames, queuedBytes, logPosition, fold } = JSON.parse(text) as RecorderStatus
     const before = this.#heard
     if (atMs === before.atMs) return false
     this.#heard = { atMs, frames }
     if (frames !== before.frames) return false
-    if (pid !== this.#child?.pid || consolidation === undefined) return false
-    const { segment, offset } = consolidation.position
+    if (pid !== this.#child?.pid || fold === undefined) return false
+    const { segment, offset } = fold.position
     return segment === logPosition.segment && queuedBytes + logPosition.offset - offset < CLOCK_BYTES
   }
 

@@ -37,8 +37,8 @@ export const PARQUET_OUT_ROW_GROUP_ROWS = 16_384
 
 /** Rows of one lob.v1 row group at most (contract.md 34). */
 export const LOB_ROW_GROUP_ROWS_MAX = 40_960
-/** Events of one UTC hour and series that consolidation sorts in memory at once; more are sorted in passes. */
-export const CONSOLIDATE_ROWS_MAX = 2_000_000
+/** Events of one UTC hour and series that the fold sorts in memory at once; more are sorted in passes. */
+export const FOLD_ROWS_MAX = 2_000_000
 /** Recorded events held in memory, in bytes, before they spill to temporary files. */
 export const SPILL_BUFFER_BYTES_MAX = 64 * 1024 * 1024
 /** Bytes of a market id: the longest known have 145. */
@@ -217,11 +217,11 @@ export const WAL_SEGMENT_BYTES_MAX = 256 * 1024 * 1024
 /** Bytes waiting for the disk from which sockets are no longer read, and below which they are again. */
 export const WAL_QUEUE_BYTES_HIGH = 32 * 1024 * 1024
 export const WAL_QUEUE_BYTES_LOW = 8 * 1024 * 1024
-/** Bytes of a segment read at once by the consolidation. */
+/** Bytes of a segment read at once by the fold. */
 export const WAL_READ_BYTES = 1024 * 1024
 /** The open date is brought into the lake so often, or less often when that takes more than a fifth of the time. */
 export const RECORDER_PUBLISH_INTERVAL_MS = 3_000
-/** Megabytes of JavaScript heap a consolidation thread may use. */
+/** Megabytes of JavaScript heap a fold thread may use. */
 export const RECORDER_THREAD_HEAP_MB_MAX = 1024
 
 /** A feed's handshake, and an answer to a command, may take so long. */

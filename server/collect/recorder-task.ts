@@ -55,13 +55,13 @@ export class RecorderTask {
     const { metrics } = this.#loop
     const recorder = this.recorderMetrics
     if (recorder === undefined) return metrics
-    const { frames, lastFrameMs, discoveryFailures, consolidationFailures } = recorder
+    const { frames, lastFrameMs, discoveryFailures, foldFailures } = recorder
     return {
       ...metrics,
       rowCount: frames,
       lastSuccessAtMs: lastFrameMs,
       lastRowsAtMs: lastFrameMs,
-      errorCount: metrics.errorCount + discoveryFailures + consolidationFailures,
+      errorCount: metrics.errorCount + discoveryFailures + foldFailures,
     }
   }
 

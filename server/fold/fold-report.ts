@@ -2,9 +2,9 @@
 // book becomes known or unknown, and once at the end of each date.
 
 import { NS_PER_DAY, later } from '../../shared/utc-date.ts'
-import type { KnowledgeListener } from '../lake/hour-consolidation.ts'
+import type { KnowledgeListener } from '../lake/hour-fold.ts'
 import type { MarketFoldState, UnknownReason } from '../lake/market-fold.ts'
-import type { ConsolidatedDate } from '../lake/series-consolidation.ts'
+import type { FoldedSeriesDate } from '../lake/series-fold.ts'
 import type { FoldTally, GapCause } from './fold-tally.ts'
 
 /** Gaps listed for one market and date, and in total. Further gaps are only counted. */
@@ -105,7 +105,7 @@ export class FoldReport {
     market.knownFrom = ts
   }
 
-  readonly onDate = ({ series, date, coversFrom, coversTo, ids, folds }: ConsolidatedDate): void => {
+  readonly onDate = ({ series, date, coversFrom, coversTo, ids, folds }: FoldedSeriesDate): void => {
     const end = coversTo + 1n
     const dayStart = BigInt(Date.parse(`${date}T00:00:00Z`)) * 1_000_000n
     for (const [index, id] of ids.entries()) {

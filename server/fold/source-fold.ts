@@ -4,15 +4,15 @@
 
 import { join } from 'node:path'
 import { lobSourceDirectory, rawDateDirectory } from '../../shared/lake-layout.ts'
-import { CONSOLIDATE_ROWS_MAX, LOB_ROW_GROUP_ROWS_MAX } from '../../shared/limits.ts'
+import { FOLD_ROWS_MAX, LOB_ROW_GROUP_ROWS_MAX } from '../../shared/limits.ts'
 import { LOB_SOURCES } from '../../shared/lob-sources.ts'
 import { NS_PER_MS, addDays, later } from '../../shared/utc-date.ts'
 import { exchangeOf } from '../exchanges/registry.ts'
 import type { LobFileWriter } from '../lake/lob-file-writer.ts'
 import { LobRowGroup } from '../lake/lob-row-group.ts'
 import type { MarketFoldState } from '../lake/market-fold.ts'
-import { SeriesConsolidation } from '../lake/series-consolidation.ts'
-import type { ConsolidatedFile } from '../lake/series-consolidation.ts'
+import { SeriesFold } from '../lake/series-fold.ts'
+import type { FoldedFile } from '../lake/series-fold.ts'
 import { temporaryPath } from '../lake/temporary-file.ts'
 import { linkDates } from './chain-outline.ts'
 import type { ChainOutline } from './chain-outline.ts'
@@ -46,7 +46,7 @@ export interface SourceFoldOptions extends Pick<FoldOrder, 'lake' | 'source' | '
 /** A folded date whose files wait for publication. */
 export interface FoldedDate {
   readonly date: string
-  readonly files: readonly ConsolidatedFile[]
+  readonly files: readonly FoldedFile[]
   readonly state: FoldState
 }
 
@@ -160,7 +160,7 @@ export class SourceFold {
     const ownOutlines = reading.outlines()
     const continued = continuedOf(ownOutlines, linkDates(ownOutlines, after, addDays(date, 1)))
     const ends = new DateEnds(reading, new Set(continued))
-    const files: ConsolidatedFile[] = []
+    const files: FoldedFile[] = []
     const closing: ClosingMarket[] = []
     ends.endChains()
     for (const [series, recording] of [...reading.recordings].toSorted(([a], [b]) => (a < b ? -1 : 1))) {
@@ -171,9 +171,9 @@ export class SourceFold {
       const folds = startFolds(opening, series, chainOf)
       this.series.add(series)
       this.#options.report.onSeries({ startFolds: folds, causeOfEnd: (chain) => ends.causeOf(chain) })
-      const consolidation = this.#consolidationOf(reading, series, folds, covered)
-      files.push(...(await consolidation.run()))
-      closing.push(...closingOf(series, consolidation.endFolds, new Set(continued)))
+      const fold = this.#foldOf(reading, series, folds, covered)
+      files.push(...(await fold.run()))
+      closing.push(...closingOf(series, fold.endFolds, new Set(continued)))
     }
     for (const recording of reading.recordings.values())
       for (const hour of Array.from(recording.hours.keys())) recording.dropHour(hour)
@@ -204,20 +204,20 @@ export class SourceFold {
     }
   }
 
-  #consolidationOf(
+  #foldOf(
     reading: DateReading,
     series: string,
     folds: ReadonlyMap<string, MarketFoldState>,
     covered: { readonly from: bigint; readonly to: bigint },
-  ): SeriesConsolidation {
+  ): SeriesFold {
     const { lake, source, bounds, report, signal, onWrite } = this.#options
     const { hasNoLeg } = exchangeOf(source)
     const recording = reading.recordingOf(series)
     const events = [...recording.hours.values()].reduce((sum, { rows }) => sum + rows, 0)
-    return new SeriesConsolidation(recording, {
+    return new SeriesFold(recording, {
       lake,
       source,
-      passRowsMax: bounds?.passRows ?? CONSOLIDATE_ROWS_MAX,
+      passRowsMax: bounds?.passRows ?? FOLD_ROWS_MAX,
       group: new LobRowGroup(bounds?.groupRows ?? LOB_ROW_GROUP_ROWS_MAX),
       chains: {
         isOrdered: false,

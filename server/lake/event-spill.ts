@@ -1,5 +1,5 @@
 // The events of one UTC hour of one series in arrival order, as fixed-size records: in memory first, in a temporary file
-// when the recording as a whole grows too large. Counts per market are kept beside, so that consolidation can place
+// when the recording as a whole grows too large. Counts per market are kept beside, so that the fold can place
 // every record in one pass without comparing anything.
 
 import { closeSync, openSync, readSync, rmSync, writeSync } from 'node:fs'
@@ -92,7 +92,7 @@ export class EventRecords {
   }
 }
 
-/** Events in arrival order with their number by market index: what consolidation needs of them. */
+/** Events in arrival order with their number by market index: what the fold needs of them. */
 export interface SpilledEvents {
   readonly counts: ReadonlyMap<number, number>
   /** The records in pieces that are only valid until the next one is asked for. */

@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { haveEqualBytes } from './durable-file.ts'
 import { lacksHoursAlone } from './lob-file-reading.ts'
-import type { ConsolidatedFile } from './series-consolidation.ts'
+import type { FoldedFile } from './series-fold.ts'
 import { publishPartition } from './temporary-file.ts'
 
 export interface WrittenLobFile {
@@ -22,7 +22,7 @@ export interface WrittenLobFile {
 }
 
 /** What the files are when they are published, in their order. */
-export async function describeFiles(files: readonly ConsolidatedFile[]): Promise<WrittenLobFile[]> {
+export async function describeFiles(files: readonly FoldedFile[]): Promise<WrittenLobFile[]> {
   const written: WrittenLobFile[] = []
   for (const { writer, series, date, coversFrom, coversTo, figures } of files) {
     const { path, temporaryPath } = writer
@@ -44,7 +44,7 @@ async function haveEqualRows(path: string, next: string): Promise<boolean> {
 
 /** Gives each file that differs from the lake's its name, and tells `onPublished`. Nothing is awaited. */
 export function publishFiles(
-  files: readonly ConsolidatedFile[],
+  files: readonly FoldedFile[],
   written: readonly WrittenLobFile[],
   onPublished?: (path: string) => void,
 ): void {

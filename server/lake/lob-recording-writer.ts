@@ -9,15 +9,15 @@ import { lobSeriesDirectory } from '../../shared/lake-layout.ts'
 import { isSeriesName } from '../../shared/series-name.ts'
 import type { LobSource } from '../../shared/lob-sources.ts'
 import { EVENT_GAP } from '../../shared/lob-v1.ts'
-import { CONSOLIDATE_ROWS_MAX, LOB_ROW_GROUP_ROWS_MAX, SPILL_BUFFER_BYTES_MAX } from '../../shared/limits.ts'
+import { FOLD_ROWS_MAX, LOB_ROW_GROUP_ROWS_MAX, SPILL_BUFFER_BYTES_MAX } from '../../shared/limits.ts'
 import { syncNames } from './durable-file.ts'
 import { removeWhileEmpty } from './empty-directories.ts'
 import type { LobFileWriter } from './lob-file-writer.ts'
 import { describeFiles, publishFiles } from './lob-publication.ts'
 import type { WrittenLobFile } from './lob-publication.ts'
 import { LobRowGroup } from './lob-row-group.ts'
-import { SeriesConsolidation } from './series-consolidation.ts'
-import type { ConsolidatedFile } from './series-consolidation.ts'
+import { SeriesFold } from './series-fold.ts'
+import type { FoldedFile } from './series-fold.ts'
 import { SeriesRecording } from './series-recording.ts'
 import type { BookEvent } from './series-recording.ts'
 import { removeStaleTemporaries, temporaryPath } from './temporary-file.ts'
@@ -115,9 +115,9 @@ export class LobRecordingWriter {
     try {
       this.#abort.signal.throwIfAborted()
       await removeStaleTemporaries(dirname(this.#spillDirectory))
-      const files: ConsolidatedFile[] = []
+      const files: FoldedFile[] = []
       for (const [, recording] of [...this.#series].toSorted(([a], [b]) => (a < b ? -1 : 1))) {
-        files.push(...(await this.#consolidate(recording)))
+        files.push(...(await this.#fold(recording)))
       }
       return await this.#publish(files)
     } finally {
@@ -125,17 +125,17 @@ export class LobRecordingWriter {
     }
   }
 
-  async #consolidate(recording: SeriesRecording): Promise<readonly ConsolidatedFile[]> {
+  async #fold(recording: SeriesRecording): Promise<readonly FoldedFile[]> {
     const { lake, source, bounds, isSample, onProgress } = this.#options
     const directory = lobSeriesDirectory(lake, source, recording.series)
     const first = mkdirSync(directory, { recursive: true })
     if (first !== undefined) this.#createdDirectories.push({ first, last: directory })
     await removeStaleTemporaries(directory)
-    const consolidation = new SeriesConsolidation(recording, {
+    const fold = new SeriesFold(recording, {
       isSample,
       lake,
       source,
-      passRowsMax: bounds?.passRows ?? CONSOLIDATE_ROWS_MAX,
+      passRowsMax: bounds?.passRows ?? FOLD_ROWS_MAX,
       group: new LobRowGroup(bounds?.groupRows ?? LOB_ROW_GROUP_ROWS_MAX),
       signal: this.#abort.signal,
       onFile: (writer) => this.#writers.push(writer),
@@ -144,11 +144,11 @@ export class LobRecordingWriter {
         onProgress?.({ series: recording.series, date, rows: this.#rows, events: this.#events })
       },
     })
-    return await consolidation.run()
+    return await fold.run()
   }
 
   // From the first rename to the last nothing is awaited, so no signal and no abort comes between two of them.
-  async #publish(files: readonly ConsolidatedFile[]): Promise<WrittenLobFile[]> {
+  async #publish(files: readonly FoldedFile[]): Promise<WrittenLobFile[]> {
     const written = await describeFiles(files)
     const inTheWay = written.filter(({ status }) => status === 'replaced')
     if (inTheWay.length > 0 && this.#options.onExisting !== 'replace')

@@ -1,5 +1,5 @@
 // What has been recorded of one series so far: its markets, the time that it covers, and its events by UTC hour. Appending
-// checks and clamps; nothing is sorted before consolidation.
+// checks and clamps; nothing is sorted before the fold.
 
 import { MARKET_ID_BYTES_MAX } from '../../shared/limits.ts'
 import { EVENT_CLEAR, EVENT_SET, PRICE_UNITS_PER_DOLLAR, SIDE_ASK, SIDE_BID } from '../../shared/lob-v1.ts'

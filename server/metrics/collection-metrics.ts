@@ -148,12 +148,12 @@ const RECORDER_METRICS: readonly Shown<RecorderMetrics>[] = [
   { kind: 'gauge', name: 'bookcast_recorder_refused_markets', help: 'Markets that the exchange does not let us follow.', valueOf: ({ lanes }) => sumOf(lanes, ({ refused }) => refused) },
   { kind: 'gauge', name: 'bookcast_recorder_unplaced_markets', help: 'Markets that no connection had room for.', valueOf: ({ unplacedMarkets }) => unplacedMarkets },
   { kind: 'gauge', name: 'bookcast_recorder_last_message_timestamp_seconds', help: 'When the exchange last said something.', valueOf: ({ lastFrameMs }) => seconds(lastFrameMs) },
-  { kind: 'counter', name: 'bookcast_recorder_consolidation_failures_total', help: 'Times that what was recorded could not be brought into the lake.', valueOf: ({ consolidationFailures }) => consolidationFailures },
+  { kind: 'counter', name: 'bookcast_recorder_consolidation_failures_total', help: 'Times that what was recorded could not be brought into the lake.', valueOf: ({ foldFailures }) => foldFailures },
   { kind: 'counter', name: 'bookcast_recorder_discovery_failures_total', help: 'Times that the open markets could not be listed.', valueOf: ({ discoveryFailures }) => discoveryFailures },
   { kind: 'gauge', name: 'bookcast_recorder_connections', help: 'Connections to an exchange.', valueOf: ({ lanes }) => lanes.filter(({ isConnected }) => isConnected).length },
   { kind: 'gauge', name: 'bookcast_recorder_feed_delay_seconds', help: "A message's receive time less its exchange time.", valueOf: ({ lagMs }) => seconds(lagMs) },
   { kind: 'gauge', name: 'bookcast_recorder_queued_bytes', help: 'Bytes that wait for the disk.', valueOf: ({ queuedBytes }) => queuedBytes },
-  { kind: 'gauge', name: 'bookcast_recorder_published_timestamp_seconds', help: 'When the open date was last brought into the lake.', valueOf: ({ consolidation }) => seconds(consolidation?.publishedAtMs || null) },
+  { kind: 'gauge', name: 'bookcast_recorder_published_timestamp_seconds', help: 'When the open date was last brought into the lake.', valueOf: ({ fold }) => seconds(fold?.publishedAtMs || null) },
 ]
 
 // oxfmt-ignore
@@ -185,8 +185,8 @@ function sumOf<T>(items: readonly T[], valueOf: (item: T) => number): number {
   return items.reduce((sum, item) => sum + valueOf(item), 0)
 }
 
-function gapCount({ consolidation }: RecorderMetrics): number {
-  return Object.values(consolidation?.gaps ?? {}).reduce((sum, count) => sum + count, 0)
+function gapCount({ fold }: RecorderMetrics): number {
+  return Object.values(fold?.gaps ?? {}).reduce((sum, count) => sum + count, 0)
 }
 
 function seconds(ms: number | null): number | null {

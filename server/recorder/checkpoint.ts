@@ -1,4 +1,4 @@
-// The consolidation's state between two hours, on disk. A restart after a crash continues from it, and the log before it is
+// The fold's state between two hours, on disk. A restart after a crash continues from it, and the log before it is
 // removed. A checkpoint that cannot be read is ignored: the raw segments have the closed hours, and the log has the open hour.
 
 import { open, readFile, rename, rm } from 'node:fs/promises'
@@ -12,7 +12,7 @@ import type { LiveDateState } from './live-date.ts'
 import type { LiveSeriesState } from './live-series.ts'
 import type { WalPosition } from './wal-segment.ts'
 
-export interface ConsolidationState {
+export interface LiveFoldState {
   /** The first record that is not part of the state. */
   readonly position: WalPosition
   /** The open UTC hour since the epoch; undefined before the first record. */
@@ -49,7 +49,7 @@ export function checkpointPath({
   return join(workDirectory, `${source}-latest.checkpoint`)
 }
 
-export async function writeCheckpoint(path: string, state: ConsolidationState): Promise<void> {
+export async function writeCheckpoint(path: string, state: LiveFoldState): Promise<void> {
   const body = serialize(state)
   const header = Buffer.alloc(HEADER_BYTES)
   MAGIC.copy(header)
@@ -68,14 +68,14 @@ export async function writeCheckpoint(path: string, state: ConsolidationState): 
 }
 
 /** The state, or `undefined` when there is none or it is damaged. */
-export async function readCheckpoint(path: string): Promise<ConsolidationState | undefined> {
+export async function readCheckpoint(path: string): Promise<LiveFoldState | undefined> {
   await rm(`${path}.new`, { force: true })
   const bytes = await readFile(path).catch(() => undefined)
   if (bytes === undefined || !bytes.subarray(0, MAGIC.length).equals(MAGIC)) return undefined
   const body = bytes.subarray(HEADER_BYTES)
   if (crc32(body) !== bytes.readUInt32LE(MAGIC.length)) return undefined
   try {
-    return deserialize(body) as ConsolidationState
+    return deserialize(body) as LiveFoldState
   } catch {
     return undefined
   }

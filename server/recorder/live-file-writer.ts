@@ -5,10 +5,10 @@ import { constants, mkdirSync } from 'node:fs'
 import { copyFile, open, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { lobFilePath } from '../../shared/lake-layout.ts'
-import { CONSOLIDATE_ROWS_MAX } from '../../shared/limits.ts'
+import { FOLD_ROWS_MAX } from '../../shared/limits.ts'
 import { writeFully } from '../lake/durable-file.ts'
 import type { SpilledEvents } from '../lake/event-spill.ts'
-import { HourConsolidation } from '../lake/hour-consolidation.ts'
+import { HourFold } from '../lake/hour-fold.ts'
 import type { LobFileContents } from '../lake/lob-file-contents.ts'
 import { verifyLobFile } from '../lake/lob-file-verify.ts'
 import type { LobRowGroup } from '../lake/lob-row-group.ts'
@@ -58,8 +58,8 @@ export class LiveFileWriter {
     const { group } = this.#options
     group.clear()
     const write = (rows: LobRowGroup): Promise<void> => writeGroup(file, rows)
-    const options = { passRowsMax: CONSOLIDATE_ROWS_MAX, group, write, chains: date.chainTable }
-    await new HourConsolidation(markets, options).write(hour, events, { hasKeyframes })
+    const options = { passRowsMax: FOLD_ROWS_MAX, group, write, chains: date.chainTable }
+    await new HourFold(markets, options).write(hour, events, { hasKeyframes })
   }
 
   /**

@@ -1,7 +1,7 @@
 // The figures of a recorder, for a metrics page and a status table.
 
 import type { LobSource } from '../../shared/lob-sources.ts'
-import type { ConsolidationReport } from './consolidation-loop.ts'
+import type { LiveFoldReport } from './live-fold-loop.ts'
 import type { LaneFigures } from '../feed/feed-lane.ts'
 import { exchangeMsOf } from '../feed/receive-clock.ts'
 import type { WalPosition } from './wal-segment.ts'
@@ -33,10 +33,10 @@ export interface RecorderMetrics {
   readonly congestions: number
   readonly discoveredAtMs: number
   readonly discoveryFailures: number
-  readonly consolidationFailures: number
+  readonly foldFailures: number
   readonly logPosition: WalPosition
-  /** The consolidation's last word: gaps by reason, events, how far it is. */
-  readonly consolidation: ConsolidationReport | undefined
+  /** The fold's last word: gaps by reason, events, how far it is. */
+  readonly fold: LiveFoldReport | undefined
 }
 
 const WINDOW_MS = 10_000

@@ -25,6 +25,6 @@ export interface SourceRecorderOptions {
   readonly clockMs?: number
   /** By default one of its own, of the machine's clock. */
   readonly receiveClock?: ReceiveClock
-  /** Without it frames are only kept, for tests and for consolidating elsewhere. */
-  readonly isConsolidating?: boolean
+  /** Without it frames are only kept, for tests and for folding elsewhere. */
+  readonly isFolding?: boolean
 }

@@ -1,13 +1,13 @@
-// The recorder of one exchange: its connections, its log and its consolidation thread. It receives messages and writes them to
-// the log. The consolidation interprets them, and reports which books need a snapshot.
+// The recorder of one exchange: its connections, its log and its fold thread. It receives messages and writes them to
+// the log. The fold interprets them, and reports which books need a snapshot.
 
 import { Buffer } from 'node:buffer'
 import { join } from 'node:path'
 import type { DataDirectoryLock } from '../storage/data-directory-lock.ts'
 import { RECORDER_PUBLISH_INTERVAL_MS } from '../../shared/limits.ts'
 import { MS_PER_HOUR, NS_PER_MS } from '../../shared/utc-date.ts'
-import type { ConsolidationReport } from './consolidation-loop.ts'
-import { ConsolidationWorker } from './consolidation-worker.ts'
+import type { LiveFoldReport } from './live-fold-loop.ts'
+import { LiveFoldWorker } from './live-fold-worker.ts'
 import type { FeedLane } from '../feed/feed-lane.ts'
 import type { DirectoryMarket } from '../feed/market-directory.ts'
 import { LanePlaces } from './lane-places.ts'
@@ -50,8 +50,8 @@ export class SourceRecorder {
   readonly #discovery: MarketDiscovery
   #isRunning = true
   #markets = new Map<string, DirectoryMarket>()
-  #worker: ConsolidationWorker | undefined
-  #report: ConsolidationReport | undefined
+  #worker: LiveFoldWorker | undefined
+  #report: LiveFoldReport | undefined
   #clock: NodeJS.Timeout | undefined
   readonly #receiveClock: ReceiveClock
   #toldStepMs = 0
@@ -160,17 +160,17 @@ export class SourceRecorder {
       congestions: this.#congestions,
       discoveredAtMs: listedAtMs,
       discoveryFailures: failures,
-      consolidationFailures: this.#worker?.failures ?? 0,
+      foldFailures: this.#worker?.failures ?? 0,
       logPosition: this.#log.position,
-      consolidation: this.#report,
+      fold: this.#report,
     }
   }
 
   #begin(): void {
-    const { source, lake, workDirectory, logger, publishIntervalMs, isConsolidating = true } = this.#options
+    const { source, lake, workDirectory, logger, publishIntervalMs, isFolding = true } = this.#options
     this.#append(WAL_KIND.start, NOTHING)
-    if (isConsolidating) {
-      this.#worker = new ConsolidationWorker(
+    if (isFolding) {
+      this.#worker = new LiveFoldWorker(
         {
           source,
           lake,
@@ -301,8 +301,8 @@ export class SourceRecorder {
     this.#places.setPaused(isCongested)
   }
 
-  // The consolidation reports all books that need a snapshot, for any reason.
-  #takeReport(report: ConsolidationReport): void {
+  // The fold reports all books that need a snapshot, for any reason.
+  #takeReport(report: LiveFoldReport): void {
     this.#report = report
     if (report.gappedMarkets.length === 0) return
     const gapped = new Set(report.gappedMarkets)

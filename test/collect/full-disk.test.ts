@@ -107,7 +107,7 @@ test('a full disk below the lake: the log keeps everything until there is space'
       const { exchange, task } = world
       await changeUntil(world, () => isRecorded(world))
       await disk.fill()
-      await changeUntil(world, () => (task.recorderMetrics?.consolidationFailures ?? 0) > 1)
+      await changeUntil(world, () => (task.recorderMetrics?.foldFailures ?? 0) > 1)
       const heard = [...exchange.changes.keys()]
       await disk.free()
       await recordsOn(world)

@@ -104,7 +104,7 @@ async function moveRecords(lake: string, days: number): Promise<void> {
 const CHANGES: readonly ((lake: string, round: number) => Promise<void>)[] = [
   importBooks,
   (lake, round) => moveRecords(lake, DAYS + 1 + (round % 20)),
-  async function consolidate(lake, round) {
+  async function fold(lake, round) {
     const ts = BigInt(MS + round) * 1_000_000n
     await writeEvents(
       lake,

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { mkdir, readFile, rm, utimes, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
-import { Consolidation } from '../../server/recorder/consolidation.ts'
+import { LiveFold } from '../../server/recorder/live-fold.ts'
 import { WAL_KIND } from '../../server/recorder/wal-record.ts'
 import { disconnectMark } from '../../server/feed/wal-mark.ts'
 import { MergeBusy, lockSeries, lockSource, mergeLockDirectory } from '../../server/fold/series-lock.ts'
@@ -44,17 +44,17 @@ test('a recorder publishes when another has ended writing to the series, and rec
   const close = { kind: WAL_KIND.mark, ms: msAt(5) + 1, frame: disconnectMark() }
   let limit = await write([{ kind: WAL_KIND.start, ms: msAt(0) }, ...scriptOf(records.slice(0, 100))])
   const onWarning = (text: string): void => void warnings.push(text)
-  const consolidation = await Consolidation.open({ lake, source: 'kalshi', workDirectory, onWarning })
-  t.after(() => consolidation.close())
-  while (await consolidation.advance(limit)) await consolidation.publish()
+  const fold = await LiveFold.open({ lake, source: 'kalshi', workDirectory, onWarning })
+  t.after(() => fold.close())
+  while (await fold.advance(limit)) await fold.publish()
   const before = await readFile(pathOf(lake))
   const lock = await lockSeries({ lake, ...PLACE }, NOBODY)
   limit = await write([...scriptOf(records.slice(100)), close])
-  while (await consolidation.advance(limit)) await consolidation.publish()
+  while (await fold.advance(limit)) await fold.publish()
   assert.ok((await readFile(pathOf(lake))).equals(before), 'the other writes')
-  assert.equal(consolidation.figures.tally.messages, records.length, 'what came meanwhile is recorded')
+  assert.equal(fold.figures.tally.messages, records.length, 'what came meanwhile is recorded')
   await lock.release()
-  await consolidation.publish()
+  await fold.publish()
   assert.equal((await readRows(pathOf(lake))).filter(({ seq }) => seq > 0n).length, records.length + 1)
 
   // A date that is over is not left behind: its last publication waits for the other.
@@ -63,7 +63,7 @@ test('a recorder publishes when another has ended writing to the series, and rec
   const clocks: ScriptRecord[] = [{ kind: WAL_KIND.clock, ms: midnight }]
   for (let ms = midnight; ms < midnight + 60_000; ms += 10_000) clocks.push({ kind: WAL_KIND.clock, ms })
   const order: string[] = []
-  const ended = consolidation.advance(await write(clocks)).then(() => order.push('the date is over'))
+  const ended = fold.advance(await write(clocks)).then(() => order.push('the date is over'))
   while (warnings.length === 0) await new Promise((resolve) => setImmediate(resolve))
   assert.match(warnings[0]!, /published when process \d+ on .* has ended writing its files/)
   order.push('the other ends')
@@ -80,16 +80,16 @@ test('a recorder whose date has segments of others records on while another writ
   const onWarning = (text: string): void => void warnings.push(text)
   const frames = connection(0, 9).map(([ms, frame]): ScriptRecord => ({ ms, frame }))
   const limit = await writeWal(workDirectory, 'kalshi', [{ kind: WAL_KIND.start, ms: msAt(0) }, ...frames])
-  const consolidation = await Consolidation.open({ lake, source: 'kalshi', workDirectory, onWarning })
+  const fold = await LiveFold.open({ lake, source: 'kalshi', workDirectory, onWarning })
   const lock = await lockSource({ lake, source: 'kalshi' }, NOBODY)
-  await consolidation.publish(true)
-  while (await consolidation.advance(limit)) await consolidation.publish()
-  await consolidation.publish(true)
-  assert.equal(consolidation.figures.tally.messages, frames.length, 'reading does not wait')
-  await consolidation.settled()
+  await fold.publish(true)
+  while (await fold.advance(limit)) await fold.publish()
+  await fold.publish(true)
+  assert.equal(fold.figures.tally.messages, frames.length, 'reading does not wait')
+  await fold.settled()
   assert.match(warnings.join(), /is folded with the segments of others when process \d+ on .* has ended/)
   await lock.release()
-  await consolidation.close()
+  await fold.close()
   const hours = new Set(
     (await readRows(pathOf(lake))).map(({ ts }) => new Date(Number(ts / 1_000_000n)).getUTCHours()),
   )

@@ -35,7 +35,7 @@ function goodWorld(): World {
   return {
     task: goodTask(NOW_MS),
     lane: goodLane(NOW_MS),
-    recorder: { ...goodRecorder(NOW_MS), consolidation: consolidated(NOW_MS) },
+    recorder: { ...goodRecorder(NOW_MS), fold: folded(NOW_MS) },
     storage: { disks: [disk(50, false)], lakeBytes: 1000, walBytes: { kalshi: 100 } },
     newest: newestRows(NOW_MS),
     books: { sampleCount: 0, coveredToMs: { kalshi: NOW_MS } },
@@ -43,7 +43,7 @@ function goodWorld(): World {
   }
 }
 
-function consolidated(publishedAtMs: number): NonNullable<RecorderMetrics['consolidation']> {
+function folded(publishedAtMs: number): NonNullable<RecorderMetrics['fold']> {
   return {
     kind: 'report',
     position: { segment: 1, offset: 8 },
@@ -88,7 +88,7 @@ const FAULTS: Readonly<Record<string, (world: World) => Partial<World>>> = {
   BookcastRecorderDisconnected: ({ lane }) => ({ lane: { ...lane, isConnected: false } }),
   BookcastFeedSilent: ({ recorder }) => ({ recorder: { ...recorder, lastFrameMs: NOW_MS - 6 * MINUTE_MS } }),
   BookcastBooksBehind: ({ recorder }) => ({
-    recorder: { ...recorder, consolidation: consolidated(NOW_MS - 3 * MINUTE_MS) },
+    recorder: { ...recorder, fold: folded(NOW_MS - 3 * MINUTE_MS) },
   }),
   BookcastMarketsRefused: ({ lane }) => ({ lane: { ...lane, refused: 1 } }),
   BookcastMarketsUnplaced: ({ recorder }) => ({ recorder: { ...recorder, unplacedMarkets: 1 } }),

@@ -317,8 +317,7 @@ test('the recorder metrics are what the exchange sent, through reconnects, refus
       () => false,
     )
   }, 'a file is in the way')
-  const failed = (): number =>
-    log.lines.filter((line) => line.startsWith('the consolidation of kalshi failed')).length
+  const failed = (): number => log.lines.filter((line) => line.startsWith('the fold of kalshi failed')).length
   await eventually(() => {
     change(10)
     return failed() > 0

@@ -1,11 +1,11 @@
 // Collectors of a true world, one after another or two at once, with one place of object storage and a replica: the
-// recorder's log, consolidation and push as a collecting process runs them, without sockets and clocks.
+// recorder's log, the fold and the push as a collecting process runs them, without sockets and clocks.
 
 import assert from 'node:assert/strict'
 import { cp, mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { foldRawDates } from '../../server/fold/fold-raw-dates.ts'
-import { Consolidation } from '../../server/recorder/consolidation.ts'
+import { LiveFold } from '../../server/recorder/live-fold.ts'
 import { disconnectMark, heardMark } from '../../server/feed/wal-mark.ts'
 import { WAL_KIND } from '../../server/recorder/wal-record.ts'
 import type { WalPosition } from '../../server/recorder/wal-segment.ts'
@@ -43,7 +43,7 @@ export class Collector {
   /** Its clock less the exchange's. */
   readonly #clockMs: number
   #connections: Connection[] = []
-  #consolidation: Consolidation | undefined
+  #fold: LiveFold | undefined
   #limit: WalPosition | undefined
   #epoch = 1
   #writtenTo: bigint
@@ -86,14 +86,14 @@ export class Collector {
 
   /** A process begins: the connections of the one before are over, whether it could say so or not. */
   async restart(at: bigint): Promise<void> {
-    await this.#consolidation?.close()
+    await this.#fold?.close()
     this.#connections = this.#connect(at)
     this.#writtenTo = at
     this.#limit = await writeWal(this.#work, this.#world.source, [
       { kind: WAL_KIND.start, ms: this.#msOf(at) },
       { kind: WAL_KIND.series, ms: this.#msOf(at), frame: this.#seriesEntries() },
     ])
-    this.#consolidation = await Consolidation.open({
+    this.#fold = await LiveFold.open({
       lake: this.lake,
       source: this.#world.source,
       workDirectory: this.#work,
@@ -108,14 +108,14 @@ export class Collector {
     const records = this.#recordsUntil(to)
     this.#writtenTo = to
     this.#limit = await writeWal(this.#work, this.#world.source, records)
-    while (await this.#consolidation!.advance(this.#limit)) {
-      if (this.#random.chance(0.3)) await this.#consolidation!.publish()
+    while (await this.#fold!.advance(this.#limit)) {
+      if (this.#random.chance(0.3)) await this.#fold!.publish()
     }
     // The slice that is being written is due: minutes have passed in this world.
     const now = performance.now.bind(performance)
     performance.now = () => now() + SLICE_DUE_MS
-    await this.#consolidation!.publish().finally(() => (performance.now = now))
-    await this.#consolidation!.settled()
+    await this.#fold!.publish().finally(() => (performance.now = now))
+    await this.#fold!.settled()
   }
 
   async push(remote: string): Promise<void> {
@@ -129,8 +129,8 @@ export class Collector {
   }
 
   async kill(): Promise<void> {
-    await this.#consolidation?.close()
-    this.#consolidation = undefined
+    await this.#fold?.close()
+    this.#fold = undefined
   }
 
   /** Everything that lies in its directories, as a copy of the machine. */

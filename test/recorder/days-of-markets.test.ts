@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { readCheckpoint } from '../../server/recorder/checkpoint.ts'
-import { Consolidation } from '../../server/recorder/consolidation.ts'
+import { LiveFold } from '../../server/recorder/live-fold.ts'
 import { heardMark } from '../../server/feed/wal-mark.ts'
 import { WAL_KIND } from '../../server/recorder/wal-record.ts'
 import { MS_PER_DAY } from '../../shared/utc-date.ts'
@@ -59,19 +59,19 @@ test('books of markets that are over leave the recorder, though its connection l
   const kept: number[][] = []
   const start = [{ kind: WAL_KIND.start, ms: START_MS - 1 }]
   let limit = await writeWal(workDirectory, 'polymarket', start)
-  const consolidation = await Consolidation.open({ lake, source: 'polymarket', workDirectory })
+  const fold = await LiveFold.open({ lake, source: 'polymarket', workDirectory })
   for (let day = 0; day < DAYS; day++) {
     limit = await writeWal(workDirectory, 'polymarket', recordsOf(day))
-    while (await consolidation.advance(limit));
+    while (await fold.advance(limit));
     const state = await readCheckpoint(join(workDirectory, 'polymarket-latest.checkpoint'))
     assert.ok(state !== undefined)
     const followed = state.dates.flatMap(({ chains }) => chains.map((chain) => chain.followed.length))
     const [series] = state.series
     kept.push([Math.max(...followed), series?.recording.markets.length ?? 0, series?.folds.length ?? 0])
   }
-  const { tally, badLines } = consolidation.figures
+  const { tally, badLines } = fold.figures
   assert.deepEqual([[...tally.gaps], badLines], [[['no longer followed', (DAYS - 1) * TOKENS_A_DAY]], 0])
-  await consolidation.close()
+  await fold.close()
   // The day that is over and the one before it, of which something is in the open date's file.
   for (const [tokens, markets, folds] of kept.slice(1))
     assert.ok(

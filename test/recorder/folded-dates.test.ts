@@ -8,7 +8,7 @@ import { test } from 'node:test'
 import { disconnectMark, heardMark, openMark } from '../../server/feed/wal-mark.ts'
 import { foldRawDates } from '../../server/fold/fold-raw-dates.ts'
 import { FOLD_STATE_NAME } from '../../server/fold/fold-state.ts'
-import { Consolidation } from '../../server/recorder/consolidation.ts'
+import { LiveFold } from '../../server/recorder/live-fold.ts'
 import { WAL_KIND } from '../../server/recorder/wal-record.ts'
 import { lobFilePath, rawDateDirectory } from '../../shared/lake-layout.ts'
 import { delta, snapshot } from '../support/kalshi-frames.ts'
@@ -41,10 +41,10 @@ function script(): ScriptRecord[] {
 }
 
 /** Each publication folds what waits. */
-async function publishOften(consolidation: Consolidation): Promise<void> {
+async function publishOften(fold: LiveFold): Promise<void> {
   for (let left = DATES.length; left > 0; left--) {
-    await consolidation.publish()
-    await consolidation.settled()
+    await fold.publish()
+    await fold.settled()
   }
 }
 
@@ -53,13 +53,13 @@ test('a date that is over has its state, and folding the next one again changes 
   const limit = await writeWal(workDirectory, 'kalshi', script())
   const warnings: string[] = []
   const onWarning = (text: string): unknown => warnings.push(text)
-  const consolidation = await Consolidation.open({ lake, source: 'kalshi', workDirectory, onWarning })
-  while (await consolidation.advance(limit));
-  await publishOften(consolidation)
+  const fold = await LiveFold.open({ lake, source: 'kalshi', workDirectory, onWarning })
+  while (await fold.advance(limit));
+  await publishOften(fold)
   const hasState = (date: string): boolean =>
     existsSync(join(rawDateDirectory(lake, 'kalshi', date), FOLD_STATE_NAME))
   assert.deepEqual(DATES.map(hasState), [true, true, false])
-  await consolidation.close()
+  await fold.close()
   assert.deepEqual(warnings, [])
 
   const files = (): Promise<Buffer[]> =>
@@ -76,10 +76,10 @@ test('a recorder that was killed before it folded a date folds it after its star
   const [lake, workDirectory] = [await temporaryDirectory(t), await temporaryDirectory(t)]
   const limit = await writeWal(workDirectory, 'kalshi', script())
   const options = { lake, source: 'kalshi', workDirectory } as const
-  const first = await Consolidation.open({ ...options, folding: async () => await new Promise(() => {}) })
+  const first = await LiveFold.open({ ...options, folding: async () => await new Promise(() => {}) })
   while (await first.advance(limit));
   await first.publish()
-  const second = await Consolidation.open(options)
+  const second = await LiveFold.open(options)
   while (await second.advance(limit));
   await publishOften(second)
   assert.ok(existsSync(join(rawDateDirectory(lake, 'kalshi', '2026-06-25'), FOLD_STATE_NAME)))

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict'
 import { cp, readFile, readdir, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
-import { Consolidation } from '../../server/recorder/consolidation.ts'
+import { LiveFold } from '../../server/recorder/live-fold.ts'
 import { heardMark } from '../../server/feed/wal-mark.ts'
 import { WAL_KIND } from '../../server/recorder/wal-record.ts'
 import type { WalPosition } from '../../server/recorder/wal-segment.ts'
@@ -93,20 +93,20 @@ async function recorder(t: { after: (end: () => Promise<void>) => void }, lake: 
 /** Records a piece of the log, publishing between its parts; `limit` of an earlier piece goes on. */
 async function record({ lake, work, warnings }: Recorder, records: readonly ScriptRecord[]): Promise<void> {
   const limit = await writeWal(work, 'kalshi', records)
-  const consolidation = await Consolidation.open({
+  const fold = await LiveFold.open({
     lake,
     source: 'kalshi',
     workDirectory: work,
     bounds: BOUNDS,
     onWarning: (text) => warnings.push(text),
   })
-  await readAll(consolidation, limit)
-  await consolidation.publish(true)
-  await consolidation.close()
+  await readAll(fold, limit)
+  await fold.publish(true)
+  await fold.close()
 }
 
-async function readAll(consolidation: Consolidation, limit: WalPosition): Promise<void> {
-  while (await consolidation.advance(limit)) await consolidation.publish()
+async function readAll(fold: LiveFold, limit: WalPosition): Promise<void> {
+  while (await fold.advance(limit)) await fold.publish()
 }
 
 /** The lake's files are those of one fold of its segments, and tell every message of the recordings. */
@@ -262,8 +262,8 @@ test('while the log is read again, the file of before stays', async (t) => {
   const size = Math.ceil(records.length / 8)
   for (let from = 0; from < records.length; from += size)
     limits.push(await writeWal(own.work, 'kalshi', records.slice(from, from + size)))
-  const open = (): Promise<Consolidation> =>
-    Consolidation.open({ lake: own.lake, source: 'kalshi', workDirectory: own.work, bounds: BOUNDS })
+  const open = (): Promise<LiveFold> =>
+    LiveFold.open({ lake: own.lake, source: 'kalshi', workDirectory: own.work, bounds: BOUNDS })
   const first = await open()
   await readAll(first, limits.at(-1)!)
   await first.publish()

@@ -58,11 +58,11 @@ test('records every book as it was, and says that the feed was complete', async 
   assert.deepEqual([known, unknown], [2000, 0])
   for (const ticker of [A, B]) assert.equal(bookText(books.get(ticker)), exchange.bookText(ticker))
   assert.equal(gaps, 0)
-  assert.equal(harness.recorder.metrics.consolidation?.badLines, 0)
+  assert.equal(harness.recorder.metrics.fold?.badLines, 0)
 })
 
 test('a midnight that comes while everything is busy closes its date, and nothing is lost over it', async (t) => {
-  // The consolidation knows no time but the log's: one clock is enough.
+  // The fold knows no time but the log's: one clock is enough.
   const machineNow = Date.now.bind(Date)
   let shiftMs = MS_PER_DAY - (machineNow() % MS_PER_DAY) - 15_000
   t.mock.method(Date, 'now', () => machineNow() + shiftMs)
@@ -84,7 +84,7 @@ test('a midnight that comes while everything is busy closes its date, and nothin
   await settle()
   shiftMs += Math.max(0, midnightMs - 500 - Date.now())
   await Promise.all([tradeUntil(midnightMs + 500), settle()])
-  for (let step = 0; recorder.metrics.consolidation?.closedHours !== 1; step++) {
+  for (let step = 0; recorder.metrics.fold?.closedHours !== 1; step++) {
     assert.ok(step < 20, 'the hour is closed')
     shiftMs += 2_000
     trade(exchange, 20)
@@ -263,7 +263,7 @@ test('follows the markets that the directory lists, and no longer those that it 
   const { gaps, books } = await finish(exchange, harness)
   assert.deepEqual([exchange.handshakes.length, gaps], [1, 0])
   for (const ticker of [B, C]) assert.equal(bookText(books.get(ticker)), exchange.bookText(ticker))
-  assert.deepEqual(harness.recorder.metrics.consolidation?.gaps, { 'no longer followed': 1, disconnect: 2 })
+  assert.deepEqual(harness.recorder.metrics.fold?.gaps, { 'no longer followed': 1, disconnect: 2 })
 })
 
 test('one market that the exchange refuses does not keep the others away', async (t) => {
@@ -335,7 +335,7 @@ test('a market that is refused again and again is told once, and is none of thos
   await eventually(() => harness.recorder.metrics.lanes[0]?.refused === 0, 'it is refused no more')
 })
 
-test('a book that proves wrong is unknown until a snapshot that the consolidation asks for', async (t) => {
+test('a book that proves wrong is unknown until a snapshot that the fold asks for', async (t) => {
   const exchange = await LocalKalshi.start(t)
   newExchange(exchange)
   const harness = await recordKalshi(t, exchange, await temporaryDirectory(t), [A, B])

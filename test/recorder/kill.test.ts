@@ -1,4 +1,4 @@
-// kill -9, again and again: what was reported as synced is there, and what was consolidated is the same as without.
+// kill -9, again and again: what was reported as synced is there, and what was folded is the same as without.
 
 import assert from 'node:assert/strict'
 import { fork } from 'node:child_process'
@@ -8,7 +8,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import type { TestContext } from 'node:test'
-import { Consolidation } from '../../server/recorder/consolidation.ts'
+import { LiveFold } from '../../server/recorder/live-fold.ts'
 import { heardMark } from '../../server/feed/wal-mark.ts'
 import { WalReader } from '../../server/recorder/wal-reader.ts'
 import { WAL_HEADER_BYTES, WAL_KIND } from '../../server/recorder/wal-record.ts'
@@ -28,7 +28,7 @@ import type { ScriptRecord } from '../support/wal-script.ts'
 const A = 'KXHIGHNY-26NOV20-B45.5'
 const B = 'KXHIGHNY-26NOV20-T49'
 const KILLS = runs(4, 100)
-const CONSOLIDATION_KILLS = runs(2, 12)
+const FOLD_KILLS = runs(2, 12)
 
 function child(name: string, args: readonly string[]): ChildProcess {
   return fork(new URL(`../support/${name}.js`, import.meta.url), args, {
@@ -120,16 +120,16 @@ test('a recorder killed again and again loses no message that it had synced', as
     seqByEpoch.set(record.epoch, seq)
   }
   assert.ok(synced.length >= KILLS / 2 && frames > KILLS, `${synced.length} rounds with ${frames} messages`)
-  const consolidation = await Consolidation.open({
+  const fold = await LiveFold.open({
     lake: join(root, 'lake'),
     source: 'kalshi',
     workDirectory: work,
   })
-  while (await consolidation.advance(end)) {
+  while (await fold.advance(end)) {
     // Reads everything.
   }
-  await consolidation.publish()
-  await consolidation.close()
+  await fold.publish()
+  await fold.close()
   const { known, unknown } = checkAgainst(
     exchange,
     await readSeries(join(root, 'lake'), 'kalshi', 'KXHIGHNY'),
@@ -169,7 +169,7 @@ async function writeOthers(lake: string): Promise<void> {
 
 for (const hasOthers of [false, true]) {
   const what = hasOthers ? "that goes on from another recorder's file" : 'of a log'
-  test(`a consolidation ${what}, killed at any time and run again, ends with the same bytes`, async (t) => {
+  test(`a fold ${what}, killed at any time and run again, ends with the same bytes`, async (t) => {
     await killAgainAndAgain(t, hasOthers)
   })
 }
@@ -185,11 +185,11 @@ async function killAgainAndAgain(t: TestContext, hasOthers: boolean): Promise<vo
   const limitOfWhole = await writeWal(join(whole, 'work'), 'kalshi', script())
   assert.deepEqual(limitOfWhole, limit)
   if (hasOthers) for (const place of [root, whole]) await writeOthers(join(place, 'lake'))
-  const [code] = (await once(child('consolidation-child', [whole, ...args]), 'exit')) as [number]
+  const [code] = (await once(child('live-fold-child', [whole, ...args]), 'exit')) as [number]
   assert.equal(code, 0)
   let kills = 0
-  for (let round = 0; round < CONSOLIDATION_KILLS; round++) {
-    const process = child('consolidation-child', [root, ...args])
+  for (let round = 0; round < FOLD_KILLS; round++) {
+    const process = child('live-fold-child', [root, ...args])
     const exited = once(process, 'exit')
     await Promise.race([once(process, 'message'), exited])
     await new Promise((resolve) => {
@@ -200,7 +200,7 @@ async function killAgainAndAgain(t: TestContext, hasOthers: boolean): Promise<vo
     if (process.signalCode === 'SIGKILL') kills++
   }
   assert.ok(kills > 0)
-  const [last] = (await once(child('consolidation-child', [root, ...args]), 'exit')) as [number]
+  const [last] = (await once(child('live-fold-child', [root, ...args]), 'exit')) as [number]
   assert.equal(last, 0)
   for (const path of paths) {
     assert.ok((await readFile(path)).equals(await readFile(path.replace(root, whole))), path)

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { heardMark } from '../../server/feed/wal-mark.ts'
 import { withSource } from '../../server/fold/series-lock.ts'
-import { Consolidation } from '../../server/recorder/consolidation.ts'
+import { LiveFold } from '../../server/recorder/live-fold.ts'
 import { WAL_KIND } from '../../server/recorder/wal-record.ts'
 import { rawDateDirectory } from '../../shared/lake-layout.ts'
 import { snapshot, trade } from '../support/kalshi-frames.ts'
@@ -51,22 +51,21 @@ test('a recorder publishes trades when an hour is closed, as the fold of its seg
   const limit = await writeWal(work, 'kalshi', records)
   const warnings: string[] = []
   const onWarning = (text: string): void => void warnings.push(text)
-  const open = async () =>
-    await Consolidation.open({ lake, source: 'kalshi', workDirectory: work, onWarning })
+  const open = async () => await LiveFold.open({ lake, source: 'kalshi', workDirectory: work, onWarning })
   const seen: number[] = []
-  let consolidation = await open()
-  for (let step = 0; await consolidation.advance(limit); step++) {
-    await consolidation.publish()
-    await consolidation.settled()
+  let fold = await open()
+  for (let step = 0; await fold.advance(limit); step++) {
+    await fold.publish()
+    await fold.settled()
     seen.push((await idsOf(lake)).length)
     if (step === 2) {
       // Killed: the next one continues from its checkpoint.
-      await consolidation.close()
-      consolidation = await open()
+      await fold.close()
+      fold = await open()
     }
   }
-  await consolidation.publish(true)
-  await consolidation.close()
+  await fold.publish(true)
+  await fold.close()
   assert.deepEqual(warnings, [])
   assert.deepEqual(
     seen,
@@ -90,10 +89,10 @@ test('trades of the beginning of an hour that an earlier process read are publis
     { ms: hour + 5, frame: trade('first', hour) },
     ...heard(hour, hour + 30_000),
   ])
-  const first = await Consolidation.open(options)
+  const first = await LiveFold.open(options)
   while (await first.advance(limit));
   // Killed before it sealed the hour that it had closed.
-  const next = await Consolidation.open(options)
+  const next = await LiveFold.open(options)
   await next.publish()
   await next.settled()
   const end = await writeWal(workDirectory, 'kalshi', heard(hour + 35_000, hour + 3_660_000))
@@ -108,7 +107,7 @@ test('a date that is folded keeps its late trades when its last hour is sealed a
   const root = await temporaryDirectory(t)
   const [lake, workDirectory] = [join(root, 'lake'), join(root, 'work')]
   const options = { lake, source: 'kalshi', workDirectory } as const
-  const first = await Consolidation.open(options)
+  const first = await LiveFold.open(options)
   await withSource(options, { waitMs: 0 }, async () => {
     for (const records of [
       [
@@ -131,7 +130,7 @@ test('a date that is folded keeps its late trades when its last hour is sealed a
   assert.deepEqual(await idsOf(lake), ['a', 'late'])
   const names = async () => await readdir(rawDateDirectory(lake, 'kalshi', DATE))
   const before = (await names()).length
-  const next = await Consolidation.open(options)
+  const next = await LiveFold.open(options)
   await next.publish()
   await next.settled()
   assert.ok((await names()).length < before)

@@ -151,7 +151,7 @@ test('records both tokens from arrays and single messages under the series of th
   assert.equal(bookText(books.get(`${MARKET}:1`)), bookText(new Map([shared, ['0:4200', 4_000_000n]])))
   assert.equal(bookText(books.get(`${MARKET}:2`)), bookText(new Map([shared, ['1:4200', 4_000_000n]])))
   assert.deepEqual(exchange.subscriptions, [{ assets_ids: ['1', '2'], type: 'market', initial_dump: true }])
-  assert.equal(recorder.metrics.consolidation?.badLines, 0)
+  assert.equal(recorder.metrics.fold?.badLines, 0)
 })
 
 test('a lost connection is a gap for its tokens and starts again with their books', async (t) => {
@@ -186,12 +186,12 @@ test('a token that is over is left, and its book is unknown from then on', async
   const { finish, recorder } = await record(t, await exchange.start(t), tokens)
   await eventually(() => recorder.metrics.lanes[0]?.subscribed === 2, 'first books')
   tokens.list = ['1']
-  await eventually(() => recorder.metrics.consolidation?.gaps['no longer followed'] === 1, 'it is left')
+  await eventually(() => recorder.metrics.fold?.gaps['no longer followed'] === 1, 'it is left')
   assert.equal(exchange.subscriptions[1]?.operation, 'unsubscribe')
   const gaps = (await finish(exchange)).filter(({ event }) => event === 3)
   // The other one is that of the recording's end, when the exchange was last heard of.
   assert.deepEqual(gaps.map(({ market_id: id }) => id).toSorted(), [`${MARKET}:1`, `${MARKET}:2`])
-  assert.deepEqual([exchange.connections, recorder.metrics.consolidation?.badLines], [1, 0])
+  assert.deepEqual([exchange.connections, recorder.metrics.fold?.badLines], [1, 0])
 })
 
 test('a first book that a new connection does not bring either is asked for again later', async (t) => {
@@ -215,7 +215,7 @@ test('a message that cannot be read makes its connection start anew', async (t) 
   exchange.send(exchange.change('0.41', '3'))
   const rows = withoutEnd(await finish(exchange))
   assert.equal(bookText(replayRows(rows).get(`${MARKET}:1`)), '0:4000=10500000 0:4100=3000000')
-  assert.equal(recorder.metrics.consolidation?.badLines, 1)
+  assert.equal(recorder.metrics.fold?.badLines, 1)
 })
 
 test('a second recorder of one exchange in one work directory is refused until the first has stopped', async (t) => {

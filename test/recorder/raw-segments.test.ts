@@ -8,7 +8,7 @@ import { test } from 'node:test'
 import { gunzipSync } from 'node:zlib'
 import { disconnectMark, heardMark } from '../../server/feed/wal-mark.ts'
 import { readManifest } from '../../server/raw/date-manifest.ts'
-import { Consolidation } from '../../server/recorder/consolidation.ts'
+import { LiveFold } from '../../server/recorder/live-fold.ts'
 import { WAL_KIND } from '../../server/recorder/wal-record.ts'
 import { listWalSegments } from '../../server/recorder/wal-segment.ts'
 import { lobFilePath, rawDateDirectory } from '../../shared/lake-layout.ts'
@@ -29,8 +29,8 @@ interface Place {
   readonly work: string
 }
 
-async function open({ lake, work }: Place): Promise<Consolidation> {
-  return await Consolidation.open({
+async function open({ lake, work }: Place): Promise<LiveFold> {
+  return await LiveFold.open({
     lake,
     source: 'kalshi',
     workDirectory: work,
@@ -42,10 +42,10 @@ async function open({ lake, work }: Place): Promise<Consolidation> {
 /** Records a piece of the log with a process of its own. */
 async function record(place: Place, records: readonly ScriptRecord[]): Promise<void> {
   const limit = await writeWal(place.work, 'kalshi', records)
-  const consolidation = await open(place)
-  while (await consolidation.advance(limit)) await consolidation.publish()
-  await consolidation.publish()
-  await consolidation.close()
+  const fold = await open(place)
+  while (await fold.advance(limit)) await fold.publish()
+  await fold.publish()
+  await fold.close()
 }
 
 async function segments(lake: string, date = DATE): Promise<string[]> {
@@ -196,10 +196,10 @@ test('nothing private gets into a segment, and its frames are counted', async (t
     { ms: ms + 4, frame: delta(3, { ts_ms: ms + 4 }) },
     { kind: WAL_KIND.mark, ms: ms + 5, frame: disconnectMark() },
   ])
-  const consolidation = await open(place)
-  while (await consolidation.advance(limit));
-  await consolidation.publish()
-  await consolidation.close()
+  const fold = await open(place)
+  while (await fold.advance(limit));
+  await fold.publish()
+  await fold.close()
   const names = await segments(place.lake)
   const lines = (await Promise.all(names.map((name) => linesOf(place.lake, name)))).flat()
   assert.ok(!JSON.stringify(lines).includes('SECRET') && !JSON.stringify(lines).includes('fill'))
@@ -208,7 +208,7 @@ test('nothing private gets into a segment, and its frames are counted', async (t
     [0, 1, 2, 3, 4, 5, 6, 7],
   )
   assert.deepEqual(
-    [...consolidation.figures.privateFrames],
+    [...fold.figures.privateFrames],
     [
       ['login', 1],
       ['fill', 1],

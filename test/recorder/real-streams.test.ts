@@ -85,7 +85,7 @@ test('a real event day, sent as fast as it goes and with faults, is rebuilt wher
   }
   await exchange.until(isComplete)
   await harness.settle()
-  const isKnown = (): boolean => (harness.recorder.metrics.consolidation?.gappedMarkets ?? ['?']).length === 0
+  const isKnown = (): boolean => (harness.recorder.metrics.fold?.gappedMarkets ?? ['?']).length === 0
   await eventually(isKnown, 'every book is known again')
   await harness.recorder.stop()
   const rows = await readSeries(harness.lake, 'kalshi', 'KXHIGHNY')

@@ -9,7 +9,7 @@ import { test } from 'node:test'
 import type { Folding } from '../../server/fold/fold-order.ts'
 import { FoldTally } from '../../server/fold/fold-tally.ts'
 import { disconnectMark, heardMark, openMark } from '../../server/feed/wal-mark.ts'
-import { Consolidation } from '../../server/recorder/consolidation.ts'
+import { LiveFold } from '../../server/recorder/live-fold.ts'
 import { WAL_KIND } from '../../server/recorder/wal-record.ts'
 import { lobSourceDirectory } from '../../shared/lake-layout.ts'
 import type { LobSource } from '../../shared/lob-sources.ts'
@@ -197,14 +197,14 @@ for (const source of ['kalshi', 'polymarket'] as const) {
       // The fold of a date that is over would replace what is compared.
       const folding: Folding = async () => ({ files: [], trades: [], tally: new FoldTally(), days: [] })
       const options = { lake, source, workDirectory: work, bounds, folding }
-      let consolidation = await Consolidation.open(options)
-      while (await consolidation.advance(limit)) {
-        if (random.chance(0.3)) await consolidation.publish()
+      let fold = await LiveFold.open(options)
+      while (await fold.advance(limit)) {
+        if (random.chance(0.3)) await fold.publish()
         if (!random.chance(0.1)) continue
-        await consolidation.close()
-        consolidation = await Consolidation.open(options)
+        await fold.close()
+        fold = await LiveFold.open(options)
       }
-      await consolidation.close()
+      await fold.close()
       const other = await refold(lake, join(root, `other-${seed}`), source, { groupRows: 50 })
       const paths = await filesOf(lobSourceDirectory(lake, source))
       assert.deepEqual(paths, await filesOf(lobSourceDirectory(other, source)), `seed ${seed}`)

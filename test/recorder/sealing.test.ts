@@ -6,7 +6,7 @@ import { cp, mkdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { manifestPath, readManifest, segmentsOnDisk } from '../../server/raw/date-manifest.ts'
-import { Consolidation } from '../../server/recorder/consolidation.ts'
+import { LiveFold } from '../../server/recorder/live-fold.ts'
 import { RawHours } from '../../server/recorder/raw-hours.ts'
 import { WAL_KIND } from '../../server/recorder/wal-record.ts'
 import { lobFilePath, rawDateDirectory } from '../../shared/lake-layout.ts'
@@ -150,15 +150,15 @@ test('a disk that is full while a shared date is folded is reported, and the fol
       { ms: ms + 1, frame: snapshot(1, { yes_dollars_fp: [['0.4000', '9.00']] }) },
       { ms: ms + 2, frame: delta(2, { ts_ms: ms + 2 }) },
     ])
-    const consolidation = await Consolidation.open({ lake, source: SOURCE, workDirectory, onWarning })
-    while (await consolidation.advance(limit));
-    await later(() => consolidation.publish())
-    await consolidation.settled()
+    const fold = await LiveFold.open({ lake, source: SOURCE, workDirectory, onWarning })
+    while (await fold.advance(limit));
+    await later(() => fold.publish())
+    await fold.settled()
     await writeSegment(lake, { recorder: 'bbbbbbbb', date: DATE, hour: 19, fromMinute: 0, toMinute: 9 })
     const before = await bookOf(lake)
     await disk.fill()
-    await consolidation.publish()
-    await consolidation.settled()
+    await fold.publish()
+    await fold.settled()
     assert.match(
       warnings.join(),
       /^Cannot fold kalshi 2026-06-24 from the segments of all recorders: .*ENOSPC.* Its segments stay, and it is tried again\.$/,
@@ -166,12 +166,12 @@ test('a disk that is full while a shared date is folded is reported, and the fol
     assert.ok((await bookOf(lake)).equals(before))
     await disk.free()
     await later(async () => {
-      await consolidation.publish()
-      await consolidation.settled()
+      await fold.publish()
+      await fold.settled()
     })
     const book = await bookOf(await refold(lake, join(root, 'other'), SOURCE))
     assert.ok((await bookOf(lake)).equals(book) && !book.equals(before))
-    await consolidation.close()
+    await fold.close()
     assert.equal(warnings.length, 1)
   })
 })

@@ -5,7 +5,7 @@ import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { disconnectMark, openMark } from '../../server/feed/wal-mark.ts'
-import { Consolidation } from '../../server/recorder/consolidation.ts'
+import { LiveFold } from '../../server/recorder/live-fold.ts'
 import { WAL_KIND } from '../../server/recorder/wal-record.ts'
 import { delta, snapshot } from '../support/kalshi-frames.ts'
 import { readSeries } from '../support/recorder-harness.ts'
@@ -43,13 +43,13 @@ async function record(lake: string, workDirectory: string, records: ScriptRecord
   const warnings: string[] = []
   const limit = await writeWal(workDirectory, 'kalshi', records)
   const onWarning = (text: string): unknown => warnings.push(text)
-  const consolidation = await Consolidation.open({ lake, source: 'kalshi', workDirectory, onWarning })
-  while (await consolidation.advance(limit));
+  const fold = await LiveFold.open({ lake, source: 'kalshi', workDirectory, onWarning })
+  while (await fold.advance(limit));
   for (let left = 3; left > 0; left--) {
-    await consolidation.publish()
-    await consolidation.settled()
+    await fold.publish()
+    await fold.settled()
   }
-  await consolidation.close()
+  await fold.close()
   return warnings
 }
 

@@ -26,7 +26,7 @@ export function goodLane(nowMs: number): LaneFigures {
   return { isConnected: true, connections: 1, subscribed: 6, refused: 0, repairs: 0, lastHeardMs: nowMs }
 }
 
-/** Of six markets, nothing of which is consolidated yet. */
+/** Of six markets, nothing of which is folded yet. */
 export function goodRecorder(nowMs: number): Omit<RecorderMetrics, 'lanes'> {
   return {
     source: 'kalshi',
@@ -46,8 +46,8 @@ export function goodRecorder(nowMs: number): Omit<RecorderMetrics, 'lanes'> {
     congestions: 0,
     discoveredAtMs: nowMs,
     discoveryFailures: 0,
-    consolidationFailures: 0,
+    foldFailures: 0,
     logPosition: { segment: 1, offset: 8 },
-    consolidation: undefined,
+    fold: undefined,
   }
 }

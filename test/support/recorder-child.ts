@@ -19,7 +19,7 @@ const recorder = await SourceRecorder.start({
   onFailed: (error) => {
     throw error
   },
-  isConsolidating: false,
+  isFolding: false,
 })
 let last = ''
 setInterval(() => {

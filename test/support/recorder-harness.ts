@@ -45,7 +45,7 @@ export interface KalshiHarness {
   readonly lake: string
   readonly workDirectory: string
   readonly log: LogLines
-  /** Sends a message that means nothing and waits until it, and so everything before it, has been consolidated. */
+  /** Sends a message that means nothing and waits until it, and so everything before it, has been folded. */
   readonly settle: () => Promise<void>
   /** The markets that the directory lists from its next look on. */
   follow(tickers: readonly string[]): void
@@ -103,9 +103,9 @@ export async function recordKalshi(
     await eventually(() => lastMarker === marker, 'the marker has come')
     const end = await endOnDisk(recorder)
     await eventually(() => {
-      const { segment, offset } = recorder.metrics.consolidation?.position ?? { segment: 0, offset: 0 }
+      const { segment, offset } = recorder.metrics.fold?.position ?? { segment: 0, offset: 0 }
       return segment > end.segment || (segment === end.segment && offset >= end.offset)
-    }, 'everything is consolidated')
+    }, 'everything is folded')
   }
   return { recorder, lake, workDirectory, log, settle, follow }
 }

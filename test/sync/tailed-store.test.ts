@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import type { TestContext } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
-import { Consolidation } from '../../server/recorder/consolidation.ts'
+import { LiveFold } from '../../server/recorder/live-fold.ts'
 import { WAL_KIND } from '../../server/recorder/wal-record.ts'
 import type { WalPosition } from '../../server/recorder/wal-segment.ts'
 import { type LakeSyncResult, syncLake } from '../../server/sync/lake-sync.ts'
@@ -34,23 +34,17 @@ const HOUR_MS = 3_600_000
 class Recording {
   readonly lake: string
   readonly #work: string
-  readonly #consolidation: Consolidation
+  readonly #fold: LiveFold
   readonly #server: S3Server
   #store: TailedStore
   #ms: number
   #seq = 0
   #random = 1
 
-  private constructor(
-    lake: string,
-    work: string,
-    consolidation: Consolidation,
-    server: S3Server,
-    ms: number,
-  ) {
+  private constructor(lake: string, work: string, fold: LiveFold, server: S3Server, ms: number) {
     this.lake = lake
     this.#work = work
-    this.#consolidation = consolidation
+    this.#fold = fold
     this.#server = server
     this.#ms = ms
     this.#store = this.#newStore()
@@ -58,9 +52,9 @@ class Recording {
 
   static async start(t: TestContext, server: S3Server, ms: number): Promise<Recording> {
     const [lake, workDirectory] = [await temporaryDirectory(t), await temporaryDirectory(t)]
-    const consolidation = await Consolidation.open({ lake, source: 'kalshi', workDirectory })
-    t.after(() => consolidation.close())
-    return new Recording(lake, workDirectory, consolidation, server, ms)
+    const fold = await LiveFold.open({ lake, source: 'kalshi', workDirectory })
+    t.after(() => fold.close())
+    return new Recording(lake, workDirectory, fold, server, ms)
   }
 
   async recordUntil(ms: number): Promise<void> {
@@ -103,10 +97,10 @@ class Recording {
   }
 
   async #take(limit: WalPosition): Promise<void> {
-    while (await this.#consolidation.advance(limit));
-    await this.#consolidation.publish()
+    while (await this.#fold.advance(limit));
+    await this.#fold.publish()
     // Hours go by faster here than they are sealed.
-    await this.#consolidation.settled()
+    await this.#fold.settled()
   }
 
   #newStore(): TailedStore {

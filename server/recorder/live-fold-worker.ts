@@ -1,14 +1,9 @@
-// Keeps a source's consolidation thread running: reports to it how much of the log is on disk, restarts it after a failure, and
+// Keeps a source's fold thread running: reports to it how much of the log is on disk, restarts it after a failure, and
 // forwards its reports. While the thread is down, the log grows and nothing is lost.
 
 import { Worker } from 'node:worker_threads'
 import { RECORDER_THREAD_HEAP_MB_MAX } from '../../shared/limits.ts'
-import type {
-  ConsolidationMessage,
-  ConsolidationOrder,
-  ConsolidationReport,
-  ConsolidationThreadData,
-} from './consolidation-loop.ts'
+import type { LiveFoldMessage, LiveFoldOrder, LiveFoldReport, LiveFoldThreadData } from './live-fold-loop.ts'
 import type { WalPosition } from './wal-segment.ts'
 
 /** Back-off: the pause before a failed thread is restarted. It doubles each time, up to the maximum. */
@@ -19,13 +14,13 @@ const RECORDER_STOP_TIMEOUT_MS = 20_000
 // A full disk is the most frequent cause: retry soon, so that the thread resumes when there is space.
 const THREAD_RESTART_MS_MAX = 20_000
 
-export interface ConsolidationWorkerOptions extends Omit<ConsolidationThreadData, 'limit'> {
-  readonly onReport: (report: ConsolidationReport) => void
+export interface LiveFoldWorkerOptions extends Omit<LiveFoldThreadData, 'limit'> {
+  readonly onReport: (report: LiveFoldReport) => void
   readonly onWarning: (text: string) => void
 }
 
-export class ConsolidationWorker {
-  readonly #options: ConsolidationWorkerOptions
+export class LiveFoldWorker {
+  readonly #options: LiveFoldWorkerOptions
   #limit: WalPosition
   #worker: Worker | undefined
   #isStopping = false
@@ -34,7 +29,7 @@ export class ConsolidationWorker {
   /** Times the thread has failed. */
   failures = 0
 
-  constructor(options: ConsolidationWorkerOptions, limit: WalPosition) {
+  constructor(options: LiveFoldWorkerOptions, limit: WalPosition) {
     this.#options = options
     this.#limit = limit
     this.#start()
@@ -66,25 +61,25 @@ export class ConsolidationWorker {
   }
 
   #order(isLast: boolean): void {
-    const order: ConsolidationOrder = { limit: this.#limit, isLast }
+    const order: LiveFoldOrder = { limit: this.#limit, isLast }
     this.#worker?.postMessage(order)
   }
 
   #start(): void {
     const { lake, source, workDirectory, publishIntervalMs } = this.#options
-    const data: ConsolidationThreadData = {
+    const data: LiveFoldThreadData = {
       lake,
       source,
       workDirectory,
       publishIntervalMs,
       limit: this.#limit,
     }
-    const worker = new Worker(new URL('./consolidation-thread.js', import.meta.url), {
+    const worker = new Worker(new URL('./live-fold-thread.js', import.meta.url), {
       workerData: data,
       resourceLimits: { maxOldGenerationSizeMb: RECORDER_THREAD_HEAP_MB_MAX },
     })
     this.#worker = worker
-    worker.on('message', (message: ConsolidationMessage) => {
+    worker.on('message', (message: LiveFoldMessage) => {
       if (message.kind === 'warning') {
         this.#options.onWarning(message.text)
         return
@@ -93,7 +88,7 @@ export class ConsolidationWorker {
       this.#options.onReport(message)
     })
     worker.on('error', (error) => {
-      this.#options.onWarning(`the consolidation of ${source} failed: ${error.message}`)
+      this.#options.onWarning(`the fold of ${source} failed: ${error.message}`)
     })
     worker.on('exit', () => this.#ended())
   }

@@ -3,17 +3,17 @@
 
 import { parentPort, workerData } from 'node:worker_threads'
 import {
-  ConsolidationLoop,
-  type ConsolidationMessage,
-  type ConsolidationOrder,
-  type ConsolidationThreadData,
-} from './consolidation-loop.ts'
+  LiveFoldLoop,
+  type LiveFoldMessage,
+  type LiveFoldOrder,
+  type LiveFoldThreadData,
+} from './live-fold-loop.ts'
 
 const port = parentPort
 if (port === null) throw new Error('this module is a thread')
-const loop = new ConsolidationLoop(workerData as ConsolidationThreadData, (message: ConsolidationMessage) =>
+const loop = new LiveFoldLoop(workerData as LiveFoldThreadData, (message: LiveFoldMessage) =>
   port.postMessage(message),
 )
-port.on('message', (order: ConsolidationOrder) => loop.order(order))
+port.on('message', (order: LiveFoldOrder) => loop.order(order))
 await loop.run()
 port.close()

@@ -6,8 +6,8 @@ import type { LobSource } from '../../shared/lob-sources.ts'
 import { MS_PER_HOUR, NS_PER_DAY, NS_PER_HOUR, earlier, later, utcDateOf } from '../../shared/utc-date.ts'
 import { DateFigures } from './date-figures.ts'
 import type { EventSpill } from './event-spill.ts'
-import { HourConsolidation } from './hour-consolidation.ts'
-import type { KnowledgeListener } from './hour-consolidation.ts'
+import { HourFold } from './hour-fold.ts'
+import type { KnowledgeListener } from './hour-fold.ts'
 import { LobFileWriter } from './lob-file-writer.ts'
 import type { LobRowGroup } from './lob-row-group.ts'
 import type { LobRowFigures } from './lob-summary.ts'
@@ -25,7 +25,7 @@ export interface SeriesChains extends ChainTable {
   coverageOf(date: string): { readonly from: bigint; readonly to: bigint } | undefined
 }
 
-export interface SeriesConsolidationOptions {
+export interface SeriesFoldOptions {
   readonly lake: string
   readonly source: LobSource
   /** Events sorted in memory at once. */
@@ -45,7 +45,7 @@ export interface SeriesConsolidationOptions {
 }
 
 /** A date whose rows are complete. Folds (in the order of `ids`) are those at its end, with the date's figures. */
-export interface ConsolidatedDate {
+export interface FoldedSeriesDate {
   readonly series: string
   readonly date: string
   /** ns, both inclusive. */
@@ -55,10 +55,10 @@ export interface ConsolidatedDate {
   readonly folds: readonly MarketFold[]
 }
 
-export type DateListener = (date: ConsolidatedDate) => void
+export type DateListener = (date: FoldedSeriesDate) => void
 
 /** A finished file that waits for publication. */
-export interface ConsolidatedFile {
+export interface FoldedFile {
   readonly writer: LobFileWriter
   readonly source: LobSource
   readonly series: string
@@ -68,15 +68,15 @@ export interface ConsolidatedFile {
   readonly figures: LobRowFigures
 }
 
-export class SeriesConsolidation {
+export class SeriesFold {
   readonly #recording: SeriesRecording
-  readonly #options: SeriesConsolidationOptions
+  readonly #options: SeriesFoldOptions
   readonly #folds: MarketFold[] = []
-  readonly #files: ConsolidatedFile[] = []
+  readonly #files: FoldedFile[] = []
   #date = ''
   #writer: LobFileWriter | undefined
 
-  constructor(recording: SeriesRecording, options: SeriesConsolidationOptions) {
+  constructor(recording: SeriesRecording, options: SeriesFoldOptions) {
     this.#recording = recording
     this.#options = options
     for (const id of options.chains?.startFolds.keys() ?? []) recording.know(id)
@@ -84,7 +84,7 @@ export class SeriesConsolidation {
   }
 
   /** The series' files, dates ascending. */
-  async run(): Promise<readonly ConsolidatedFile[]> {
+  async run(): Promise<readonly FoldedFile[]> {
     const { coversFrom } = this.#recording
     if (coversFrom === undefined) return []
     for (let hour = Number(coversFrom / NS_PER_HOUR); hour <= this.#lastHour; hour++) {
@@ -128,7 +128,7 @@ export class SeriesConsolidation {
       folds: this.#folds,
     }
     const write = (rows: LobRowGroup): Promise<void> => this.#writeRows(rows)
-    const hours = new HourConsolidation(markets, { passRowsMax, group, write, chains, onKnowledge })
+    const hours = new HourFold(markets, { passRowsMax, group, write, chains, onKnowledge })
     await hours.write(hour, spill, { hasKeyframes: true })
     this.#options.signal.throwIfAborted()
     spill?.drop()

@@ -2,7 +2,7 @@
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { LobSource } from '../../shared/lob-sources.ts'
-import { Consolidation } from './consolidation.ts'
+import { LiveFold } from './live-fold.ts'
 import type { WalPosition } from './wal-segment.ts'
 
 const RECORDER_PUBLISH_SHARE_MAX = 0.2
@@ -10,7 +10,7 @@ const RECORDER_PUBLISH_SHARE_MAX = 0.2
 const AHEAD_MS_USUAL = 60_000
 const REMIND_MS = 60 * 60 * 1000
 
-export interface ConsolidationThreadData {
+export interface LiveFoldThreadData {
   readonly lake: string
   readonly source: LobSource
   readonly workDirectory: string
@@ -19,13 +19,13 @@ export interface ConsolidationThreadData {
 }
 
 /** To the thread: everything before `limit` is on disk. `isLast`: read to there, publish, and end. */
-export interface ConsolidationOrder {
+export interface LiveFoldOrder {
   readonly limit: WalPosition
   readonly isLast: boolean
 }
 
 /** From the thread, about once a second while it works. */
-export interface ConsolidationReport {
+export interface LiveFoldReport {
   readonly kind: 'report'
   readonly position: WalPosition
   readonly messages: number
@@ -46,13 +46,13 @@ export interface ConsolidationReport {
   readonly gappedMarkets: readonly string[]
 }
 
-export type ConsolidationMessage = ConsolidationReport | { readonly kind: 'warning'; readonly text: string }
+export type LiveFoldMessage = LiveFoldReport | { readonly kind: 'warning'; readonly text: string }
 
 const REPORT_INTERVAL_MS = 1_000
 
-export class ConsolidationLoop {
-  readonly #data: ConsolidationThreadData
-  readonly #post: (message: ConsolidationMessage) => void
+export class LiveFoldLoop {
+  readonly #data: LiveFoldThreadData
+  readonly #post: (message: LiveFoldMessage) => void
   #limit: WalPosition
   #isLast = false
   #wake = new AbortController()
@@ -66,13 +66,13 @@ export class ConsolidationLoop {
   /** Time of the last warning that the clock is behind the log. */
   #toldMs = Number.NEGATIVE_INFINITY
 
-  constructor(data: ConsolidationThreadData, post: (message: ConsolidationMessage) => void) {
+  constructor(data: LiveFoldThreadData, post: (message: LiveFoldMessage) => void) {
     this.#data = data
     this.#post = post
     this.#limit = data.limit
   }
 
-  order({ limit, isLast }: ConsolidationOrder): void {
+  order({ limit, isLast }: LiveFoldOrder): void {
     this.#limit = limit
     this.#isLast ||= isLast
     this.#wake.abort()
@@ -81,21 +81,21 @@ export class ConsolidationLoop {
   async run(): Promise<void> {
     const { lake, source, workDirectory } = this.#data
     const onWarning = (text: string): void => this.#post({ kind: 'warning', text })
-    const consolidation = await Consolidation.open({ lake, source, workDirectory, onWarning })
+    const fold = await LiveFold.open({ lake, source, workDirectory, onWarning })
     for (;;) {
       this.#wake = new AbortController()
       // The last order may come while this one is published: it moves the limit, too.
       const isLast = this.#isLast
-      const hasAdvanced = await consolidation.advance(this.#limit)
-      if (performance.now() >= this.#nextPublishMs) await this.#publish(consolidation)
-      if (performance.now() >= this.#nextReportMs) this.#report(consolidation)
+      const hasAdvanced = await fold.advance(this.#limit)
+      if (performance.now() >= this.#nextPublishMs) await this.#publish(fold)
+      if (performance.now() >= this.#nextReportMs) this.#report(fold)
       if (hasAdvanced) continue
       if (isLast) break
       await this.#pause()
     }
-    await this.#publish(consolidation, true)
-    this.#report(consolidation)
-    await consolidation.close()
+    await this.#publish(fold, true)
+    this.#report(fold)
+    await fold.close()
   }
 
   async #pause(): Promise<void> {
@@ -104,9 +104,9 @@ export class ConsolidationLoop {
     await sleep(waitMs, undefined, { signal: this.#wake.signal }).catch(() => undefined)
   }
 
-  async #publish(consolidation: Consolidation, isLast = false): Promise<void> {
+  async #publish(fold: LiveFold, isLast = false): Promise<void> {
     const startMs = performance.now()
-    await consolidation.publish(isLast)
+    await fold.publish(isLast)
     const tookMs = performance.now() - startMs
     this.#publications++
     this.#publishMs = tookMs
@@ -115,9 +115,9 @@ export class ConsolidationLoop {
     this.#nextPublishMs = startMs + waitMs
   }
 
-  #report(consolidation: Consolidation): void {
+  #report(fold: LiveFold): void {
     const { tally, movedLines, badLines, privateFrames, lostStretches, closedHours, position, heardMs } =
-      consolidation.figures
+      fold.figures
     const { messages, events, negativeLevels, gaps } = tally
     this.#noticeClock(heardMs)
     this.#nextReportMs = performance.now() + REPORT_INTERVAL_MS
@@ -136,7 +136,7 @@ export class ConsolidationLoop {
       publications: this.#publications,
       publishMs: this.#publishMs,
       publishedAtMs: this.#publishedAtMs,
-      gappedMarkets: consolidation.gappedMarkets(),
+      gappedMarkets: fold.gappedMarkets(),
     })
   }
 

@@ -20,7 +20,7 @@ import type { SeriesRecording } from '../lake/series-recording.ts'
 import { rawDates, readManifest, segmentsOnDisk } from '../raw/date-manifest.ts'
 import { seriesText } from '../raw/segment-lines.ts'
 import { checkpointPath, readCheckpoint, writeCheckpoint } from './checkpoint.ts'
-import type { ConsolidationState, StatedSeries } from './checkpoint.ts'
+import type { LiveFoldState, StatedSeries } from './checkpoint.ts'
 import { LiveDate } from './live-date.ts'
 import type { LiveDateState } from './live-date.ts'
 import { LiveTrades } from './live-trades.ts'
@@ -41,7 +41,7 @@ const RECORDER_SLICE_ROWS = 40_960
 /** A market's series is forgotten this long after the log last stated it. The recorder states it every hour. */
 const RECORDER_SERIES_HOURS_MAX = 48
 
-export interface ConsolidationOptions {
+export interface LiveFoldOptions {
   readonly lake: string
   readonly source: LobSource
   /** The recorder's own files: log, parts, checkpoints. */
@@ -53,7 +53,7 @@ export interface ConsolidationOptions {
   readonly bounds?: { readonly sliceRows?: number; readonly spillBytes?: number; readonly groupRows?: number }
 }
 
-export interface ConsolidationFigures {
+export interface LiveFoldFigures {
   /** Messages and book events, and gaps by reason, since this process started. */
   readonly tally: FoldTally
   /** Lines that came too late for their hour. */
@@ -68,10 +68,10 @@ export interface ConsolidationFigures {
   readonly heardMs: number
 }
 
-/** The initial state of a consolidation. */
+/** The initial state of a fold. */
 interface Beginning {
   readonly recorder: string
-  readonly state: ConsolidationState
+  readonly state: LiveFoldState
   readonly logEnd: WalPosition | undefined
   /** Dates that had raw segments then. */
   readonly rawDates: readonly string[]
@@ -82,8 +82,8 @@ export function walDirectory(workDirectory: string, source: LobSource): string {
   return join(workDirectory, 'wal', source)
 }
 
-export class Consolidation {
-  readonly #options: ConsolidationOptions
+export class LiveFold {
+  readonly #options: LiveFoldOptions
   readonly #seriesOptions: LiveSeriesOptions
   readonly #directory: string
   readonly #recorder: string
@@ -116,10 +116,7 @@ export class Consolidation {
   /** The log before it is in the checkpoint. */
   #saved: WalPosition | undefined
 
-  private constructor(
-    options: ConsolidationOptions,
-    { recorder, state, logEnd, rawDates: dates }: Beginning,
-  ) {
+  private constructor(options: LiveFoldOptions, { recorder, state, logEnd, rawDates: dates }: Beginning) {
     this.#options = options
     const { lake, source, workDirectory, bounds } = options
     const onWarning = (text: string): void => options.onWarning?.(text)
@@ -187,7 +184,7 @@ export class Consolidation {
    * Continues from the checkpoint if it fits its part files. Otherwise starts at the beginning of the log; dates with raw segments
    * are then folded from those.
    */
-  static async open(options: ConsolidationOptions): Promise<Consolidation> {
+  static async open(options: LiveFoldOptions): Promise<LiveFold> {
     const { lake, workDirectory, source, onWarning } = options
     await rm(join(workDirectory, 'spill', source), { recursive: true, force: true })
     const recorder = await recorderName(workDirectory)
@@ -197,12 +194,12 @@ export class Consolidation {
     const saved = await readCheckpoint(checkpointPath(options))
     if (saved !== undefined) {
       const state = { ...saved, position: placeInLog(saved.position, segments, onWarning) }
-      const consolidation = new Consolidation(options, { ...begun, state })
-      if ([...consolidation.#series.values()].every((series) => series.restorePart())) {
-        if (state.hour !== undefined) await consolidation.#resume(state.hour)
+      const fold = new LiveFold(options, { ...begun, state })
+      if ([...fold.#series.values()].every((series) => series.restorePart())) {
+        if (state.hour !== undefined) await fold.#resume(state.hour)
         // A recorder that was killed may have left the log before its checkpoint.
-        consolidation.#saved = state.position
-        return consolidation
+        fold.#saved = state.position
+        return fold
       }
       onWarning?.(
         'The checkpoint does not fit its part files. Closed hours are folded from the raw segments.',
@@ -211,7 +208,7 @@ export class Consolidation {
     const position = { segment: segments[0]?.number ?? 1, offset: 0 }
     const nothing = { connections: undefined, counts: [], dates: [], series: [], seriesByMarket: [] }
     const state = { position, hour: undefined, now: 0n, ...nothing, partialDates: begun.rawDates }
-    return new Consolidation(options, { ...begun, state })
+    return new LiveFold(options, { ...begun, state })
   }
 
   async #resume(hour: number): Promise<void> {
@@ -219,7 +216,7 @@ export class Consolidation {
     await this.#shared.resume(utcDateOf(hour * MS_PER_HOUR - MS_PER_DAY))
   }
 
-  get figures(): ConsolidationFigures {
+  get figures(): LiveFoldFigures {
     return {
       tally: this.#tally,
       movedLines: this.#connections.movedLines,
@@ -495,7 +492,7 @@ export class Consolidation {
 
   /** Saves the state before `position`. Raw segments and part files have everything that the log has before it. */
   async #save(position: WalPosition): Promise<void> {
-    const state: ConsolidationState = {
+    const state: LiveFoldState = {
       position,
       hour: this.#hour,
       now: this.#now,

@@ -51,7 +51,7 @@ export interface HourPass {
   readonly hasKeyframes: boolean
 }
 
-export class HourConsolidation {
+export class HourFold {
   readonly #markets: HourMarkets
   readonly #options: HourOptions
 

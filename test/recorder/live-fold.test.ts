@@ -6,8 +6,8 @@ import { mkdir, readFile, readdir, rm, utimes, writeFile } from 'node:fs/promise
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import * as fc from 'fast-check'
-import { Consolidation } from '../../server/recorder/consolidation.ts'
-import { ConsolidationLoop } from '../../server/recorder/consolidation-loop.ts'
+import { LiveFold } from '../../server/recorder/live-fold.ts'
+import { LiveFoldLoop } from '../../server/recorder/live-fold-loop.ts'
 import { heardMark } from '../../server/feed/wal-mark.ts'
 import { WAL_KIND } from '../../server/recorder/wal-record.ts'
 import { listWalSegments } from '../../server/recorder/wal-segment.ts'
@@ -30,8 +30,8 @@ function pathOf(lake: string, date: string): string {
   return lobFilePath(lake, 'kalshi', 'KXHIGHNY', date)
 }
 
-async function open(lake: string, work: string, sliceRows = 20): Promise<Consolidation> {
-  return await Consolidation.open({
+async function open(lake: string, work: string, sliceRows = 20): Promise<LiveFold> {
+  return await LiveFold.open({
     lake,
     source: 'kalshi',
     workDirectory: work,
@@ -39,8 +39,8 @@ async function open(lake: string, work: string, sliceRows = 20): Promise<Consoli
   })
 }
 
-async function readAll(consolidation: Consolidation, limit: WalPosition): Promise<void> {
-  while (await consolidation.advance(limit)) {
+async function readAll(fold: LiveFold, limit: WalPosition): Promise<void> {
+  while (await fold.advance(limit)) {
     // Goes on until the limit.
   }
 }
@@ -91,9 +91,9 @@ test('recorded and imported messages give the same files', async (t) => {
   const [lake, imported] = [join(root, 'lake'), join(root, 'imported')]
   const records = script(400, 3 * HOUR_MS)
   const limit = await writeWal(join(root, 'work'), 'kalshi', records)
-  const consolidation = await open(lake, join(root, 'work'))
-  await readAll(consolidation, limit)
-  await consolidation.close()
+  const fold = await open(lake, join(root, 'work'))
+  await readAll(fold, limit)
+  await fold.close()
   await refold(lake, imported, 'kalshi', { groupRows: 50 })
   for (const date of DATES) {
     for (const key of ['rows', 'markets', 'covers_from', 'covers_to']) {
@@ -120,9 +120,9 @@ for (const [where, beforeHourMs] of [
     const startMs = Date.parse('2026-06-24T23:00:00Z') - beforeHourMs
     const records = script(400, 3 * HOUR_MS, startMs, 8_000)
     const limit = await writeWal(join(root, 'work'), 'kalshi', records)
-    const consolidation = await open(lake, join(root, 'work'))
-    await readAll(consolidation, limit)
-    await consolidation.close()
+    const fold = await open(lake, join(root, 'work'))
+    await readAll(fold, limit)
+    await fold.close()
     await refold(lake, imported, 'kalshi')
     const told = async (from: string) =>
       (await Promise.all(DATES.map((date) => readRows(pathOf(from, date)))))
@@ -140,13 +140,10 @@ test('a last order that comes while the one before is told of is followed to its
   const limit = await writeWal(work, 'kalshi', script(40, HOUR_MS / 2))
   const data = { lake, source: 'kalshi', workDirectory: work, publishIntervalMs: 1_000 } as const
   const positions: WalPosition[] = []
-  const loop: ConsolidationLoop = new ConsolidationLoop(
-    { ...data, limit: { segment: 1, offset: 0 } },
-    (message) => {
-      if (message.kind === 'report') positions.push(message.position)
-      loop.order({ limit, isLast: true })
-    },
-  )
+  const loop: LiveFoldLoop = new LiveFoldLoop({ ...data, limit: { segment: 1, offset: 0 } }, (message) => {
+    if (message.kind === 'report') positions.push(message.position)
+    loop.order({ limit, isLast: true })
+  })
   await loop.run()
   assert.deepEqual(positions.at(-1), limit)
   assert.equal((await readRows(pathOf(lake, DATES[0]!))).filter(({ seq }) => seq > 2n).length, 40)
@@ -163,7 +160,7 @@ test('a clock that is behind the log is told, once', async (t) => {
     const warnings: string[] = []
     let reports = 0
     const data = { lake, source: 'kalshi', workDirectory: work, publishIntervalMs: 10, limit } as const
-    const loop: ConsolidationLoop = new ConsolidationLoop(data, (message) => {
+    const loop: LiveFoldLoop = new LiveFoldLoop(data, (message) => {
       if (message.kind === 'warning') warnings.push(message.text)
       else if (++reports === 2) loop.order({ limit, isLast: true })
     })
@@ -190,9 +187,9 @@ for (const isKilled of [false, true])
     const numbers = async (): Promise<number[]> =>
       (await listWalSegments(join(work, 'wal', 'kalshi'))).map(({ number }) => number)
     assert.deepEqual(await numbers(), [1, 2, 3])
-    const consolidation = isKilled ? await open(lake, work) : killed
-    await readAll(consolidation, limit!)
-    await consolidation.close()
+    const fold = isKilled ? await open(lake, work) : killed
+    await readAll(fold, limit!)
+    await fold.close()
     // The second one, of 22:40 to 23:10, has the words that closed the first hour.
     assert.deepEqual(await numbers(), [2, 3])
     if (isKilled) await killed.close()
@@ -243,9 +240,9 @@ test('a date that is closed frees its part file, and removes what killed recorde
   await mkdir(dirname(left), { recursive: true })
   await writeFile(left, 'half a file')
   await utimes(left, 0, 0)
-  const consolidation = await open(lake, work)
-  await readAll(consolidation, limit)
-  await consolidation.close()
+  const fold = await open(lake, work)
+  await readAll(fold, limit)
+  await fold.close()
   const after = await readdir(join(work, 'wal', 'kalshi'))
   assert.ok(after.length > 0 && after.length < before.length, `${before.length} became ${after.length}`)
   const parts = await readdir(join(work, 'parts', 'kalshi', 'KXHIGHNY'))
@@ -267,13 +264,13 @@ test('the open date is in the lake with everything read so far, keyframes at eve
   // Up to the middle of an hour after midnight: one date closed, one open with slices and a rest.
   const part = records.filter(({ ms }) => ms < Date.parse('2026-06-25T00:40:00Z'))
   const limit = await writeWal(work, 'kalshi', part)
-  const consolidation = await open(lake, work)
-  while (await consolidation.advance(limit)) {
-    await consolidation.publish()
+  const fold = await open(lake, work)
+  while (await fold.advance(limit)) {
+    await fold.publish()
     written++
   }
-  await consolidation.publish()
-  await consolidation.close()
+  await fold.publish()
+  await fold.close()
   assert.ok(written > 0)
   const imported = join(root, 'imported')
   await refold(lake, imported, 'kalshi')
@@ -308,18 +305,18 @@ test('reading in any pieces, with starts anew and publications between, ends wit
       const [otherLake, otherWork] = [join(directory, 'lake'), join(directory, 'work')]
       let from = 0
       let end: WalPosition | undefined
-      let consolidation = await open(otherLake, otherWork)
+      let fold = await open(otherLake, otherWork)
       const sorted = [...cuts].toSorted(([a], [b]) => a - b)
       for (const [to, isPublished] of [...sorted, [records.length, true] as const]) {
         end = await writeWal(otherWork, 'kalshi', records.slice(from, to))
         from = to
-        await readAll(consolidation, end)
-        if (isPublished) await consolidation.publish()
-        await consolidation.close()
-        consolidation = await open(otherLake, otherWork)
+        await readAll(fold, end)
+        if (isPublished) await fold.publish()
+        await fold.close()
+        fold = await open(otherLake, otherWork)
       }
-      await readAll(consolidation, end!)
-      await consolidation.close()
+      await readAll(fold, end!)
+      await fold.close()
       for (const [index, date] of DATES.entries()) {
         assert.ok((await readFile(pathOf(otherLake, date))).equals(expected[index]!), date)
       }
@@ -343,10 +340,10 @@ test('a recorder that stood still or was killed leaves a gap where it last heard
     { kind: WAL_KIND.mark, epoch: 2, ms: laterMs + 3000, frame: heardMark(laterMs + 3000) },
     { kind: WAL_KIND.clock, ms: laterMs + 3000 },
   ])
-  const consolidation = await open(lake, work)
-  await readAll(consolidation, limit)
-  await consolidation.publish()
-  await consolidation.close()
+  const fold = await open(lake, work)
+  await readAll(fold, limit)
+  await fold.publish()
+  await fold.close()
   const rows = await readRows(pathOf(lake, DATES[0]!))
   const gaps = rows.filter(({ event }) => event === 3)
   assert.deepEqual(gaps.map(({ market_id }) => market_id).toSorted(), [B, T])
@@ -373,11 +370,11 @@ test('a damaged segment is a gap, and what follows it is read', async (t) => {
     { kind: WAL_KIND.mark, ms: START_MS + 5000, frame: heardMark(START_MS + 5000) },
     { kind: WAL_KIND.clock, ms: START_MS + 5000 },
   ])
-  const consolidation = await open(lake, work)
-  await readAll(consolidation, limit)
-  await consolidation.publish()
-  assert.equal(consolidation.figures.lostStretches, 1)
-  await consolidation.close()
+  const fold = await open(lake, work)
+  await readAll(fold, limit)
+  await fold.publish()
+  assert.equal(fold.figures.lostStretches, 1)
+  await fold.close()
   const books = replayRows(await readRows(pathOf(lake, DATES[0]!)))
   assert.equal(bookText(books.get(T)), 'unknown')
   assert.equal(bookText(books.get(B)), bookText(new Map([['0:2000', 1_000_000n]])))

@@ -1,0 +1,18 @@
+// A process that only folds, to be killed: it reads the log to the given end, publishes all the time, and exits 0.
+
+import { LiveFold } from '../../server/recorder/live-fold.ts'
+
+const [root, segment, offset] = process.argv.slice(2)
+const fold = await LiveFold.open({
+  lake: `${root}/lake`,
+  source: 'kalshi',
+  workDirectory: `${root}/work`,
+  bounds: { sliceRows: 50, groupRows: 100, spillBytes: 20_000 },
+})
+process.send?.('open')
+while (await fold.advance({ segment: Number(segment), offset: Number(offset) })) {
+  await fold.publish()
+}
+await fold.publish()
+await fold.close()
+process.disconnect()
