@@ -102,7 +102,7 @@ export interface CoverageQuery extends RecordPage {
   /** The first date to which recordings may still be added. */
   readonly openFrom: string
   readonly catalogue: LobCatalogueEntry | null
-  /** The thread is to remember what the footers of the series say, and to have its code compiled; the rows are for nobody. */
+  /** The thread remembers what the footers of the series say, and compiles its code. Nobody reads the rows. */
   readonly isAhead?: true
 }
 

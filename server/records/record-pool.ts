@@ -239,7 +239,7 @@ export class RecordPool {
       const opening = this.#openIn(this.#bulk, query, { ...AHEAD_OPTIONS, signal }, { release() {} })
       // A file that cannot be read fails the requests for its series.
       const stream = await opening.catch(() => undefined)
-      // The rows are for nobody: the next ones are made by compiled code.
+      // Nobody reads these rows. Making them lets V8 compile the code before the first request.
       while (await stream?.next().catch(() => null));
       await stream?.close()
       await SYSTEM_CLOCK.sleep(performance.now() - startedMs, signal).catch(() => {})
