@@ -45,8 +45,8 @@ export async function runWorkers(
     for (const target of targets) await rm(target, { recursive: true, force: true })
   }
   const threads = new PartThreads({ lake, threads: 1 })
+  const planFileOf = (target: string): string => `${target}.jsonl`
   const plans: MadePlan[] = []
-  const planFiles = targets.map((target) => `${target}.jsonl`)
   for (const target of targets) {
     const plan = await planExport({
       dataset: 'lob',
@@ -60,7 +60,7 @@ export async function runWorkers(
       signal: new AbortController().signal,
     })
     plans.push(plan)
-    await writeFile(`${target}.jsonl`, [...planLines(plan)].join(''))
+    await writeFile(planFileOf(target), [...planLines(plan)].join(''))
   }
   await threads.close()
   const queue = await PartQueue.open(databaseUrl, false, () => {})
@@ -101,8 +101,8 @@ export async function runWorkers(
   const run = async (count: number): Promise<number> => {
     await clear()
     const beganMs = performance.now()
-    const runs = planFiles.slice(0, count).map((file) => {
-      const args = [MAIN, 'export', 'run', file, '--lake', lake, '--concurrency', '1']
+    const runs = targets.slice(0, count).map((target) => {
+      const args = [MAIN, 'export', 'run', planFileOf(target), '--lake', lake, '--concurrency', '1']
       return once(spawn(process.execPath, args, { stdio: 'ignore' }), 'exit')
     })
     const codes = await Promise.all(runs)
@@ -135,6 +135,6 @@ export async function runWorkers(
   } finally {
     await queue.close()
     await clear()
-    for (const file of planFiles) await rm(file, { force: true })
+    for (const target of targets) await rm(planFileOf(target), { force: true })
   }
 }

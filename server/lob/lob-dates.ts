@@ -66,7 +66,7 @@ async function filesOf(lake: string, source: LobSource, series: string): Promise
   const files = dates.map(async (date) => {
     const path = lobFilePath(lake, source, series, date)
     const info = await stat(path).catch(noneThere)
-    // A directory may be there without its file. A pipe would keep the thread that opens it for ever.
+    // A directory may be there without its file, or with something else in its place.
     return info?.isFile() === true ? [{ date, path, bytes: info.size }] : []
   })
   return (await Promise.all(files)).flat()
