@@ -36,13 +36,18 @@ export interface FeedMessage {
 }
 
 /** The markets that a message states a book or a change of. */
-export function marketsOf({ body }: FeedMessage): readonly string[] {
+export function marketsOf(body: FeedBody): readonly string[] {
   if (body.kind === 'book') return [body.marketId]
   return body.kind === 'changes' ? body.changes.map(({ marketId }) => marketId) : []
 }
 
 /** Adds those markets to a set. */
-export function addMarkets({ body }: FeedMessage, markets: Set<string>): void {
+export function addMarkets(body: FeedBody, markets: Set<string>): void {
   if (body.kind === 'book') markets.add(body.marketId)
   else if (body.kind === 'changes') for (const { marketId } of body.changes) markets.add(marketId)
+}
+
+/** Whether a book or a change has no sequence number: a recording may lack those of its exchange. */
+export function lacksNumber({ sid, seq, body: { kind } }: FeedMessage): boolean {
+  return (kind === 'book' || kind === 'changes') && (sid === undefined || seq === undefined)
 }

@@ -39,7 +39,7 @@ export class ChainEvents implements ChainSink {
     tally.messages++
     // An imported line of a later date between lines of this date: from here on, its markets are unknown on this date.
     if (chain.name === undefined && at > this.#dayEnd + LEAVES_NS_MIN) {
-      const markets = marketsOf(message)
+      const markets = marketsOf(body)
       this.#leave(chain, place, (id) => markets.includes(id))
       return
     }

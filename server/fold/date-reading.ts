@@ -75,9 +75,7 @@ export class DateReading implements OwnDate, EndingDate {
   readHour(pieces: readonly Piece[]): void {
     const { isNumbered } = this.#options
     const foreign = pieces.filter(({ connection }) => connection === undefined)
-    const numbered = foreign.filter(
-      (piece) => isNumbered && piece.sequence !== 'ignore' && isNumberedThroughout(piece),
-    )
+    const numbered = foreign.filter(({ sequence }) => isNumbered && sequence !== 'ignore')
     this.#numbered.read(numbered)
     this.#unnumbered.read(foreign.filter((piece) => !numbered.includes(piece)))
     this.#own.takeHour(pieces)
@@ -146,14 +144,4 @@ export class DateReading implements OwnDate, EndingDate {
       for (const hour of recording.hours.values()) hour.spill()
     this.#heldBytes = 0
   }
-}
-
-/** A recording may lack the sequence numbers of its exchange. */
-function isNumberedThroughout({ lines }: Piece): boolean {
-  return lines.every(({ messages }) =>
-    messages.every(
-      ({ sid, seq, body: { kind } }) =>
-        (kind !== 'book' && kind !== 'changes') || (sid !== undefined && seq !== undefined),
-    ),
-  )
 }

@@ -3,12 +3,13 @@
 
 import { closeSync, openSync, readSync, rmSync, writeSync } from 'node:fs'
 import { exchangeOf } from '../exchanges/registry.ts'
+import { lacksNumber } from '../feed/feed-message.ts'
 import type { FeedBody, FeedMessage, LevelChange } from '../feed/feed-message.ts'
 import type { BookLevel } from '../lake/exact-book.ts'
 import type { ManifestSegment } from '../raw/date-manifest.ts'
 import type { SegmentHeader } from '../raw/segment-lines.ts'
 import type { TradeLines } from '../trades/trade-reading.ts'
-import type { Line } from './piece.ts'
+import type { Line, Lines } from './piece.ts'
 
 /** The longest temporary file. Further segments are read themselves. */
 const FILE_BYTES_MAX = 1024 * 1024 * 1024
@@ -25,7 +26,8 @@ const HEAD_WORDS = 3
 const PART_WORDS = 2
 const IS_LIST = 1
 const IS_SKIPPED = 2
-const FLAG_BITS = 2
+const IS_OVERLAP = 4
+const FLAG_BITS = 3
 /** Kinds of message; those between are changes with this event of lob.v1. A book begins with a part for its market. */
 const BOOK = 0
 const OTHER = 6
@@ -77,6 +79,16 @@ class Block {
     return time === NO_TIME ? undefined : time
   }
 
+  sidAt(at: number): number | undefined {
+    const sid = this.ints[2 * at + 4]!
+    return sid === NONE ? undefined : sid
+  }
+
+  seqAt(at: number): number | undefined {
+    const seq = this.numbers[at + 1]!
+    return seq === NONE ? undefined : seq
+  }
+
   levelAt(at: number): BookLevel {
     const side = this.ints[2 * at + 3]! & 1
     return { side, price: this.ints[2 * at + 2]!, qty: this.numbers[at]! }
@@ -91,7 +103,9 @@ class Block {
 export interface DecodedSegment {
   readonly facts: ManifestSegment
   readonly header: SegmentHeader
-  readonly lines: Line[]
+  readonly lines: Lines
+  /** Each book and change has a sequence number. */
+  readonly isNumbered: boolean
 }
 
 /** The segments of one import. */
@@ -114,11 +128,9 @@ export class DecodedSegments {
 
   /** The segment; `undefined` if its lines were not kept. */
   read(name: string): DecodedSegment | undefined {
-    const found = this.#byName.get(name)
-    const lines = found?.lines.lines()
-    return found === undefined || lines === undefined
-      ? undefined
-      : { facts: found.facts, header: found.lines.header, lines }
+    const { facts, lines } = this.#byName.get(name) ?? {}
+    if (facts === undefined || lines === undefined || !lines.areKept) return undefined
+    return { facts, header: lines.header, lines, isNumbered: lines.isNumbered }
   }
 
   /** The lines of a segment that may have trades; `undefined` if they were not kept. */
@@ -166,9 +178,11 @@ export class DecodedSegments {
   }
 }
 
-/** The lines of one segment. */
-export class DecodedLines {
+/** The lines of one segment in their order, made as they are read. */
+export class DecodedLines implements Lines {
   readonly header: SegmentHeader
+  length = 0
+  isNumbered = true
   readonly #file: DecodedSegments
   #block = new Block(BLOCK_WORDS)
   /** The blocks in the file; undefined if a line could not be kept. */
@@ -195,6 +209,9 @@ export class DecodedLines {
       return
     }
     const { recvTs, key, messages, isList, isSkipped } = line
+    const isOverlap = this.header.hasOverlap === true && this.length === 0
+    this.length++
+    if (messages.some(lacksNumber)) this.isNumbered = false
     if (messages.some(({ body }) => body.kind === 'other')) this.#addTrades(text)
     let words = HEAD_WORDS
     for (const message of messages) words += HEAD_WORDS + PART_WORDS * partsOf(message)
@@ -202,7 +219,8 @@ export class DecodedLines {
       this.#flush()
       if (words > this.#block.numbers.length) this.#block = new Block(words)
     }
-    const flags = (isList ? IS_LIST : 0) | (isSkipped === true ? IS_SKIPPED : 0)
+    const flags =
+      (isList ? IS_LIST : 0) | (isSkipped === true ? IS_SKIPPED : 0) | (isOverlap ? IS_OVERLAP : 0)
     this.#block.addHead(recvTs, key, messages.length, flags | (words << FLAG_BITS))
     for (const message of messages) this.#addMessage(this.#block, message)
   }
@@ -219,22 +237,17 @@ export class DecodedLines {
     return this.#written === undefined ? undefined : this.#trades?.map((text) => text.toString('utf8'))
   }
 
-  /** The lines in their order; `undefined` if they were not kept. */
-  lines(): Line[] | undefined {
-    if (this.#written === undefined) return undefined
-    const lines: Line[] = []
-    for (const { offset, words } of this.#written) {
+  get areKept(): boolean {
+    return this.#written !== undefined
+  }
+
+  *[Symbol.iterator](): Generator<Line> {
+    for (const { offset, words } of this.#written ?? []) {
       const block = new Block(words)
       block.end = words
       this.#file.readInto(block.bytes, offset)
-      this.#read(block, lines)
+      for (let at = 0; at < words; at += block.ints[2 * at + 5]! >> FLAG_BITS) yield this.#lineAt(block, at)
     }
-    return lines
-  }
-
-  #read(block: Block, lines: Line[]): void {
-    for (let at = 0; at < block.end; at += block.ints[2 * at + 5]! >> FLAG_BITS)
-      lines.push(this.#lineAt(block, at))
   }
 
   #lineAt(block: Block, at: number): Line {
@@ -246,7 +259,8 @@ export class DecodedLines {
       isList: (flags & IS_LIST) !== 0,
       messages: this.#messagesAt(block, at + HEAD_WORDS, block.ints[2 * at + 4]!),
     }
-    return (flags & IS_SKIPPED) === 0 ? line : { ...line, isSkipped: true }
+    if ((flags & (IS_SKIPPED | IS_OVERLAP)) === 0) return line
+    return { ...line, isSkipped: (flags & IS_SKIPPED) !== 0, isOverlap: (flags & IS_OVERLAP) !== 0 }
   }
 
   #messagesAt(block: Block, at: number, count: number): FeedMessage[] {
@@ -301,54 +315,76 @@ export class DecodedLines {
   }
 
   #messageAt(block: Block, at: number): FeedMessage {
-    const sid = block.ints[2 * at + 4]!
-    const seq = block.numbers[at + 1]!
-    const parts = at + HEAD_WORDS
+    const first = at + HEAD_WORDS
+    const index = block.indexAt(first)
     const kind = block.ints[2 * at + 5]! & KIND_MASK
-    if (kind === RARE) return this.#rare[block.indexAt(parts)]!
-    const end = parts + PART_WORDS * (block.ints[2 * at + 5]! >> KIND_BITS)
+    if (kind === RARE) return this.#rare[index]!
+    if (kind !== BOOK && kind !== OTHER) return new DecodedChanges(block, at, this.#texts)
+    const end = first + PART_WORDS * (block.ints[2 * at + 5]! >> KIND_BITS)
     return {
-      sid: sid === NONE ? undefined : sid,
-      seq: seq === NONE ? undefined : seq,
+      sid: block.sidAt(at),
+      seq: block.seqAt(at),
       ts: block.timeAt(at),
-      body: this.#bodyAt(block, kind, parts, end),
+      body: this.#bodyAt(block, kind, first, end),
     }
   }
 
   #bodyAt(block: Block, kind: number, at: number, end: number): FeedBody {
     const text = this.#texts[block.indexAt(at)]!
     if (kind === OTHER) return { kind: 'other', name: text }
-    if (kind === BOOK) {
-      const levels: BookLevel[] = []
-      for (let part = at + PART_WORDS; part < end; part += PART_WORDS) levels.push(block.levelAt(part))
-      return { kind: 'book', marketId: text, levels }
-    }
-    return new DecodedChanges(kind, block, at, end, this.#texts)
+    const levels: BookLevel[] = []
+    for (let part = at + PART_WORDS; part < end; part += PART_WORDS) levels.push(block.levelAt(part))
+    return { kind: 'book', marketId: text, levels }
   }
 }
 
-/** Changes that stay in their block until they are read: an hour of messages waits for its chains. */
-class DecodedChanges {
-  readonly kind = 'changes'
-  readonly event: number
+/**
+ * A message of changes, and its body at once. It stays in its block until it is read, since an hour of messages waits for its
+ * chains.
+ */
+class DecodedChanges implements FeedMessage {
   readonly #block: Block
   readonly #at: number
-  readonly #end: number
   readonly #texts: readonly string[]
 
-  constructor(event: number, block: Block, at: number, end: number, texts: readonly string[]) {
-    this.event = event
+  constructor(block: Block, at: number, texts: readonly string[]) {
     this.#block = block
     this.#at = at
-    this.#end = end
     this.#texts = texts
   }
 
+  get sid(): number | undefined {
+    return this.#block.sidAt(this.#at)
+  }
+
+  get seq(): number | undefined {
+    return this.#block.seqAt(this.#at)
+  }
+
+  get ts(): bigint | undefined {
+    return this.#block.timeAt(this.#at)
+  }
+
+  get body(): FeedBody & { readonly kind: 'changes' } {
+    return this
+  }
+
+  get kind(): 'changes' {
+    return 'changes'
+  }
+
+  get event(): number {
+    return this.#block.ints[2 * this.#at + 5]! & KIND_MASK
+  }
+
   get changes(): readonly LevelChange[] {
+    const block = this.#block
+    const first = this.#at + HEAD_WORDS
+    const end = first + PART_WORDS * (block.ints[2 * this.#at + 5]! >> KIND_BITS)
     const changes: LevelChange[] = []
-    for (let at = this.#at; at < this.#end; at += PART_WORDS) {
-      const { side, price, qty } = this.#block.levelAt(at)
-      changes.push({ marketId: this.#texts[this.#block.indexAt(at)]!, side, price, qty })
+    for (let at = first; at < end; at += PART_WORDS) {
+      const { side, price, qty } = block.levelAt(at)
+      changes.push({ marketId: this.#texts[block.indexAt(at)]!, side, price, qty })
     }
     return changes
   }

@@ -18,7 +18,7 @@ function booksFrom(
     const line = lines[end]!
     const apart = (line.recvTs ?? 0n) - (lines[place]!.recvTs ?? 0n)
     if (!isOfBooks(line) || apart > TOGETHER_NS_MAX) break
-    const ids = line.messages.flatMap(marketsOf)
+    const ids = line.messages.flatMap(({ body }) => marketsOf(body))
     if (ids.some((id) => books.has(id))) break
     for (const id of ids) books.add(id)
   }
@@ -60,7 +60,7 @@ export function beginningsIn(
         announced = new Set()
       }
       for (const sid of sids) announced.add(sid)
-      for (const message of line.messages) addMarkets(message, stated)
+      for (const { body } of line.messages) addMarkets(body, stated)
       continue
     }
     const { end, books } = found

@@ -10,10 +10,22 @@ import type { FoldTally } from './fold-tally.ts'
 import type { RecordedTimes } from './message-times.ts'
 import type { Line, Piece } from './piece.ts'
 
-export interface NumberedMessage extends RecordedTimes {
+export class NumberedMessage implements RecordedTimes {
   readonly seq: number
   readonly key: number
+  readonly recvTs: bigint | undefined
   readonly message: FeedMessage
+
+  constructor(seq: number, key: number, recvTs: bigint | undefined, message: FeedMessage) {
+    this.seq = seq
+    this.key = key
+    this.recvTs = recvTs
+    this.message = message
+  }
+
+  get ts(): bigint | undefined {
+    return this.message.ts
+  }
 }
 
 /** A message without a number of its own, and the number after which it came. */
@@ -135,10 +147,10 @@ class RunReading implements PieceRuns {
       this.#tally.repeats++
       return
     }
-    const numbered = { seq, key, ts: message.ts, recvTs, message }
+    const numbered = new NumberedMessage(seq, key, recvTs, message)
     const run = this.#runOf(numbered, sid)
     run.messages.push(numbered)
-    addMarkets(message, run.markets)
+    addMarkets(body, run.markets)
     if (body.kind === 'unsubscribed') this.#open.runs.delete(sid)
   }
 
@@ -175,15 +187,15 @@ class RunReading implements PieceRuns {
 
   /** The run of a message: that of its subscription, or a new one if numbers are missing or another connection begins. */
   #runOf(message: NumberedMessage, sid: number): Run {
-    const { seq, recvTs } = message
-    const { body, ts } = message.message
+    const { seq } = message
     const run = this.#open.runs.get(sid)
     const last = run?.messages.at(-1)
     if (run !== undefined && last !== undefined && seq > last.seq) {
       if (seq === last.seq + 1 || this.#isPartial) return run
-      run.endsBefore = ts ?? recvTs
-      return this.#beginRun(sid, last.message.ts ?? last.recvTs)
+      run.endsBefore = message.ts ?? message.recvTs
+      return this.#beginRun(sid, last.ts ?? last.recvTs)
     }
+    const { body } = message.message
     const isAnother =
       run !== undefined ||
       (seq === 1 && this.#hasOlderRuns()) ||

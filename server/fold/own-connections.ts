@@ -132,7 +132,7 @@ export class OwnConnections {
       const process = `${recorder}/${String(start).padStart(16, '0')}`
       // A line about an earlier time, such as `alive`, does not go before the one that it follows.
       let at = 0n
-      return piece.lines.map((line) => {
+      return [...piece.lines].map((line) => {
         const recvTs = line.recvTs ?? 0n
         at = later(recvTs, at)
         return { process, at, line: { ...line, connection, n: line.n!, recvTs } }

@@ -25,6 +25,11 @@ export interface Line {
   readonly rowRecvTs?: bigint | undefined
 }
 
+/** Lines that can be read more than once. */
+export interface Lines extends Iterable<Line> {
+  readonly length: number
+}
+
 /** A line of a recorder's connection. */
 export interface OwnLine extends Line {
   readonly connection: string
@@ -35,7 +40,8 @@ export interface OwnLine extends Line {
 export interface Piece {
   /** For messages. */
   readonly name: string
-  readonly lines: readonly Line[]
+  readonly lines: Lines
+  /** `ignore` also where a message lacks its number. */
   readonly sequence: SequenceTrust
   /** Whether `no` prices are given on the yes leg. A recorded command overrides it. */
   readonly useYesPrice: boolean

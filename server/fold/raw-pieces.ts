@@ -9,7 +9,7 @@ import { EVENT_CLEAR, EVENT_GAP } from '../../shared/lob-v1.ts'
 import { exchangeOf } from '../exchanges/registry.ts'
 import { BadLineError } from '../feed/bad-line.ts'
 import type { FeedMessage } from '../feed/feed-message.ts'
-import { marketsOf } from '../feed/feed-message.ts'
+import { lacksNumber, marketsOf } from '../feed/feed-message.ts'
 import type { Frame } from '../feed/frame.ts'
 import type { ManifestSegment } from '../raw/date-manifest.ts'
 import type { KeptRow, SegmentHeader, SegmentLine } from '../raw/segment-lines.ts'
@@ -72,19 +72,18 @@ export class RawPieces implements RawDates {
   /** Reads a segment. Returns the piece of an imported one; lines of a recorder go to `own`, by connection and number. */
   async #read(date: string, name: string, own: Map<string, Map<number, Line>>): Promise<Piece | undefined> {
     const { decoded, onSegment } = this.#options
-    const { facts, header, lines } = decoded?.read(name) ?? (await this.#readFile(date, name, own))
+    const { facts, header, lines, isNumbered } =
+      decoded?.read(name) ?? (await this.#readFile(date, name, own))
     // A segment that was kept is read without a pause, but locks and the progress need one.
     await setImmediate()
     onSegment?.(date, facts)
-    const { reading, hasOverlap } = header
+    const { reading } = header
     if (reading === undefined || lines.length === 0) return undefined
     const { series, sequence, useYesPrice } = reading
     if (series !== undefined)
       for (const { messages } of lines)
-        for (const message of messages) for (const id of marketsOf(message)) this.#series.set(id, series)
-    const [first] = lines
-    if (hasOverlap === true && first !== undefined) lines[0] = { ...first, isOverlap: true }
-    return { name, lines, sequence, useYesPrice }
+        for (const { body } of messages) for (const id of marketsOf(body)) this.#series.set(id, series)
+    return { name, lines, sequence: isNumbered ? sequence : 'ignore', useYesPrice }
   }
 
   /** Lines without a connection are in the result, those of a recorder in `own`. */
@@ -94,6 +93,7 @@ export class RawPieces implements RawDates {
     const reader = new LineReading(source, path)
     let header: SegmentHeader | undefined
     const lines: Line[] = []
+    let isNumbered = true
     let count = 0
     let [firstTs, lastTs]: [bigint | undefined, bigint | undefined] = [undefined, undefined]
     for await (const batch of readSegment(path, { signal })) {
@@ -114,12 +114,17 @@ export class RawPieces implements RawDates {
         }
         if (line.kind === 'rest') continue
         const read = reader.read(line)
-        if (connection === undefined) lines.push(read)
-        else ofConnection(own, connection).set(n!, read)
+        if (connection !== undefined) {
+          ofConnection(own, connection).set(n!, read)
+          continue
+        }
+        const isOverlap = header!.hasOverlap === true && lines.length === 0
+        lines.push(isOverlap ? { ...read, isOverlap } : read)
+        if (read.messages.some(lacksNumber)) isNumbered = false
       }
     }
     // The reader refuses a segment without a header.
-    return { facts: { name, lines: count, firstTs, lastTs }, header: header!, lines }
+    return { facts: { name, lines: count, firstTs, lastTs }, header: header!, lines, isNumbered }
   }
 }
 

@@ -31,7 +31,7 @@ const CROSSED_MAX = 64
  * Puts swapped lines in order: those whose receive time and exchange time are both before those of the line before. If only the
  * receive time goes back, the recorder's clock was put back.
  */
-function uncrossed(lines: readonly Line[]): readonly Line[] {
+function uncrossed(lines: Iterable<Line>): readonly Line[] {
   const result: Line[] = []
   for (const line of lines) {
     let place = result.length
@@ -107,7 +107,7 @@ export function isFirstBooks({ isList, messages }: Line): boolean {
 
 export function statedMarkets(lines: readonly Line[]): Set<string> {
   const markets = new Set<string>()
-  for (const { messages } of lines) for (const message of messages) addMarkets(message, markets)
+  for (const { messages } of lines) for (const { body } of messages) addMarkets(body, markets)
   return markets
 }
 

@@ -8,7 +8,11 @@ import type { Line } from '../../server/fold/piece.ts'
 import { EVENT_ADD, EVENT_SET, SIDE_ASK, SIDE_BID } from '../../shared/lob-v1.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
 
-const HEADER = { source: 'kalshi', reading: { sequence: 'strict', useYesPrice: false } } as const
+const HEADER = {
+  source: 'kalshi',
+  reading: { sequence: 'strict', useYesPrice: false },
+  hasOverlap: true,
+} as const
 const FACTS = { name: 'a', lines: 1, firstTs: 1n, lastTs: 2n }
 
 const plain = { sid: undefined, seq: undefined, ts: undefined }
@@ -35,13 +39,16 @@ function line(key: number, messages: readonly FeedMessage[], rest: Partial<Line>
   return { recvTs: BigInt(key), n: undefined, key, isList: false, messages, ...rest }
 }
 
-/** The line with the changes of its messages, which are read when they are asked for. */
-function withChanges(one: Line): Line {
-  const messages = one.messages.map((message) => {
-    const { body } = message
-    return body.kind !== 'changes'
-      ? message
-      : { ...message, body: { kind: body.kind, event: body.event, changes: body.changes } }
+/** The line with its messages as plain objects: changes are read when they are asked for. */
+function plainLine(one: Line): Line {
+  const messages = one.messages.map(({ sid, seq, ts, body }) => {
+    const { kind } = body
+    return {
+      sid,
+      seq,
+      ts,
+      body: kind === 'changes' ? { kind, event: body.event, changes: body.changes } : body,
+    }
   })
   return { ...one, messages }
 }
@@ -60,14 +67,20 @@ suite('lines that an import has read', () => {
     }))
     lines.push(
       line(1, MESSAGES, { isList: true, recvTs: undefined }),
-      line(2, [], { isSkipped: true }),
+      line(2, [], { isSkipped: true, isOverlap: false }),
       line(3, [{ ...plain, body: { kind: 'book', marketId: 'large', levels } }]),
     )
     const kept = new DecodedLines(HEADER, segments)
     for (const one of lines) kept.add(one, '')
     segments.keep(FACTS, kept)
     const read = segments.read('a')!
-    assert.deepEqual({ ...read, lines: read.lines.map(withChanges) }, { facts: FACTS, header: HEADER, lines })
+    const [first, ...others] = lines
+    assert.deepEqual([...read.lines].map(plainLine), [
+      { ...first, isSkipped: false, isOverlap: true },
+      ...others,
+    ])
+    assert.deepEqual([...read.lines].length, read.lines.length, 'they can be read again')
+    assert.deepEqual({ ...read, lines: [] }, { facts: FACTS, header: HEADER, lines: [], isNumbered: false })
     assert.ok(!existsSync(path))
     segments.discard()
   })
