@@ -43,10 +43,9 @@ function uncrossed(lines: Iterable<Line>): readonly Line[] {
 }
 
 function isBefore(a: Line, b: Line): boolean {
+  if (a.recvTs === undefined || b.recvTs === undefined || a.recvTs >= b.recvTs) return false
   const [left, right] = [a.messages[0]?.ts, b.messages[0]?.ts]
-  if (left === undefined || right === undefined || a.recvTs === undefined || b.recvTs === undefined)
-    return false
-  return left < right && a.recvTs < b.recvTs
+  return left !== undefined && right !== undefined && left < right
 }
 
 export function readStretches(piece: Piece, tally: FoldTally): PieceStretches {

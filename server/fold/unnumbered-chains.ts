@@ -111,9 +111,7 @@ export class UnnumberedChains {
       if (owner === undefined || owner.isEnded) continue
       if (repeated === undefined || owner.chain.id < repeated.chain.id) repeated = owner
     }
-    const known = new Set(repeated?.chain.recentKeys)
-    const lines = stretch.lines.filter(({ key }) => !known.has(key))
-    this.#tally.repeats += ownCount(stretch.lines) - ownCount(lines)
+    const lines = repeated === undefined ? stretch.lines : this.#withoutRepeats(stretch, repeated)
     const starts = beginningsIn(
       lines,
       repeated?.chain.markets ?? new Set(),
@@ -139,6 +137,13 @@ export class UnnumberedChains {
         goesOnFrom: starts.includes(from) ? undefined : repeated,
       })
     })
+  }
+
+  #withoutRepeats({ lines }: Stretch, { chain }: OpenChain): readonly Line[] {
+    const known = new Set(chain.recentKeys)
+    const others = lines.filter(({ key }) => !known.has(key))
+    this.#tally.repeats += ownCount(lines) - ownCount(others)
+    return others
   }
 
   #place(head: TimedStretch, closes: readonly bigint[], added: Map<OpenChain, TimedStretch[]>): void {
