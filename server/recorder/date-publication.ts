@@ -1,5 +1,5 @@
-// Publishes a series' files from the recorder in the lake. The file of a date is derived from its raw segments. An earlier file
-// without raw segments is from version 0.1: its rows are kept as raw segments, and the date is folded from all of them.
+// Publishes a series' files from the recorder in the lake. The file of a date is derived from its raw segments, and follows the first
+// of them: a file without raw segments is from version 0.1, whose rows are kept as raw segments (kept-rows.ts).
 
 import { stat } from 'node:fs/promises'
 import { noneThere } from '../../shared/errno.ts'
@@ -14,10 +14,8 @@ export interface DatePublicationOptions {
   readonly source: LobSource
   /** Whether the log has not yet been read up to the end of an earlier process, whose file still covers more. */
   readonly isBehind: () => boolean
-  /** Whether a lake file that was there before is derived from raw segments. */
-  readonly isDerived: (date: string) => boolean
-  /** Keeps the rows of lake files that were there before without raw segments. */
-  readonly keepOldFiles: (date: string) => Promise<void>
+  /** Whether a date has raw segments. */
+  readonly hasRaw: (date: string) => boolean
   readonly onWarning: (text: string) => void
 }
 
@@ -70,16 +68,15 @@ export class DatePublication {
   }
 
   /**
-   * Gives the finished file `temporary`, in the lake's directory of the series, its name. False where the lake's file stays
-   * because it covers more for now. The caller has the series' lock.
+   * Gives the finished file `temporary`, in the lake's directory of the series, its name. False where the date has no
+   * raw segments yet, or where the lake's file stays because it covers more for now. The caller has the series' lock.
    */
   async publish(date: string, temporary: string, { isForGood, isDateOver, lost }: DateEnd): Promise<boolean> {
     const path = this.#pathOf(date)
     if (!this.#published.has(date)) {
+      if (!this.#options.hasRaw(date)) return false
       const isThere = (await stat(path).catch(noneThere)) !== undefined
-      const isDerived = this.#options.isDerived(date)
-      if (!isDerived) await this.#options.keepOldFiles(date)
-      if (isThere && (!isDerived || (this.#options.isBehind() && !isDateOver))) return false
+      if (isThere && this.#options.isBehind() && !isDateOver) return false
     }
     lost?.throwIfAborted()
     publishPartition(temporary, path)

@@ -142,6 +142,7 @@ export class LiveFold {
       source,
       recorder,
       isShared: (date) => this.#shared.has(date),
+      hasRaw: (date) => this.#hadRaw.has(date),
       onDate: (date) => this.#keepOldFiles(date),
       onSealed: async (hour) => {
         if (hour + 1 === this.#hour && !this.#shared.isFolded(utcDateOf(hour * MS_PER_HOUR)))
@@ -161,8 +162,7 @@ export class LiveFold {
       sliceRows: bounds?.sliceRows ?? RECORDER_SLICE_ROWS,
       dateOf: (date) => this.#dateOf(BigInt(Date.parse(`${date}T00:00:00Z`)) * NS_PER_MS),
       isShared: (date) => this.#shared.has(date),
-      isDerived: (date) => this.#hadRaw.has(date),
-      keepOldFiles: (date) => this.#keepOldFiles(date),
+      hasRaw: (date) => this.#hadRaw.has(date),
       isBehind: () => this.#logEnd !== undefined,
       onWarning,
     }

@@ -28,6 +28,8 @@ export interface RawHoursOptions {
   readonly recorder: string
   /** Whether a date's files and manifest come from folds. */
   readonly isShared: (date: string) => boolean
+  /** Whether a date has raw segments. */
+  readonly hasRaw: (date: string) => boolean
   /** Called before a segment of a date is written. */
   readonly onDate: (date: string) => Promise<void>
   /** Called when a closed hour (since the epoch) is one segment, under the lock of the source. */
@@ -67,9 +69,10 @@ export class RawHours {
     else lines.push({ text, recvTs })
   }
 
-  /** Whether a slice is due. */
+  /** Whether a slice is due. A date gets its first one at once: files without raw segments would pass for those of version 0.1. */
   get isDue(): boolean {
     if (this.#characters === 0) return false
+    if ([...this.#pending.keys()].some((hour) => !this.#options.hasRaw(dateOfHour(hour)))) return true
     return this.#characters > SLICE_CHARACTERS_MAX || performance.now() - this.#firstMs >= SLICE_MS
   }
 

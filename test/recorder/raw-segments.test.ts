@@ -2,6 +2,7 @@
 // each other's segments end with the same files.
 
 import assert from 'node:assert/strict'
+import { existsSync } from 'node:fs'
 import { cp, mkdir, readFile, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -137,6 +138,37 @@ test('what is received is in a segment within 20 seconds', async (t) => {
     return texts.some((bytes) => gunzipSync(bytes).includes('"orderbook_delta","sid"'))
   }, 'the change is in a segment')
   assert.ok(performance.now() - sentMs < 20_000)
+})
+
+test('a date has a raw segment before it has a file: one that is killed early leaves none that passes for 0.1', async (t) => {
+  const root = await temporaryDirectory(t)
+  const place = { lake: join(root, 'lake'), work: join(root, 'work') }
+  const isThere = (date: string): boolean => existsSync(lobFilePath(place.lake, 'kalshi', 'KXHIGHNY', date))
+  const ms = at('23:59:50')
+  const limit = await writeWal(place.work, 'kalshi', [
+    { kind: WAL_KIND.start, ms },
+    { ms, frame: snapshot(1, { yes_dollars_fp: [['0.4000', '9.00']] }) },
+    { ms: ms + 10, frame: delta(2, { ts_ms: ms + 5 }) },
+    // The exchange's clock is ahead.
+    { ms: ms + 20, frame: delta(3, { ts_ms: at('24:00:00') + 1 }) },
+  ])
+  const killed = await open(place)
+  while (await killed.advance(limit));
+  await killed.publish()
+  assert.deepEqual([isThere(DATE), (await segments(place.lake)).length], [true, 1])
+  assert.deepEqual([isThere('2026-06-25'), (await segments(place.lake, '2026-06-25')).length], [true, 1])
+  await record(place, [
+    { kind: WAL_KIND.start, ms: ms + 2000 },
+    { epoch: 2, ms: ms + 2000, frame: snapshot(1, { yes_dollars_fp: [['0.4000', '11.00']] }) },
+    { epoch: 2, ms: at('24:00:00') + 2, frame: delta(2, { ts_ms: at('24:00:00') + 2 }) },
+  ])
+  const names = [...(await segments(place.lake)), ...(await segments(place.lake, '2026-06-25'))]
+  assert.deepEqual(
+    [new Set(names.map((name) => name.split('-')[0])).size, names.length > 2],
+    [1, true],
+    names.join(),
+  )
+  await killed.close()
 })
 
 test("two recorders that have each other's segments end with the same files", async (t) => {

@@ -46,6 +46,7 @@ function hoursOf(lake: string, warnings: string[]): RawHours {
     source: SOURCE,
     recorder: RECORDER,
     isShared: () => false,
+    hasRaw: () => true,
     onDate: async () => {},
     onWarning,
   })

@@ -32,6 +32,7 @@ test('a message is in the bucket 30 s after the recorder received it', async (t)
     source: SOURCE,
     recorder: 'host1',
     isShared: () => false,
+    hasRaw: () => true,
     onDate: async () => {},
     onWarning: (text) => assert.fail(text),
   })
