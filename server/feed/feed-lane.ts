@@ -31,8 +31,11 @@ export interface LaneFigures {
 export interface FeedLane {
   /** Follows exactly these from now on (tickers, or token ids). */
   follow(ids: ReadonlySet<string>): void
-  /** The books of these are unknown: asks for them anew, where they are followed and not on their way already. */
-  repair(ids: readonly string[]): void
+  /**
+   * The books of these were unknown when what was received until `atMs` (ms since the epoch) had been read: asks for them anew, where
+   * they are followed and neither on their way nor here since.
+   */
+  repair(ids: readonly string[], atMs: number): void
   setPaused(isPaused: boolean): void
   stop(): void
   readonly figures: LaneFigures

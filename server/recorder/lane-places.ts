@@ -55,11 +55,11 @@ export class LanePlaces {
     for (const { lane, ids } of this.#places) lane.follow(ids)
   }
 
-  /** The books of these are broken. */
-  repair(ids: readonly string[]): void {
+  /** The books of these were broken at `atMs`. */
+  repair(ids: readonly string[], atMs: number): void {
     for (const { lane, ids: placed } of this.#places) {
       const broken = ids.filter((id) => placed.has(id))
-      if (broken.length > 0) lane.repair(broken)
+      if (broken.length > 0) lane.repair(broken, atMs)
     }
   }
 

@@ -44,6 +44,8 @@ export interface LiveFoldReport {
   readonly publishedAtMs: number
   /** Markets with an unknown book, followed or not, that need a snapshot. */
   readonly gappedMarkets: readonly string[]
+  /** Receive time up to which the log was read for `gappedMarkets`, ms since the epoch. */
+  readonly gappedAtMs: number
 }
 
 export type LiveFoldMessage = LiveFoldReport | { readonly kind: 'warning'; readonly text: string }
@@ -59,6 +61,8 @@ export class LiveFoldLoop {
   #publications = 0
   #publishMs = 0
   #publishedAtMs = 0
+  /** Receive time of the last line that was published. */
+  #publishedHeardMs = 0
   #nextPublishMs = 0
   #nextReportMs = 0
   /** The log's time at the last report. */
@@ -106,6 +110,7 @@ export class LiveFoldLoop {
 
   async #publish(fold: LiveFold, isLast = false): Promise<void> {
     const startMs = performance.now()
+    this.#publishedHeardMs = fold.figures.heardMs
     await fold.publish(isLast)
     const tookMs = performance.now() - startMs
     this.#publications++
@@ -137,6 +142,7 @@ export class LiveFoldLoop {
       publishMs: this.#publishMs,
       publishedAtMs: this.#publishedAtMs,
       gappedMarkets: fold.gappedMarkets(),
+      gappedAtMs: this.#publishedHeardMs,
     })
   }
 

@@ -307,6 +307,6 @@ export class SourceRecorder {
     if (report.gappedMarkets.length === 0) return
     const gapped = new Set(report.gappedMarkets)
     const ids = [...this.#markets.values()].filter(({ marketId }) => gapped.has(marketId)).map(({ id }) => id)
-    this.#places.repair(ids)
+    this.#places.repair(ids, report.gappedAtMs)
   }
 }

@@ -60,6 +60,7 @@ function folded(publishedAtMs: number): NonNullable<RecorderMetrics['fold']> {
     publishMs: 1,
     publishedAtMs,
     gappedMarkets: [],
+    gappedAtMs: 0,
   }
 }
 

@@ -166,6 +166,26 @@ test('a lost connection is a gap for its tokens and starts again with their book
   assert.equal(bookText(replayRows(rows).get(`${MARKET}:1`)), '0:4000=10500000')
 })
 
+test('books that were unknown before a connection brought them are no reason for another connection', async (t) => {
+  const exchange = new LocalPolymarket()
+  let nowMs = 1000
+  const log = { frame() {}, command() {}, opened() {}, closed() {}, announced() {}, trouble() {} }
+  const lane = new PolymarketLane({
+    url: await exchange.start(t),
+    log: { ...log, nowMs: () => nowMs },
+    timing: { backoffMsFirst: 5, refreshMs: 0 },
+  })
+  t.after(() => lane.stop())
+  lane.follow(new Set(['1', '2']))
+  await eventually(() => lane.figures.subscribed === 2, 'first books')
+  nowMs = 3000
+  // A fold that is behind still sees the gap before the connection.
+  lane.repair(['1'], 1000)
+  assert.equal(lane.figures.isConnected, true)
+  lane.repair(['1'], 1001)
+  await eventually(() => exchange.connections === 2, 'another connection')
+})
+
 test('a token added later is asked for on the connection, and on a new one when that is ignored', async (t) => {
   const exchange = new LocalPolymarket()
   exchange.isIgnoringChanges = true

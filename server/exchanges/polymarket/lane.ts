@@ -28,6 +28,8 @@ export class PolymarketLane implements FeedLane {
   /** Tokens asked for on this connection, and those of them whose first book is still to come. */
   readonly #asked = new Set<string>()
   readonly #awaited = new Set<string>()
+  /** When the last of the first books came, ms since the epoch. */
+  #bookedMs = 0
   #check: NodeJS.Timeout | undefined
   #refreshedMs = 0
   /** New connections for the sake of first books since all of them were there. */
@@ -77,9 +79,10 @@ export class PolymarketLane implements FeedLane {
     )
   }
 
-  /** `ids` are token ids. */
-  repair(ids: readonly string[]): void {
-    if (ids.some((id) => this.#asked.has(id) && !this.#awaited.has(id))) this.#refresh('a book is broken')
+  /** `ids` are token ids. The only repair is a new connection, so one that has brought books since is no reason for another. */
+  repair(ids: readonly string[], atMs: number): void {
+    if (atMs > this.#bookedMs && ids.some((id) => this.#asked.has(id) && !this.#awaited.has(id)))
+      this.#refresh('a book is broken')
   }
 
   setPaused(isPaused: boolean): void {
@@ -174,7 +177,7 @@ export class PolymarketLane implements FeedLane {
     for (const frame of Array.isArray(message) ? message : [message]) {
       if (!isFrame(frame) || typeof frame['asset_id'] !== 'string') continue
       if (frame['bids'] ?? frame['asks'] ?? frame['buys'] ?? frame['sells'])
-        this.#awaited.delete(frame['asset_id'])
+        if (this.#awaited.delete(frame['asset_id'])) this.#bookedMs = this.#options.log.nowMs()
     }
     if (this.#awaited.size === 0) this.#vainRefreshes = 0
   }
