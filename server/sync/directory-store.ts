@@ -14,6 +14,7 @@ import { derivedFileOfKey } from '../../shared/lake-layout.ts'
 import { BUSY_WAIT_MS_MAX, withSeries } from '../fold/series-lock.ts'
 import { syncDirectory, syncNames, writeFully } from '../lake/durable-file.ts'
 import { removePartition } from '../lake/empty-directories.ts'
+import { describeLakeWriteError } from '../lake/lake-write-error.ts'
 import { partitionDraftPath, publishPartition, removeStaleTemporaries } from '../lake/temporary-file.ts'
 import {
   DamagedTransfer,
@@ -90,6 +91,15 @@ export class DirectoryStore implements ObjectStore {
   }
 
   async put(head: ObjectHead, openBytes: OpenBytes, options: WriteOptions = {}): Promise<WrittenObject> {
+    try {
+      return await this.#write(head, openBytes, options)
+    } catch (error) {
+      const reason = describeLakeWriteError(error, this.#root, 'the directory')
+      throw reason === undefined ? error : new Error(reason, { cause: error })
+    }
+  }
+
+  async #write(head: ObjectHead, openBytes: OpenBytes, options: WriteOptions): Promise<WrittenObject> {
     const path = this.#path(head.key)
     const temporary = partialPath(path, head)
     await this.#prepare(dirname(temporary))

@@ -10,6 +10,7 @@ import { derivedKey, recordFileName } from '../../shared/lake-layout.ts'
 import { SYNC_ATTEMPTS_MAX } from '../../shared/limits.ts'
 import { bytesOf, readTree, type Tree, writeTree } from '../support/lake-tree.ts'
 import { type S3Server, startS3Server } from '../support/s3-server.ts'
+import { onSmallDisk } from '../support/small-disk.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
 
 const BOOK = 'lob/source=kalshi/series=KXHIGHNY/date=2026-07-01/lob.parquet'
@@ -130,6 +131,21 @@ test('an interrupted run shows no part of a file and the next run goes on from i
   assert.match(again[0]?.range ?? '', /^bytes=[1-9]\d*-$/)
   assert.deepEqual(await readTree(copy), await readTree(lake))
   assert.deepEqual(await temporaries(copy), [])
+})
+
+test('a full disk is told by its directory and what to do; the next run completes the lake', async (t) => {
+  const { server, lake } = await pushedLake(t)
+  await onSmallDisk(t, 4, async (disk) => {
+    await disk.fill()
+    await disk.free(1024 * 1024)
+    const { failures } = await pull(server, disk.path)
+    const reason = `the directory ${disk.path} cannot be written: its disk is full; free some space and run it again (ENOSPC)`
+    assert.deepEqual(failures, [{ key: BOOK, reason }])
+    assert.equal((await readTree(disk.path))[BOOK], undefined)
+    await disk.free()
+    assert.deepEqual((await pull(server, disk.path)).failures, [])
+    assert.deepEqual(await readTree(disk.path), await readTree(lake))
+  })
 })
 
 test('a wrong byte is noticed, and fetched again from the start', async (t) => {
