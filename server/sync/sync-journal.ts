@@ -4,7 +4,7 @@
 // the right to replace files, but no data.
 
 import { createHash } from 'node:crypto'
-import { type FileHandle, mkdir, open, readdir, readFile, rename } from 'node:fs/promises'
+import { type FileHandle, mkdir, open, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { noneThere } from '../../shared/errno.ts'
 import { SYNC_OWN_DIGESTS_MAX } from '../../shared/limits.ts'
@@ -62,24 +62,31 @@ export class SyncJournal {
     const path = journalPath(lake, name)
     await mkdir(join(lake, '.sync'), { recursive: true })
     return inTurn(path, async (text) => {
-      const file = await open(path, 'a+')
-      const sizeBytes = await readAdded(text, file)
-      // Parts the next line from one that a dying process left incomplete.
-      if (text.readBytes < sizeBytes) await file.appendFile('\n')
-      const isOutdated = text.lineCount > Math.max(JOURNAL_GROWTH_MAX * text.records.size, JOURNAL_LINES_MIN)
+      let file = await open(path, 'a+')
+      try {
+        const sizeBytes = await readAdded(text, file)
+        // Parts the next line from one that a dying process or a full disk left incomplete.
+        if (text.readBytes < sizeBytes) await file.appendFile('\n')
+        const isOutdated =
+          text.lineCount > Math.max(JOURNAL_GROWTH_MAX * text.records.size, JOURNAL_LINES_MIN)
+        // Another writer that has it open would continue to write to the old file.
+        if (isOutdated && text.openCount === 0) {
+          await rewrite(path, text.records)
+          await file.close()
+          file = await open(path, 'a+')
+          const { size } = await file.stat()
+          Object.assign(text, {
+            fileId: await fileIdOf(file),
+            readBytes: size,
+            lineCount: text.records.size,
+          })
+        }
+      } catch (error) {
+        await file.close()
+        throw error
+      }
       text.openCount += 1
-      // Another writer that has it open would continue to write to the old file.
-      if (!isOutdated || text.openCount > 1) return new SyncJournal(text, file)
-      await file.close()
-      await rewrite(path, text.records)
-      const rewritten = await open(path, 'a+')
-      const { size } = await rewritten.stat()
-      Object.assign(text, {
-        fileId: await fileIdOf(rewritten),
-        readBytes: size,
-        lineCount: text.records.size,
-      })
-      return new SyncJournal(text, rewritten)
+      return new SyncJournal(text, file)
     })
   }
 
@@ -234,14 +241,13 @@ async function rewrite(path: string, records: ReadonlyMap<string, SyncRecord>): 
 
 async function replaceFile(path: string, text: string): Promise<void> {
   const draft = temporaryPath(path)
-  const file = await open(draft, 'w')
   try {
-    await file.writeFile(text)
-    await file.sync()
-  } finally {
-    await file.close()
+    await writeFile(draft, text, { flush: true })
+    await rename(draft, path)
+  } catch (error) {
+    await rm(draft, { force: true })
+    throw error
   }
-  await rename(draft, path)
 }
 
 function parseLine(line: string): (SyncRecord & { readonly key: string }) | undefined {

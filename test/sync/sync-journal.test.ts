@@ -1,10 +1,11 @@
 // What a synchronization that is repeated every few seconds costs: its journal is read once, and then only what was added.
 
 import assert from 'node:assert/strict'
-import { appendFile, open, readdir, readFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { appendFile, copyFile, mkdir, open, readdir, readFile } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
 import { test, type TestContext } from 'node:test'
-import { SyncJournal } from '../../server/sync/sync-journal.ts'
+import { SyncJournal, writeOutcome } from '../../server/sync/sync-journal.ts'
+import { onSmallDisk } from '../support/small-disk.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
 
 const NAME = 'pull s3://bucket'
@@ -36,6 +37,22 @@ test('a journal is rewritten when half of its lines are outdated, and read on fr
   assert.deepEqual([again.get('k1')?.sourceVersion, again.get('k2')?.sourceVersion], ['a', 's2'])
   await again.close()
   assert.ok(bytes() < 500, `${bytes()} bytes were read`)
+})
+
+test('a full disk leaves no draft, and the journal is rewritten when there is space again', async (t) => {
+  await onSmallDisk(t, 4, async (disk) => {
+    const { path } = await journalOf(t, 1_000, 3)
+    const copy = path.replace(path.slice(0, path.indexOf('/.sync/')), disk.path)
+    await mkdir(dirname(copy))
+    await copyFile(path, copy)
+    await disk.fill()
+    await assert.rejects(SyncJournal.open(disk.path, NAME), { code: 'ENOSPC' })
+    await assert.rejects(writeOutcome(disk.path, { lastSyncMs: 1, fileCount: 1 }), { code: 'ENOSPC' })
+    assert.deepEqual(await readdir(dirname(copy)), [basename(copy)])
+    await disk.free()
+    await (await SyncJournal.open(disk.path, NAME)).close()
+    assert.equal((await readFile(copy, 'utf8')).split('\n').length - 1, 1_000)
+  })
 })
 
 test('a journal that another process has open is not rewritten', async (t) => {
