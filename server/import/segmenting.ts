@@ -20,7 +20,7 @@ import { LineFiling, SKIPPED_LINE } from './line-filing.ts'
 import type { FiledLine, SegmentingTally } from './line-filing.ts'
 import { readLines } from './line-reader.ts'
 import type { InputLine } from './line-reader.ts'
-import { SegmentPiece } from './segment-piece.ts'
+import { SegmentCutter } from './segment-cutter.ts'
 
 /** Bad lines that an import shows in full; all are counted. */
 const BAD_LINES_SHOWN = 5
@@ -144,7 +144,7 @@ class InputSegmenting {
   readonly #order: LineOrder
   /** The header for lines that do not come from a segment. */
   readonly #ownHeader: SegmentHeader
-  #piece: SegmentPiece
+  #cutter: SegmentCutter
 
   constructor(
     input: ImportInput,
@@ -164,7 +164,7 @@ class InputSegmenting {
     this.#order = new LineOrder(input.name)
     const { source, series, sequence = 'strict', useYesPrice } = options
     this.#ownHeader = { source, reading: { series, sequence, useYesPrice } }
-    this.#piece = this.#newPiece(this.#ownHeader)
+    this.#cutter = this.#newCutter(this.#ownHeader)
   }
 
   async read(): Promise<BadLines> {
@@ -183,18 +183,18 @@ class InputSegmenting {
             if (!(error instanceof BadLineError)) throw error
             first.refuseOthers()
             this.#skip(`${this.#input.name}:${number}: ${error.message}`, error, SKIP_HINT)
-            wait = this.#piece.add(SKIPPED_LINE)
+            wait = this.#cutter.add(SKIPPED_LINE)
           }
           if (wait !== undefined) await wait
         }
-        await this.#piece.drained()
+        await this.#cutter.drained()
         signal.throwIfAborted()
       }
       first.refuseOthers()
       await this.#finishPiece()
       this.#order.refuseDisorder()
     } catch (error) {
-      await this.#piece.discard()
+      await this.#cutter.discard()
       throw error
     }
     return this.#bad
@@ -204,11 +204,11 @@ class InputSegmenting {
     if (line.kind === 'header') return this.#startSegment(line.header)
     const filed = this.#filing.file(line, this.#order)
     if (filed === undefined) return undefined
-    const { header } = this.#piece
+    const { header } = this.#cutter
     // Lines of a recorder without a header, or lines of another recording after a segment.
     const isOfAnother = filed.recorder !== undefined && filed.recorder !== header.recorder
     const isOfNone = filed.recorder === undefined && header.recorder !== undefined && line.kind === 'frames'
-    if (!isOfAnother && !isOfNone) return this.#piece.add(filed)
+    if (!isOfAnother && !isOfNone) return this.#cutter.add(filed)
     const recorder = filed.recorder
     if (recorder !== undefined && !isRecorderName(recorder)) {
       throw new BadLineError(`no recorder's name: ${shown(recorder)}`)
@@ -230,24 +230,24 @@ class InputSegmenting {
 
   async #startPiece(header: SegmentHeader, line: FiledLine | undefined): Promise<void> {
     await this.#finishPiece()
-    this.#piece = this.#newPiece(header)
-    if (line !== undefined) await this.#piece.add(line)
+    this.#cutter = this.#newCutter(header)
+    if (line !== undefined) await this.#cutter.add(line)
   }
 
   async #finishPiece(): Promise<void> {
     try {
-      await this.#piece.finish()
+      await this.#cutter.finish()
     } catch (error) {
       if (!(error instanceof BadLineError)) throw error
       this.#skip(`${this.#input.name}: ${error.message}`, error)
-      await this.#piece.discard()
+      await this.#cutter.discard()
     }
   }
 
-  #newPiece(header: SegmentHeader): SegmentPiece {
+  #newCutter(header: SegmentHeader): SegmentCutter {
     const segmentPath = header === this.#ownHeader ? undefined : this.#input.name
     const { lake } = this.#options
-    return new SegmentPiece({ lake, header, staged: this.#staged, segmentPath, decoded: this.#decoded })
+    return new SegmentCutter({ lake, header, staged: this.#staged, segmentPath, decoded: this.#decoded })
   }
 
   /** Counts a bad line, or stops at it. */

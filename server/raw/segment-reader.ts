@@ -14,8 +14,8 @@ import { SegmentLineError, parseSegmentLine } from './segment-lines.ts'
 import type { SegmentLine } from './segment-lines.ts'
 
 const READ_BYTES = 256 * 1024
-// The frames of one piece are in memory at once. Larger pieces would survive a collection of the young generation.
-const UNZIPPED_PIECE_BYTES = 64 * 1024
+// The frames of one chunk are in memory at once. Larger chunks would survive a collection of the young generation.
+const UNZIPPED_CHUNK_BYTES = 64 * 1024
 /** A line has a message, which may be as long as an imported line, and its place. */
 const LINE_BYTES_MAX = IMPORT_LINE_BYTES_MAX + 1024
 const NEWLINE = 10
@@ -112,7 +112,7 @@ export async function* readSegmentTexts(
     highWaterMark: READ_BYTES,
     ...(signal === undefined ? {} : { signal }),
   })
-  const gunzip = createGunzip({ chunkSize: UNZIPPED_PIECE_BYTES })
+  const gunzip = createGunzip({ chunkSize: UNZIPPED_CHUNK_BYTES })
   // The callback does nothing: an error of the file destroys gunzip, whose iteration then throws it.
   pipeline(file, gunzip, () => undefined)
   try {
@@ -134,25 +134,25 @@ function describedError(path: string, error: unknown): unknown {
 async function* splitLines(
   path: string,
   { digest }: RawSegmentName,
-  pieces: AsyncIterable<Buffer>,
+  chunks: AsyncIterable<Buffer>,
 ): AsyncGenerator<readonly string[]> {
   const hash = createHash('sha256')
   let rest: Buffer[] = []
   let restBytes = 0
-  for await (const piece of pieces) {
-    hash.update(piece)
-    const end = piece.lastIndexOf(NEWLINE)
+  for await (const chunk of chunks) {
+    hash.update(chunk)
+    const end = chunk.lastIndexOf(NEWLINE)
     if (end === -1) {
-      rest.push(piece)
-      restBytes += piece.length
+      rest.push(chunk)
+      restBytes += chunk.length
       if (restBytes > LINE_BYTES_MAX) throw new DamagedSegmentError(path, 'is damaged: a line is too long')
       continue
     }
-    const head = piece.subarray(0, end)
+    const head = chunk.subarray(0, end)
     const lines = textOf(path, rest.length === 0 ? head : Buffer.concat([...rest, head])).split('\n')
     if (lines.includes('')) throw new DamagedSegmentError(path, 'is damaged: it has an empty line')
-    rest = end + 1 === piece.length ? [] : [piece.subarray(end + 1)]
-    restBytes = piece.length - end - 1
+    rest = end + 1 === chunk.length ? [] : [chunk.subarray(end + 1)]
+    restBytes = chunk.length - end - 1
     yield lines
   }
   if (restBytes > 0) throw new DamagedSegmentError(path, 'is damaged: its last line is not complete')

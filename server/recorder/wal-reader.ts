@@ -1,4 +1,4 @@
-// Reads a write-ahead log from a position on, in bounded pieces, up to a limit that is known to be on disk. A damaged or
+// Reads a write-ahead log from a position on, in bounded batches, up to a limit that is known to be on disk. A damaged or
 // missing stretch becomes one `lost` record, and reading continues with the next segment: the end of damaged data is unknown.
 
 import { open } from 'node:fs/promises'
@@ -9,8 +9,8 @@ import type { WalRecord } from './wal-record.ts'
 import { WAL_MAGIC, listWalSegments } from './wal-segment.ts'
 import type { WalPosition } from './wal-segment.ts'
 
-/** Consecutive records of one segment. Payloads are only valid until the next piece is asked for. */
-export interface WalPiece {
+/** Consecutive records of one file of the log. Payloads are only valid until the next batch is asked for. */
+export interface WalBatch {
   readonly segment: number
   readonly records: readonly WalRecord[]
 }
@@ -41,7 +41,7 @@ export class WalReader {
    * the limit's are read to their end.
    * @throws when the directory does not show the limit's segment, as while its disk is away
    */
-  async next(limit: WalPosition): Promise<WalPiece | undefined> {
+  async next(limit: WalPosition): Promise<WalBatch | undefined> {
     for (;;) {
       if (this.#segment > limit.segment) return undefined
       const isLast = this.#segment === limit.segment
@@ -64,7 +64,7 @@ export class WalReader {
     this.#file = undefined
   }
 
-  async #read(file: FileHandle, endOffset: number): Promise<WalPiece> {
+  async #read(file: FileHandle, endOffset: number): Promise<WalBatch> {
     const segment = this.#segment
     const bytes = await this.#fill(file, endOffset)
     const records: WalRecord[] = []
@@ -114,7 +114,7 @@ export class WalReader {
   }
 
   // Return the records before the damage first, then the `lost` record.
-  async #damaged(segment: number, records: readonly WalRecord[], endOffset: number): Promise<WalPiece> {
+  async #damaged(segment: number, records: readonly WalRecord[], endOffset: number): Promise<WalBatch> {
     this.damagedBytes += endOffset - this.#offset
     const lost = lostRecord(this.#offset)
     await this.#enter(this.#segment + 1)
@@ -122,7 +122,7 @@ export class WalReader {
   }
 
   // If the directory lacks a segment that is known to be on disk, its disk is away: nothing is known to be lost.
-  async #skip(limit: WalPosition): Promise<WalPiece> {
+  async #skip(limit: WalPosition): Promise<WalBatch> {
     const missing = this.#segment
     const segments = await listWalSegments(this.#directory)
     if (limit.offset > 0 && !segments.some(({ number }) => number === limit.segment))

@@ -1,5 +1,5 @@
-// A piece: consecutive lines of one input with the same reading settings. It is cut into segments where the hour advances. Each
-// further segment begins with the last line of the one before.
+// Cuts consecutive lines of one input that have the same reading settings into segments, where the hour changes. Each further segment
+// begins with the last line of the one before.
 
 import { resolve, sep } from 'node:path'
 import { IMPORTED, isOfRecorder, rawFileOfKey } from '../../shared/lake-layout.ts'
@@ -20,7 +20,7 @@ const WAITING_CHARACTERS_MAX = 8 * 1024 * 1024
 /** raw/source=…/date=…/<name> */
 const KEY_PARTS = 4
 
-export interface SegmentPieceOptions {
+export interface SegmentCutterOptions {
   readonly lake: string
   readonly header: SegmentHeader
   /** Takes the segments as they are staged. */
@@ -31,7 +31,7 @@ export interface SegmentPieceOptions {
   readonly decoded: DecodedSegments
 }
 
-export class SegmentPiece {
+export class SegmentCutter {
   readonly header: SegmentHeader
   readonly #lake: string
   readonly #staged: StagedSegment[]
@@ -53,7 +53,7 @@ export class SegmentPiece {
   #bookMs = NaN
   #firstRecvMs = NaN
 
-  constructor({ lake, header, staged, segmentPath, decoded }: SegmentPieceOptions) {
+  constructor({ lake, header, staged, segmentPath, decoded }: SegmentCutterOptions) {
     this.header = header
     this.#lake = lake
     this.#staged = staged
