@@ -3,6 +3,8 @@
 
 const THOUSAND = 1000
 const MILLION = 1_000_000
+const BILLION = 1_000_000_000
+const HALF_WORD = 0x1_0000
 const LENGTH_SHIFT = 24
 
 /**
@@ -49,4 +51,25 @@ function writeManyDigits(view: DataView, position: number, number: number): numb
   const after = writeDigits(view, position, high)
   view.setUint32(after, lastDigits[THOUSAND + number - high * THOUSAND]!, true)
   return after + 3
+}
+
+/**
+ * Writes a non-negative integer of 64 bits, given as its upper and lower half, as `writeDigits` does. It is divided by a
+ * billion 16 bits at a time, so that each step is exact in a double: a big integer would be an object.
+ */
+export function writeLongDigits(view: DataView, position: number, high: number, low: number): number {
+  const upper = high * HALF_WORD + (low >>> 16)
+  const upperBillions = Math.floor(upper / BILLION)
+  const lower = (upper - upperBillions * BILLION) * HALF_WORD + (low & 0xffff)
+  const lowerBillions = Math.floor(lower / BILLION)
+  const billions = upperBillions * HALF_WORD + lowerBillions
+  const rest = lower - lowerBillions * BILLION
+  if (billions === 0) return writeDigits(view, position, rest)
+  const after = writeDigits(view, position, billions)
+  const thousands = Math.floor(rest / THOUSAND)
+  const millions = Math.floor(thousands / THOUSAND)
+  view.setUint32(after, lastDigits[THOUSAND + millions]!, true)
+  view.setUint32(after + 3, lastDigits[THOUSAND + thousands - millions * THOUSAND]!, true)
+  view.setUint32(after + 6, lastDigits[THOUSAND + rest - thousands * THOUSAND]!, true)
+  return after + 9
 }

@@ -4,7 +4,7 @@
 import { RECORD_ENCODE_BATCH_ROWS } from '../../shared/limits.ts'
 import type { RecordField } from '../../shared/record-field.ts'
 import { TimeZone } from '../../shared/time-zone.ts'
-import { writeDigits } from '../output/ascii-digits.ts'
+import { writeDigits, writeLongDigits } from '../output/ascii-digits.ts'
 import type { ChunkStream } from '../output/chunk-stream.ts'
 import { type PaddedText, paddedText, putAscii, putText } from '../output/padded-text.ts'
 import { InstantWriter } from './instant-text.ts'
@@ -25,6 +25,7 @@ const NULL = paddedText('null')
 const TRUE = paddedText('true')
 const FALSE = paddedText('false')
 const NOTHING = paddedText('')
+const NO_HALVES = new Int32Array(0)
 
 function csvText(text: string): string {
   return text === '' || /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
@@ -63,6 +64,8 @@ interface ColumnWriter {
   readonly instants: InstantWriter
   /** Of the row that is written next: its text, where the column has texts. */
   text: PaddedText
+  /** Of the batch that is written: its big integers, each of which would be an object. */
+  halves: Int32Array
 }
 
 export class RecordTextEncoder implements RecordEncoder {
@@ -86,6 +89,7 @@ export class RecordTextEncoder implements RecordEncoder {
         texts: new TextCache(isCsv ? csvText : JSON.stringify),
         instants: new InstantWriter(!isCsv),
         text: NOTHING,
+        halves: NO_HALVES,
       }
     })
     const labelBytes = this.#columns.reduce((sum, { before }) => sum + before.length, 0)
@@ -101,6 +105,9 @@ export class RecordTextEncoder implements RecordEncoder {
 
   async write(batch: RecordBatch): Promise<void> {
     const stream = this.#stream
+    for (const [column, values] of batch.columns.entries())
+      if (values instanceof BigInt64Array)
+        this.#columns[column]!.halves = new Int32Array(values.buffer, values.byteOffset, 2 * values.length)
     for (let row = 0; row < batch.rows; row++) {
       const reserve = this.#reserveBytes + this.#takeTexts(batch, row)
       if (stream.lacks(reserve)) await stream.roomFor(reserve)
@@ -145,15 +152,17 @@ export class RecordTextEncoder implements RecordEncoder {
 
   #writeValue(
     position: number,
-    { field, text, instants }: ColumnWriter,
+    { field, text, instants, halves }: ColumnWriter,
     values: ColumnValues,
     row: number,
     zone: TimeZone,
   ): number {
     const { view } = this.#stream
     if (values instanceof BigInt64Array) {
-      const time = values[row]!
-      return time < 0n ? putText(view, position, this.#null) : putAscii(view, position, String(time))
+      const high = halves[2 * row + 1]!
+      return high < 0
+        ? putText(view, position, this.#null)
+        : writeLongDigits(view, position, high, halves[2 * row]!)
     }
     if (!(values instanceof Float64Array)) return putText(view, position, text)
     const value = values[row]!
