@@ -36,8 +36,8 @@ export interface LakeVersionsOptions {
   /** Up to which instant (ms since the epoch) a file of records has all rows, by its SHA-256; rejects while nobody knows. */
   readonly coldEnds?: (() => Promise<ReadonlyMap<string, number>>) | undefined
   /**
-   * Called soon after the first look, and after each one that finds other order-book files, with the keys of all closed
-   * ones. Looks go on meanwhile, and it is called again when it is over.
+   * Called soon after the first look with the keys of all closed order-book files, and after each one that finds others with
+   * the keys of these. Looks go on meanwhile, and it is called again when it is over.
    */
   readonly onBooks?: ((keys: readonly string[], signal: AbortSignal) => Promise<void>) | undefined
 }
@@ -160,10 +160,11 @@ export class LakeVersions {
           this.#options.logger.warn({ err: error }, 'the versions of the lake cannot be kept')
         this.#problem = problem
       })
-      const { id, current } = this.#lists.lob
-      if (id !== booksId && telling === undefined) {
-        booksId = id
-        telling = this.#tellBooks([...current.keys()]).finally(() => (telling = undefined))
+      const { lob } = this.#lists
+      if (lob.id !== booksId && telling === undefined) {
+        const keys = lob.keysSince(booksId)
+        booksId = lob.id
+        telling = this.#tellBooks(keys).finally(() => (telling = undefined))
       }
       const tookMs = Date.now() - startedMs
       await pause(Math.max(WOKEN_PAUSE_MS_MIN, WOKEN_PAUSE_LOOKS * tookMs), signal)

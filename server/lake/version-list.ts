@@ -56,6 +56,13 @@ export class VersionList {
     return this.#changes.at(-1)?.id
   }
 
+  /** Files that came or were replaced after a version; all of them where it is not known. */
+  keysSince(id: string | undefined): readonly string[] {
+    const known = this.#changes.findLastIndex((change) => change.id === id)
+    if (known === -1) return [...this.#current.keys()]
+    return this.#changes.slice(known + 1).flatMap(({ files }) => files.map(({ key }) => key))
+  }
+
   /** Reads what was written. A line that is cut or damaged is left out. */
   async load(): Promise<void> {
     const text = await readFile(this.#path, 'utf8').catch(noneThere)

@@ -30,6 +30,7 @@ import type {
   RememberedVersions,
 } from '../../shared/record-task.ts'
 import type { StoreAddress } from '../../shared/sql/store-address.ts'
+import { openFromDate } from '../lake/lake-versions.ts'
 import { SYSTEM_CLOCK } from '../tasks/clock.ts'
 import { type ClientShares, DEFAULT_SHARES } from '../workers/client-shares.ts'
 import { type SlotHold, Slots } from '../workers/slots.ts'
@@ -77,7 +78,6 @@ const AHEAD = {
   from: null,
   to: null,
   by: 'day',
-  openFrom: '',
   catalogue: null,
   format: 'json',
   columns: COVERAGE_FIELDS_BY.day,
@@ -235,7 +235,7 @@ export class RecordPool {
       left -= others.length + 1
       if (left < 0 || signal.aborted) return
       const startedMs = performance.now()
-      const query = { ...AHEAD, source, series }
+      const query = { ...AHEAD, source, series, openFrom: openFromDate() }
       const opening = this.#openIn(this.#bulk, query, { ...AHEAD_OPTIONS, signal }, { release() {} })
       // A file that cannot be read fails the requests for its series.
       const stream = await opening.catch(() => undefined)

@@ -71,6 +71,18 @@ test('lines of two servers of one lake, one behind the other, cost no version', 
   )
 })
 
+test('of the files since a version only those that came or were replaced are told', async (t) => {
+  const list = await listOf(await temporaryDirectory(t))
+  const since: (readonly string[])[] = []
+  for (const look of [...LOOKS, found({ b: 2 })]) {
+    const { id } = list
+    await list.note(look)
+    since.push(list.keysSince(id))
+  }
+  assert.deepEqual(since, [['a'], ['a'], ['b'], ['b'], []])
+  assert.deepEqual(list.keysSince('unknown'), ['b'])
+})
+
 test('a file that a symbolic link stands for is kept itself', async (t) => {
   const lake = await temporaryDirectory(t)
   const path = join(lake, lobKey('kalshi', 'KXHIGHNY', '2026-06-24'))
