@@ -12,6 +12,9 @@ const HOUR_NS = MS_PER_HOUR * 1e6
 /** With more changes than this the footer does not say it, and stays small. */
 const CHANGES_MAX = 4_096
 
+/** The largest number of 16 bits. */
+const SHORT_MAX = 0x7fff
+
 /** Numbers of each hour in `MarketHours.hours`. */
 export const HOUR_NUMBERS = 5
 
@@ -154,8 +157,10 @@ export function hoursText(markets: readonly MarketHours[]): string | undefined {
 /** What `hoursText` wrote. Throws for what is no such text. */
 export function parseHours(text: string): readonly MarketHours[] {
   const list = JSON.parse(text) as readonly (readonly [number[], number[], readonly [number, number]])[]
-  // One piece of memory a file: the garbage collector has to look after each.
-  const numbers = new Int32Array(list.reduce((sum, [, hours]) => sum + hours.length, 0))
+  // One piece of memory a file: the garbage collector has to look after each. Few hours have more events than 16 bits count.
+  const count = list.reduce((sum, [, hours]) => sum + hours.length, 0)
+  const isSmall = list.every(([, hours]) => hours.every((number) => number <= SHORT_MAX))
+  const numbers = isSmall ? new Int16Array(count) : new Int32Array(count)
   let at = 0
   return list.map(([changes, hours, [lagP50, lagP99]]) => {
     numbers.set(hours, at)

@@ -13,6 +13,7 @@ import { ByteWriter } from 'hyparquet-writer/src/bytewriter.js'
 import { writeMetadata } from 'hyparquet-writer/src/metadata.js'
 import { LobRecordingWriter } from '../../server/lake/lob-recording-writer.ts'
 import { lobFilePath } from '../../shared/lake-layout.ts'
+import { hoursText, parseHours } from '../../shared/lob-hours.ts'
 import { sealLobFooter } from '../../shared/lob-checksum.ts'
 import { EVENT_ADD, EVENT_CLEAR, EVENT_GAP, EVENT_SET } from '../../shared/lob-v1.ts'
 import { addDays, utcDateOf } from '../../shared/utc-date.ts'
@@ -278,6 +279,16 @@ test('needs no store, and makes an answer again only when a file has changed', a
   assert.notDeepEqual(await ask(), first)
   assert.equal(await hits(), 2)
   assert.equal((await fetch(`${url}/api/v1/candles?series=${SERIES}`)).status, 404)
+})
+
+test('reads from a footer hours with any number of events', () => {
+  const market = { changes: [0, 1], lagP50: -1, lagP99: -1 }
+  const hours = [32_767, 32_768, 3_000_000].map((events) => ({ ...market, hours: [3, events, 0, -1, -1] }))
+  const read = hours.map((one) => parseHours(hoursText([one])!).map((found) => Array.from(found.hours)))
+  assert.deepEqual(
+    read,
+    hours.map((one) => [one.hours]),
+  )
 })
 
 test('cuts a date at the close of its market', () => {

@@ -121,7 +121,8 @@ export class CoverageRows implements CoverageTarget {
       this.#seen += count
       return true
     }
-    for (const [index, period] of periodsOf(entry, count).entries()) {
+    const periods = periodsOf(entry, count)
+    for (let index = 0; index < count; index++) {
       if (this.#seen === offset + limit) {
         this.hasMore = true
         return false
@@ -134,7 +135,7 @@ export class CoverageRows implements CoverageTarget {
       const batch = this.#batches.at(-1)!
       batch.rows++
       for (let column = 0; column < this.#values.length; column++)
-        batch.columns[column]![row] = this.#values[column]!(period, entry, index) as never
+        batch.columns[column]![row] = this.#values[column]!(periods[index]!, entry, index) as never
     }
     return true
   }

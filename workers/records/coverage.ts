@@ -2,9 +2,10 @@
 // Files without such figures are counted once, and no more of them for one page than some seconds allow: it then ends early.
 
 import { setImmediate } from 'node:timers/promises'
+import { BoundedMap } from '../../shared/bounded-map.ts'
 import { ApiError } from '../../shared/errors.ts'
 import type { MarketHours } from '../../shared/lob-hours.ts'
-import { lobKey } from '../../shared/lake-layout.ts'
+import { lobKey, lobSeriesDirectory } from '../../shared/lake-layout.ts'
 import { RECORD_LAKE_FILES_MAX } from '../../shared/limits.ts'
 import { fieldsOf } from '../../shared/record-schema.ts'
 import type { CoverageQuery } from '../../shared/record-task.ts'
@@ -22,6 +23,10 @@ import type { RecordRequest } from './record-context.ts'
 
 /** A page ends before the file with which more bytes would be counted than these. */
 const COUNTED_BYTES_MAX = 256 * 1024 * 1024
+const DATES_KEPT_MAX = 4 * RECORD_LAKE_FILES_MAX
+
+/** Dates with files, by the directory of their series, as they were found last. Most of them are found unchanged. */
+const lastFound = new BoundedMap<Map<string, RecordedDate>>(DATES_KEPT_MAX)
 
 /** Plans and makes the answer. Throws ApiError. */
 export async function answerCoverage(query: CoverageQuery, request: RecordRequest) {
@@ -71,21 +76,28 @@ function daysOf(
     const detail = `The range has ${dates.length} dates; at most ${RECORD_LAKE_FILES_MAX} are looked into for one request.`
     throw new ApiError('invalid_parameter', detail, { errors: [{ parameter: 'from', detail }] })
   }
-  const known = new Set(there)
-  return [addDays(first, -1), ...dates].map((date) => {
+  const isThere = new Set(there)
+  const directory = lobSeriesDirectory(lake, source, series)
+  const last = lastFound.get(directory) ?? new Map<string, RecordedDate>()
+  const days = [addDays(first, -1), ...dates].map((date) => {
+    const known = last.get(date)
+    const isOpen = date >= openFrom
+    const name = known?.part?.name ?? lobKey(source, series, date)
+    const path = known?.part?.path ?? `${lake}/${name}`
+    // A directory may be made before its file.
+    const identity = isThere.has(date) ? fileIdentity(path, name) : undefined
+    if (known?.part?.identity === identity && known?.isOpen === isOpen) return known
     // Valid dates: parsing alone costs a tenth of checking.
     const startMs = Date.parse(date)
-    const name = lobKey(source, series, date)
-    const path = `${lake}/${name}`
-    // A directory may be made before its file.
-    const identity = known.has(date) ? fileIdentity(path, name) : undefined
-    const span = { fromMs: startMs, toMs: startMs + MS_PER_DAY }
-    const part =
-      identity === undefined
-        ? undefined
-        : { scope: series, name, path, ...span, identity, isRegistered: true, revisionMin: 0n }
-    return { date, startMs, startNs: BigInt(startMs) * NS_PER_MS, isOpen: date >= openFrom, part }
+    const [startNs, span] = [BigInt(startMs) * NS_PER_MS, { fromMs: startMs, toMs: startMs + MS_PER_DAY }]
+    if (identity === undefined) return { date, startMs, startNs, isOpen, part: undefined }
+    const part = { scope: series, name, path, ...span, identity, isRegistered: true, revisionMin: 0n }
+    const day = { date, startMs, startNs, isOpen, part }
+    last.set(date, day)
+    return day
   })
+  lastFound.set(directory, last, last.size)
+  return days
 }
 
 /** Whether dates without a file are asked for. */

@@ -101,8 +101,9 @@ async function answer({ query, headOnly, port }: RecordTask, request: RecordRequ
     rows,
     nextOffset: hasMore ? query.offset + rows : null,
     identity: request.identity.name,
-    files: request.identity.files,
-    stamps: request.identity.stamps,
+    // Who holds the answer knows them.
+    files: planned === undefined ? [] : request.identity.files,
+    stamps: planned === undefined ? [] : request.identity.stamps,
     seenFiles: request.identity.seenFiles,
     isHeld: planned === undefined,
     isMisplaced: false,
