@@ -91,20 +91,28 @@ export async function* rebuildDates(
   const done = new Set<string>()
   // A fold also derives the trades of a neighbouring date, whose own fold may follow.
   const told = new Set<string>()
+  // A fold reads the segments of neighbouring dates too.
+  const rules = new Map<string, DateRule & { readonly omitted: readonly string[] }>()
+  for (const date of options.withoutDamaged ? dates : [])
+    rules.set(date, { added: [], omitted: await damagedSegments(options, date) })
   for (const date of dates) {
     if (done.has(date)) continue
-    const omitted = options.withoutDamaged ? await damagedSegments(options, date) : []
-    const rules = new Map<string, DateRule>(omitted.length === 0 ? [] : [[date, { added: [], omitted }]])
     const { files, trades: all } = await folding(
       { lake, source, dates: [date], rules, isDryRun },
       listeners,
       signal,
     )
-    if (!isDryRun) await setAside(rawDateDirectory(lake, source, date), omitted)
-    for (const file of files) if (file.date > date) done.add(file.date)
+    const folded = [...new Set([date, ...files.map((file) => file.date)])]
+    const leftOut: string[] = []
+    for (const one of folded) {
+      done.add(one)
+      const omitted = rules.get(one)?.omitted ?? []
+      if (!isDryRun) await setAside(rawDateDirectory(lake, source, one), omitted)
+      leftOut.push(...omitted.map((name) => rawKey(source, one, name)))
+    }
     const trades = all.filter(({ path }) => !told.has(path))
     for (const { path } of trades) told.add(path)
-    yield { date, files, trades, leftOut: omitted.map((name) => rawKey(source, date, name)) }
+    yield { date, files, trades, leftOut }
   }
 }
 

@@ -125,7 +125,8 @@ export async function* readSegmentTexts(
 
 function describedError(path: string, error: unknown): unknown {
   if (!(error instanceof Error) || !('code' in error) || typeof error.code !== 'string') return error
-  if (error.code === 'ENOENT') return new DamagedSegmentError(path, 'is missing', error)
+  // Without the system's error, which would pass for one of writing.
+  if (error.code === 'ENOENT') return new DamagedSegmentError(path, 'is missing')
   if (!error.code.startsWith('Z_'))
     return new Error(`Cannot read segment ${path}: ${error.message}`, { cause: error })
   return new DamagedSegmentError(path, `is damaged or ends too early (${error.message})`, error)

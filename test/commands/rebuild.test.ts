@@ -1,7 +1,7 @@
 // `bookcast rebuild`: files that a wrong decoder derived are repaired, and the others keep their bytes and times.
 
 import assert from 'node:assert/strict'
-import { readFile, readdir, rm, stat, utimes, writeFile } from 'node:fs/promises'
+import { copyFile, readFile, readdir, rename, rm, stat, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { readManifest, writeManifest } from '../../server/raw/date-manifest.ts'
@@ -109,6 +109,7 @@ test('names a damaged or a missing segment, and derives the date without it when
   const directory = rawDateDirectory(lake, 'kalshi', DATES[1]!)
   const segments = (await readdir(directory)).filter((name) => name.endsWith('.ndjson.gz'))
   const [damaged, missing] = [join(directory, segments[2]!), join(directory, segments[4]!)]
+  await copyFile(damaged, `${damaged}.whole`)
   await writeFile(damaged, (await readFile(damaged)).subarray(0, -9))
   const before = await bytesOf(lake)
   const range = ['--from', DATES[1]!, '--to', DATES[1]!]
@@ -117,6 +118,10 @@ test('names a damaged or a missing segment, and derives the date without it when
   assert.ok(failed.stderr.includes(`Segment ${damaged} is damaged`), failed.stderr)
   assert.deepEqual(await bytesOf(lake), before)
   await rm(missing)
+  await rename(`${damaged}.whole`, damaged)
+  const lacking = await rebuild(lake, ...range)
+  assert.match(lacking.stderr, new RegExp(`^bookcast rebuild: Segment ${missing} is missing\\. Restore`, 'm'))
+  await writeFile(damaged, (await readFile(damaged)).subarray(0, -9))
   const repaired = await rebuild(lake, ...range, '--without-damaged')
   assert.equal(repaired.code, 0, repaired.stderr)
   assert.match(repaired.stdout, /^left out: raw\/source=kalshi\/date=2026-06-25\/import-\S+\nleft out: raw\//)
@@ -124,6 +129,17 @@ test('names a damaged or a missing segment, and derives the date without it when
   const manifest = await readManifest(lake, 'kalshi', DATES[1]!)
   assert.equal(manifest!.segments.length, segments.length - 2)
   assert.match((await rebuild(lake, ...range)).stdout, /^0 files changed/)
+})
+
+test('derives dates without damaged segments, also where the fold of one date reads those of the next', async (t) => {
+  const lake = await lakeOfThreeDates(await temporaryDirectory(t))
+  const directory = rawDateDirectory(lake, 'kalshi', DATES[1]!)
+  const [first] = (await readdir(directory)).filter((name) => name.endsWith('.ndjson.gz')).toSorted()
+  await rm(join(directory, first!))
+  const repaired = await rebuild(lake, '--from', DATES[0]!, '--to', DATES[1]!, '--without-damaged')
+  assert.equal(repaired.code, 0, repaired.stderr)
+  assert.equal(repaired.stdout.split('\n').filter((line) => line.startsWith('left out: ')).length, 1)
+  assert.match((await rebuild(lake, '--from', DATES[0]!)).stdout, /^0 files changed/)
 })
 
 test('a sealed date stays as it is', async (t) => {
