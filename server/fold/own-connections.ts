@@ -176,6 +176,14 @@ export class OwnConnections {
     return [...this.#connections.values()].some((connection) => connection.recorder === name)
   }
 
+  /** The smallest receive time minus exchange time of the connections of a recorder, ns; undefined before any states a time. */
+  lagOf(name: string): bigint | undefined {
+    let least: bigint | undefined
+    for (const { recorder, lag } of this.#connections.values())
+      if (recorder === name && lag !== undefined && (least === undefined || lag < least)) least = lag
+    return least
+  }
+
   /** A date is over: connections without a line of the next date continue in it. */
   enterDate(next: OwnDate): void {
     for (const connection of this.#connections.values()) {

@@ -2,10 +2,14 @@
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { LobSource } from '../../shared/lob-sources.ts'
-import { LiveFold } from './live-fold.ts'
+import { NS_PER_MS } from '../../shared/utc-date.ts'
+import { GRACE_NS } from '../fold/own-times.ts'
+import { LiveFold, type LiveFoldFigures } from './live-fold.ts'
 import type { WalPosition } from './wal-segment.ts'
 
 const RECORDER_PUBLISH_SHARE_MAX = 0.2
+/** Later messages of an hour than this are placed in the next one (own-times.ts). */
+const LATE_MS_MAX = Number(GRACE_NS / NS_PER_MS)
 /** The log may be this far ahead of the clock. More means that the clock was put back. */
 const AHEAD_MS_USUAL = 60_000
 const REMIND_MS = 60 * 60 * 1000
@@ -69,6 +73,8 @@ export class LiveFoldLoop {
   #heardMs = 0
   /** Time of the last warning that the clock is behind the log. */
   #toldMs = Number.NEGATIVE_INFINITY
+  /** Time of the last warning that messages come late. */
+  #toldLateMs = Number.NEGATIVE_INFINITY
 
   constructor(data: LiveFoldThreadData, post: (message: LiveFoldMessage) => void) {
     this.#data = data
@@ -121,10 +127,9 @@ export class LiveFoldLoop {
   }
 
   #report(fold: LiveFold): void {
-    const { tally, movedLines, badLines, privateFrames, lostStretches, closedHours, position, heardMs } =
-      fold.figures
+    const { tally, movedLines, badLines, privateFrames, lostStretches, closedHours, position } = fold.figures
     const { messages, events, negativeLevels, gaps } = tally
-    this.#noticeClock(heardMs)
+    this.#noticeClock(fold.figures)
     this.#nextReportMs = performance.now() + REPORT_INTERVAL_MS
     this.#post({
       kind: 'report',
@@ -150,7 +155,15 @@ export class LiveFoldLoop {
    * Time in the log never goes back. If it stands still, messages get the last time before the clock was put back. If it
    * continues, the log's time is right and the machine's clock is wrong (receive-clock.ts).
    */
-  #noticeClock(heardMs: number): void {
+  #noticeClock({ heardMs, lagMs }: LiveFoldFigures): void {
+    const { source } = this.#data
+    if (lagMs > LATE_MS_MAX && performance.now() - this.#toldLateMs >= REMIND_MS) {
+      this.#toldLateMs = performance.now()
+      this.#post({
+        kind: 'warning',
+        text: `every message of ${source} comes ${Math.round(lagMs / 1000)} s after its own time: if the clock is ahead, set it (NTP); those that come more than ${LATE_MS_MAX / 1000} s after the end of their hour are placed in the next one`,
+      })
+    }
     const aheadMs = heardMs - Date.now()
     const isStanding = heardMs === this.#heardMs
     this.#heardMs = heardMs

@@ -66,6 +66,8 @@ export interface LiveFoldFigures {
   readonly position: WalPosition
   /** The latest receive time read, ms since the epoch. */
   readonly heardMs: number
+  /** The smallest receive time less exchange time of the open connections, ms; 0 where none states a time. */
+  readonly lagMs: number
 }
 
 /** The initial state of a fold. */
@@ -226,6 +228,7 @@ export class LiveFold {
       closedHours: this.#closedHours,
       position: this.#reader.position,
       heardMs: Number(this.#now / NS_PER_MS),
+      lagMs: Number((this.#connections.lagOf(this.#recorder) ?? 0n) / NS_PER_MS),
     }
   }
 

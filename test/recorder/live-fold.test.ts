@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict'
 import { mkdir, readFile, readdir, rm, utimes, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { test } from 'node:test'
+import { test, type TestContext } from 'node:test'
 import * as fc from 'fast-check'
 import { LiveFold } from '../../server/recorder/live-fold.ts'
 import { LiveFoldLoop } from '../../server/recorder/live-fold-loop.ts'
@@ -149,25 +149,39 @@ test('a last order that comes while the one before is told of is followed to its
   assert.equal((await readRows(pathOf(lake, DATES[0]!))).filter(({ seq }) => seq > 2n).length, 40)
 })
 
+/** The warnings until the second report. */
+async function warningsOf(t: TestContext, records: readonly ScriptRecord[]): Promise<string[]> {
+  const root = await temporaryDirectory(t)
+  const [lake, work] = [join(root, 'lake'), join(root, 'work')]
+  const limit = await writeWal(work, 'kalshi', records)
+  const warnings: string[] = []
+  let reports = 0
+  const data = { lake, source: 'kalshi', workDirectory: work, publishIntervalMs: 10, limit } as const
+  const loop: LiveFoldLoop = new LiveFoldLoop(data, (message) => {
+    if (message.kind === 'warning') warnings.push(message.text)
+    else if (++reports === 2) loop.order({ limit, isLast: true })
+  })
+  await loop.run()
+  return warnings
+}
+
 test('a clock that is behind the log is told, once', async (t) => {
-  for (const [aheadMs, count] of [
-    [2 * HOUR_MS, 1],
-    [1_000, 0],
-  ] as const) {
-    const root = await temporaryDirectory(t)
-    const [lake, work] = [join(root, 'lake'), join(root, 'work')]
-    const limit = await writeWal(work, 'kalshi', [{ kind: WAL_KIND.start, ms: Date.now() + aheadMs }])
-    const warnings: string[] = []
-    let reports = 0
-    const data = { lake, source: 'kalshi', workDirectory: work, publishIntervalMs: 10, limit } as const
-    const loop: LiveFoldLoop = new LiveFoldLoop(data, (message) => {
-      if (message.kind === 'warning') warnings.push(message.text)
-      else if (++reports === 2) loop.order({ limit, isLast: true })
-    })
-    await loop.run()
-    assert.equal(warnings.length, count, warnings.join())
-    for (const text of warnings) assert.match(text, /^the clock is 7(200|199|198) s behind the log/)
-  }
+  const startOf = (aheadMs: number) => ({ kind: WAL_KIND.start, ms: Date.now() + aheadMs })
+  const [text, ...more] = await warningsOf(t, [startOf(2 * HOUR_MS)])
+  assert.match(text!, /^the clock is 7(200|199|198) s behind the log/)
+  assert.deepEqual([more, await warningsOf(t, [startOf(1_000)])], [[], []])
+})
+
+test('a clock that is further ahead than an hour waits for its messages is told, once', async (t) => {
+  const ms = Date.now() - HOUR_MS
+  const lateBy = (lateMs: number) => [
+    { kind: WAL_KIND.start, ms },
+    { ms, frame: snapshot(1) },
+    { ms: ms + 1, frame: delta(2, { ts_ms: ms - lateMs }) },
+  ]
+  const [text, ...more] = await warningsOf(t, lateBy(37_000))
+  assert.match(text!, /^every message of kalshi comes 37 s after its own time/)
+  assert.deepEqual([more, await warningsOf(t, lateBy(12_000))], [[], []])
 })
 
 for (const isKilled of [false, true])
