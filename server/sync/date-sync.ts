@@ -148,6 +148,10 @@ class DateSync {
     await this.#addSegments()
     const verdict = this.#verdict()
     if (verdict === 'union' || (verdict !== 'remote' && (await this.#hasAbandoned()))) {
+      // A synchronization that was killed may have removed slices that the lake's manifest still lists: no fold finds them.
+      const isGone = (name: string): boolean =>
+        !this.#mayCount(name) && !local.objects.has(this.#date.key(name))
+      if (local.listed.some(isGone) && (await this.#removeUncounted())) return false
       if (await this.#fold()) return false
       if (verdict === 'union') return true
     }
