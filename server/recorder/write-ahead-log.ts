@@ -15,6 +15,7 @@ import {
 } from '../../shared/limits.ts'
 import { NS_PER_HOUR } from '../../shared/utc-date.ts'
 import { syncDirectory, writeFully } from '../lake/durable-file.ts'
+import { describeLakeWriteError } from '../lake/lake-write-error.ts'
 import { WAL_HEADER_BYTES, putWalRecord } from './wal-record.ts'
 import type { WalEntry } from './wal-record.ts'
 import { WAL_MAGIC, listWalSegments, walSegmentName } from './wal-segment.ts'
@@ -172,8 +173,11 @@ export class WriteAheadLog {
 
   #fail(error: unknown): void {
     this.#committing = undefined
-    const reason = error instanceof Error ? error.message : String(error)
-    this.#failure = new Error(`the write-ahead log cannot be written: ${reason}`, { cause: error })
+    const { directory } = this.#options
+    const reason =
+      describeLakeWriteError(error, directory, "the recorder's log") ??
+      `the recorder's log ${directory} cannot be written: ${error instanceof Error ? error.message : String(error)}`
+    this.#failure = new Error(reason, { cause: error })
     this.#options.onFailed(this.#failure)
   }
 

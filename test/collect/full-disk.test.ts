@@ -95,7 +95,8 @@ test('a full disk below the log: recording ends, is tried again, and goes on wit
     const lake = join(await temporaryDirectory(t), 'lake')
     await recording(t, lake, join(disk.path, 'work'), async (world) => {
       await fillAndFree(disk, world)
-      assert.ok(world.errors.some((line) => line.includes('ENOSPC')))
+      const told = `the recorder's log ${join(disk.path, 'work', 'wal', 'kalshi')} cannot be written: its disk is full; free some space`
+      assert.ok(world.errors.some((line) => line.includes(told)))
     })
   })
 })
