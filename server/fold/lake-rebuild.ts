@@ -1,17 +1,25 @@
 // Derives the order-book files of a source again from its raw segments, date by date.
 
-import { rename } from 'node:fs/promises'
+import { rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { rawDateDirectory, rawKey } from '../../shared/lake-layout.ts'
 import type { LobSource } from '../../shared/lob-sources.ts'
 import { isErrno } from '../../shared/errno.ts'
-import { addsUnlisted, isSealed, rawDates, readManifest, segmentsOnDisk } from '../raw/date-manifest.ts'
+import {
+  addsUnlisted,
+  isSealed,
+  manifestPath,
+  rawDates,
+  readManifest,
+  segmentsOnDisk,
+} from '../raw/date-manifest.ts'
 import { DamagedSegmentError, verifySegment } from '../raw/segment-reader.ts'
 import { FOLD_VERSION } from './fold-raw-dates.ts'
 import type { WrittenLobFile } from '../lake/lob-publication.ts'
 import type { WrittenTrades } from '../trades/trades-fold.ts'
 import type { DateRule, FoldListeners, Folding } from './fold-order.ts'
-import { hasFoldState } from './fold-state.ts'
+import { FOLD_STATE_NAME, hasFoldState } from './fold-state.ts'
+import { MERGE_WAIT_MS_MAX, withSource } from './series-lock.ts'
 
 export interface RebuildOptions {
   readonly lake: string
@@ -107,7 +115,7 @@ export async function* rebuildDates(
     for (const one of folded) {
       done.add(one)
       const omitted = rules.get(one)?.omitted ?? []
-      if (!isDryRun) await setAside(rawDateDirectory(lake, source, one), omitted)
+      if (!isDryRun && omitted.length > 0) await setAside(options, one, omitted)
       leftOut.push(...omitted.map((name) => rawKey(source, one, name)))
     }
     const trades = all.filter(({ path }) => !told.has(path))
@@ -132,13 +140,26 @@ async function damagedSegments({ lake, source, signal }: RebuildOptions, date: s
   return damaged
 }
 
-/** Renames damaged segments, so that they are no longer segments. */
-async function setAside(directory: string, names: readonly string[]): Promise<void> {
-  for (const name of names) {
-    try {
-      await rename(join(directory, name), join(directory, `${name}.damaged`))
-    } catch (error) {
-      if (!isErrno(error, 'ENOENT')) throw error
+/**
+ * Renames damaged segments, so that they are no longer segments. A date that has none left loses its manifest and its state: what is
+ * fetched again can be added to it, and its order-book files stay as files without raw segments.
+ */
+async function setAside(
+  { lake, source, signal }: RebuildOptions,
+  date: string,
+  names: readonly string[],
+): Promise<void> {
+  const directory = rawDateDirectory(lake, source, date)
+  await withSource({ lake, source }, { waitMs: MERGE_WAIT_MS_MAX, signal }, async () => {
+    for (const name of names) {
+      try {
+        await rename(join(directory, name), join(directory, `${name}.damaged`))
+      } catch (error) {
+        if (!isErrno(error, 'ENOENT')) throw error
+      }
     }
-  }
+    if ((await segmentsOnDisk(lake, source, date)).length > 0) return
+    await rm(manifestPath(lake, source, date), { force: true })
+    await rm(join(directory, FOLD_STATE_NAME), { force: true })
+  })
 }

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict'
 import { copyFile, readFile, readdir, rename, rm, stat, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { dateRules } from '../../server/import/date-rules.ts'
 import { readManifest, writeManifest } from '../../server/raw/date-manifest.ts'
 import { rawDateDirectory } from '../../shared/lake-layout.ts'
 import { runImport } from '../support/import-harness.ts'
@@ -140,6 +141,23 @@ test('derives dates without damaged segments, also where the fold of one date re
   assert.equal(repaired.code, 0, repaired.stderr)
   assert.equal(repaired.stdout.split('\n').filter((line) => line.startsWith('left out: ')).length, 1)
   assert.match((await rebuild(lake, '--from', DATES[0]!)).stdout, /^0 files changed/)
+})
+
+test('a date that has lost all its segments can be added to again, but not if it has order-book files', async (t) => {
+  const lake = await lakeOfThreeDates(await temporaryDirectory(t))
+  const date = DATES[1]!
+  const directory = rawDateDirectory(lake, 'kalshi', date)
+  for (const name of await readdir(directory))
+    if (name.endsWith('.ndjson.gz')) await rm(join(directory, name))
+  const added = [{ date, name: '' }]
+  const rules = { lake, source: 'kalshi', replace: false } as const
+  await assert.rejects(dateRules(rules, added), /its manifest lists/)
+  const repaired = await rebuild(lake, '--from', date, '--to', date, '--without-damaged')
+  assert.equal(repaired.code, 0, repaired.stderr)
+  assert.deepEqual(await readdir(directory), [])
+  await assert.rejects(dateRules(rules, added), /written without raw segments/)
+  await rm(join(lake, 'lob'), { recursive: true })
+  assert.equal((await dateRules(rules, added)).size, 1)
 })
 
 test('a sealed date stays as it is', async (t) => {
