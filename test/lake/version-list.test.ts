@@ -71,7 +71,7 @@ test('lines of two servers of one lake, one behind the other, cost no version', 
   )
 })
 
-test('of the files since a version only those that came or were replaced are told', async (t) => {
+test('a list names the files that came or were replaced since a version, and no others', async (t) => {
   const list = await listOf(await temporaryDirectory(t))
   const since: (readonly string[])[] = []
   for (const look of [...LOOKS, found({ b: 2 })]) {

@@ -172,7 +172,7 @@ test('a clock that is behind the log is told, once', async (t) => {
   assert.deepEqual([more, await warningsOf(t, [startOf(1_000)])], [[], []])
 })
 
-test('a clock that is further ahead than an hour waits for its messages is told, once', async (t) => {
+test('a recorder warns once of a clock that is further ahead than an hour waits for its messages', async (t) => {
   const ms = Date.now() - HOUR_MS
   const lateBy = (lateMs: number) => [
     { kind: WAL_KIND.start, ms },

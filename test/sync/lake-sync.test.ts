@@ -133,7 +133,7 @@ test('an interrupted run shows no part of a file and the next run goes on from i
   assert.deepEqual(await temporaries(copy), [])
 })
 
-test('a full disk is told by its directory and what to do; the next run completes the lake', async (t) => {
+test('on a full disk the error names the directory and the remedy, and the next run completes the lake', async (t) => {
   const { server, lake } = await pushedLake(t)
   await onSmallDisk(t, 4, async (disk) => {
     await disk.fill()
