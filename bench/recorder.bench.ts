@@ -167,8 +167,9 @@ async function record(sending: Sending): Promise<Recording> {
     const sentMs = performance.now() - startMs
     const during = await ask(child)
     const memory = await readProcessMemory(child.pid!)
-    // The answer to the subscription belongs to none of its chains; a trade does not either, but shows that they go on.
-    const caughtUpMs = await catchUp(child, TICKERS.length + sent)
+    // The answers to the subscriptions belong to no chain; a trade shows that the chains of its connection go on.
+    const trades = Math.floor(sent / sending.tradeEvery)
+    const caughtUpMs = await catchUp(child, TICKERS.length + sent + trades)
     const end = await ask(child)
     return { before, during, end, sent, sentMs, caughtUpMs, peakBytes: memory?.peakBytes ?? 0 }
   } finally {
