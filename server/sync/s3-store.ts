@@ -194,7 +194,7 @@ export class S3Store implements ObjectStore {
           Metadata: { ...options.metadata, [SHA256_KEY]: sha256 },
           ...condition,
         }),
-        withSignal(signal),
+        { abortSignal: guard.broken },
       )
       if (reply.ETag === undefined) throw new Error(`${this.name}: no ETag for ${head.key}`)
       const stored = md5Of(reply.ETag, reply.ServerSideEncryption)
@@ -203,7 +203,7 @@ export class S3Store implements ObjectStore {
       if (stored !== null && stored !== md5) throw new DamagedTransfer(head.key, `MD5 ${stored}, not ${md5}`)
       return { version: reply.ETag, sha256 }
     } catch (error) {
-      throw this.#putError(error, head.key, condition)
+      throw guard.broken.aborted ? guard.broken.reason : this.#putError(error, head.key, condition)
     } finally {
       guard.release()
       body.destroy()

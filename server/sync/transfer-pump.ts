@@ -23,6 +23,8 @@ export async function pumpBytes(
 }
 
 export interface StreamGuard {
+  /** Aborts, with the reason, when the stream fails or the guard destroys it. */
+  readonly broken: AbortSignal
   /** Bytes moved. */
   touch(): void
   release(): void
@@ -30,16 +32,25 @@ export interface StreamGuard {
 
 /** Destroys a stream when the signal aborts or nothing touches the guard for too long. */
 export function guardStream(stream: Readable, signal: AbortSignal | undefined): StreamGuard {
+  const breaking = new AbortController()
+  const breakOff = (reason: Error): void => {
+    breaking.abort(reason)
+    stream.destroy(reason)
+  }
+  // Whoever reads the stream may not listen yet, or never.
+  stream.on('error', (error) => breaking.abort(error))
   const onAbort = (): void => {
     const reason: unknown = signal?.reason
-    stream.destroy(reason instanceof Error ? reason : new Error('the synchronization was stopped'))
+    breakOff(reason instanceof Error ? reason : new Error('the synchronization was stopped'))
   }
-  const timer = setTimeout(() => {
-    stream.destroy(new Error(`no byte moved for ${SYNC_STALL_MS / 1000} s`))
-  }, SYNC_STALL_MS)
+  const timer = setTimeout(
+    () => breakOff(new Error(`no byte moved for ${SYNC_STALL_MS / 1000} s`)),
+    SYNC_STALL_MS,
+  )
   if (signal?.aborted === true) onAbort()
   signal?.addEventListener('abort', onAbort, { once: true })
   return {
+    broken: breaking.signal,
     touch: () => timer.refresh(),
     release() {
       clearTimeout(timer)

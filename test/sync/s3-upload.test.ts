@@ -1,0 +1,84 @@
+// Uploads that end early: nothing but the upload fails.
+
+import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
+import { once } from 'node:events'
+import { createReadStream } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { Readable } from 'node:stream'
+import { test, type TestContext } from 'node:test'
+import type { OpenBytes } from '../../server/sync/object-store.ts'
+import { startS3Server } from '../support/s3-server.ts'
+import { temporaryDirectory } from '../support/temporary-lake.ts'
+
+const BYTES = Buffer.alloc(3_000_000, 7)
+const KEY = 'climate/day.parquet'
+
+/** An upload of `BYTES` that the server lets wait before it reads the body. */
+async function startUpload(t: TestContext, open: OpenBytes) {
+  const server = await startS3Server(t)
+  const store = server.store()
+  t.after(() => store.close())
+  const arrived = new EventTarget()
+  let letGo = (): void => {}
+  const gate = new Promise<void>((resolve) => (letGo = resolve))
+  t.after(() => letGo())
+  server.gate = async () => {
+    arrived.dispatchEvent(new Event('request'))
+    await gate
+  }
+  const stopping = new AbortController()
+  const digest = (name: string): string => createHash(name).update(BYTES).digest('hex')
+  const head = {
+    key: KEY,
+    sizeBytes: BYTES.length,
+    version: '',
+    sha256: digest('sha256'),
+    md5: digest('md5'),
+  }
+  const request = once(arrived, 'request')
+  const written = store.put(head, open, { signal: stopping.signal })
+  return { written, stopping, request }
+}
+
+async function fileOf(t: TestContext): Promise<string> {
+  const path = join(await temporaryDirectory(t), 'day.parquet')
+  await writeFile(path, BYTES)
+  return path
+}
+
+test('an upload that is stopped while the service waits fails with the reason, and nothing else does', async (t) => {
+  const path = await fileOf(t)
+  const { written, stopping, request } = await startUpload(t, async () => createReadStream(path))
+  const reason = new Error('stopped')
+  const rejected = assert.rejects(written, reason)
+  await request
+  stopping.abort(reason)
+  await rejected
+})
+
+test('an upload that is stopped before its request is sent fails with the reason, and nothing else does', async (t) => {
+  const path = await fileOf(t)
+  let isOpen = (): void => {}
+  const opened = new Promise<void>((resolve) => (isOpen = resolve))
+  const { written, stopping } = await startUpload(t, async () => {
+    isOpen()
+    return createReadStream(path)
+  })
+  const reason = new Error('stopped')
+  const rejected = assert.rejects(written, reason)
+  await opened
+  stopping.abort(reason)
+  await rejected
+})
+
+test('an upload whose file cannot be read on fails with the error of the file', async (t) => {
+  const source = new Readable({ read() {} })
+  const { written, request } = await startUpload(t, async () => source)
+  const rejected = assert.rejects(written, /EIO/)
+  source.push(BYTES.subarray(0, 1000))
+  await request
+  source.destroy(new Error('EIO: i/o error, read'))
+  await rejected
+})
