@@ -15,6 +15,7 @@ import { FoldTally } from '../fold/fold-tally.ts'
 import { isKeptSegment, keepOldFiles } from '../fold/kept-rows.ts'
 import { OwnConnections } from '../fold/own-connections.ts'
 import { GRACE_NS } from '../fold/own-times.ts'
+import { BUSY_WAIT_MS_MAX } from '../fold/series-lock.ts'
 import { LobRowGroup } from '../lake/lob-row-group.ts'
 import type { SeriesRecording } from '../lake/series-recording.ts'
 import { rawDates, readManifest, segmentsOnDisk } from '../raw/date-manifest.ts'
@@ -318,6 +319,11 @@ export class LiveFold {
     this.#raw.sealInBackground()
     await this.#raw.settled()
     await this.#removeLog()
+    // A synchronization may have brought the segments of another recorder since the last publication.
+    for (const date of this.#dates.keys()) {
+      await this.#shared.notice(date)
+      if (this.#logEnd === undefined) await this.#noteManifest(date, BUSY_WAIT_MS_MAX)
+    }
     await this.#shared.close([...this.#dates.keys()])
     await this.#reader.close()
   }
@@ -429,8 +435,8 @@ export class LiveFold {
   }
 
   /** Lists the segments of a date that only this recorder has. A fold lists those of a shared date. */
-  async #noteManifest(date: string): Promise<void> {
-    if (!this.#shared.has(date)) await this.#raw.noteManifest(date, FOLD_VERSION)
+  async #noteManifest(date: string, waitMs = 0): Promise<void> {
+    if (!this.#shared.has(date)) await this.#raw.noteManifest(date, FOLD_VERSION, waitMs)
   }
 
   /** Closes every hour that is over. The state is that before `position`. */

@@ -123,15 +123,18 @@ export class RawHours {
     await this.#sealing
   }
 
-  /** Lists the date's segments in its manifest. The files that were derived from them are in the lake. */
-  async noteManifest(date: string, fold: number): Promise<void> {
+  /**
+   * Lists the date's segments in its manifest. The files that were derived from them are in the lake.
+   * @param waitMs for a writer that holds the source; after it, they are listed with the next segment
+   */
+  async noteManifest(date: string, fold: number, waitMs: number): Promise<void> {
     const { lake, source } = this.#options
     const written = (): SegmentFacts[] => [...this.#written.values()].filter((facts) => facts.date === date)
     let names = namesOf(written())
     // An hour that is being sealed is listed afterwards.
     if (names === (this.#noted.get(date) ?? '') || this.#sealing !== undefined) return
     try {
-      await withSource({ lake, source }, { waitMs: 0 }, async () => {
+      await withSource({ lake, source }, { waitMs }, async () => {
         const own = written()
         names = namesOf(own)
         await this.#list(date, own, fold)
