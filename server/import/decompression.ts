@@ -2,12 +2,13 @@
 // members or frames in one input are one recording). For other formats the error names the command that opens them: they have no
 // well-maintained streaming decoder with bounded memory.
 
-import { Readable, pipeline } from 'node:stream'
 import { createGunzip } from 'node:zlib'
 import { ZstdError, decodeZstd } from './zstd-decoder.ts'
 
 // Like those of plain files (import-input.ts).
 const UNZIPPED_PIECE_BYTES = 120 * 1024
+// The text of one is in memory at once: at most 16 MiB.
+const ZIPPED_PART_BYTES = 16 * 1024
 // Magic numbers as hexadecimal digits.
 const GZIP = /^1f8b/
 // A frame, or a frame to be skipped (`pzstd` and seekable files have them) before the first one.
@@ -55,61 +56,56 @@ function inFormat(magic: string, pieces: AsyncGenerator<Buffer>): AsyncGenerator
 
 async function* gunzipped(pieces: AsyncGenerator<Buffer>): AsyncGenerator<Buffer> {
   const gunzip = createGunzip({ chunkSize: UNZIPPED_PIECE_BYTES })
-  const unread = new UnreadTail(pieces, () => gunzip.bytesWritten)
-  // The callback has nothing to do: a failure on either side destroys gunzip and comes out of its iteration.
-  pipeline(Readable.from(unread.pieces()), gunzip, () => undefined)
+  // Collected here: a failing stream discards what it holds.
+  let texts: Buffer[] = []
+  let wake: (() => void) | undefined
+  const step = (begin: () => void): Promise<void> =>
+    new Promise((resolve) => {
+      wake = resolve
+      begin()
+    })
+  gunzip.on('data', (text: Buffer) => texts.push(text))
+  // A write that ends gunzip does not call back.
+  gunzip.on('end', () => wake?.()).on('error', () => wake?.())
+  let isFollowed = false
   try {
-    yield* gunzip
-    // zlib stops without a word at a zero after a member.
-    if (await unread.hasContent()) throw new DamagedDataError('gzip', new Error('something else follows it'))
-  } catch (error) {
-    throw isZlibError(error) ? new DamagedDataError('gzip', error) : error
+    for await (const part of zippedParts(pieces)) {
+      const from = gunzip.bytesWritten
+      if (!gunzip.readableEnded) {
+        const ready = texts
+        texts = []
+        const written = step(() => gunzip.write(part, () => wake?.()))
+        yield* ready
+        await written
+      }
+      // zlib stops without a word at a zero after a member.
+      isFollowed = gunzip.readableEnded && !isZero(part.subarray(gunzip.bytesWritten - from))
+      if (isFollowed || gunzip.errored !== null) break
+    }
+    if (!gunzip.readableEnded && gunzip.errored === null) await step(() => gunzip.end())
+    yield* texts
+    if (gunzip.errored !== null) throw new DamagedDataError('gzip', gunzip.errored)
+    if (isFollowed) throw new DamagedDataError('gzip', new Error('something else follows it'))
+  } finally {
+    gunzip.destroy()
   }
 }
 
-/** Passes pieces on and keeps those that their reader has not used up. */
-class UnreadTail {
-  readonly #source: AsyncGenerator<Buffer>
-  readonly #usedBytes: () => number
-  #kept: Buffer[] = []
-  /** Where the first kept piece begins. */
-  #keptFrom = 0
-
-  constructor(source: AsyncGenerator<Buffer>, usedBytes: () => number) {
-    this.#source = source
-    this.#usedBytes = usedBytes
+/**
+ * The bytes of `pieces` in parts, which are ever smaller at the end: zlib discards the text of the write in which it fails,
+ * and rubbish after a member is mostly short.
+ */
+async function* zippedParts(pieces: AsyncGenerator<Buffer>): AsyncGenerator<Buffer> {
+  let last: Buffer = Buffer.alloc(0)
+  for await (const piece of pieces) {
+    for (let from = 0; from < last.length; from += ZIPPED_PART_BYTES)
+      yield last.subarray(from, from + ZIPPED_PART_BYTES)
+    last = piece
   }
-
-  async *pieces(): AsyncGenerator<Buffer> {
-    for (;;) {
-      // Not `for await`: the source must outlive a reader that stops early.
-      const { value, done } = await this.#source.next()
-      if (done === true) return
-      this.#dropUsed()
-      this.#kept.push(value)
-      yield value
-    }
-  }
-
-  /** Whether anything but zeros, which tapes and preallocated files end with, was left unread. Reads the source up. */
-  async hasContent(): Promise<boolean> {
-    this.#dropUsed()
-    const used = this.#usedBytes() - this.#keptFrom
-    const first = this.#kept[0]
-    if (first !== undefined) this.#kept[0] = first.subarray(used)
-    if (!this.#kept.every(isZero)) return true
-    for await (const piece of this.#source) if (!isZero(piece)) return true
-    return false
-  }
-
-  #dropUsed(): void {
-    const used = this.#usedBytes()
-    for (;;) {
-      const first = this.#kept[0]
-      if (first === undefined || this.#keptFrom + first.length > used) return
-      this.#kept.shift()
-      this.#keptFrom += first.length
-    }
+  while (last.length > 0) {
+    const size = Math.min(ZIPPED_PART_BYTES, Math.max(1, last.length >> 2))
+    yield last.subarray(0, size)
+    last = last.subarray(size)
   }
 }
 
@@ -138,10 +134,4 @@ async function firstBytes(pieces: AsyncGenerator<Buffer>, count: number): Promis
     head = Buffer.concat([head, value])
   }
   return head
-}
-
-function isZlibError(error: unknown): error is Error {
-  return (
-    error instanceof Error && 'code' in error && typeof error.code === 'string' && error.code.startsWith('Z_')
-  )
 }

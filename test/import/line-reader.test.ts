@@ -2,8 +2,10 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { Readable } from 'node:stream'
 import { test } from 'node:test'
+import { setTimeout } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
 import * as fc from 'fast-check'
+import { BadLineError } from '../../server/feed/bad-line.ts'
 import { readLines } from '../../server/import/line-reader.ts'
 import type { LineReaderOptions } from '../../server/import/line-reader.ts'
 
@@ -136,6 +138,31 @@ test('gzip that is followed by something else is not read as if it were whole', 
       '1 one',
       '2 two',
     ])
+  }
+})
+
+test('every line before a cut or rubbish is read, also by a slow reader', async () => {
+  const texts = Array.from(
+    { length: 4000 },
+    (_, seq) => `{"seq":${seq},"x":${(seq * 2_654_435_761) % 9973}}\n`,
+  )
+  const zipped = gzipSync(texts.join(''))
+  for (const bytes of [
+    zipped.subarray(0, -8),
+    Buffer.concat([zipped.subarray(0, -8), Buffer.alloc(8)]),
+    Buffer.concat([zipped, Buffer.from('Terminated\n')]),
+  ]) {
+    for (const size of [500, 7000, 100_000]) {
+      const lines: (string | BadLineError)[] = []
+      for await (const batch of readLines(pieces(bytes, size))) {
+        lines.push(...batch.map(({ text }) => text))
+        await setTimeout(1)
+      }
+      const last = lines.pop()
+      assert.ok(last instanceof BadLineError)
+      assert.match(last.message, /^the gzip data is damaged or ends too early/)
+      assert.equal(lines.length, 4000, `${bytes.length} ${size}`)
+    }
   }
 })
 
