@@ -56,6 +56,7 @@ function headOf(result: ImportResult, { lake, source, sequence }: SummarySetting
     sequence: exchangeOf(source).isNumbered ? sequence : undefined,
     messages: input.messages,
     private_messages: Object.fromEntries(input.privateFrames),
+    messages_of_other_exchanges: Object.fromEntries(input.otherFrames),
     raw_segments: segments,
     sealed_dates: sealed,
     book_events: tally.events,

@@ -56,6 +56,10 @@ export function importSummary(result: ImportResult, settings: SummarySettings, e
     ...[...input.privateFrames]
       .toSorted(byName)
       .map(([type, n]) => `${count(n, 'private message')} left out: ${type}`),
+    ...[...input.otherFrames].map(
+      ([other, n]) =>
+        `${count(n, 'message')} of ${other} left out: import the input with --source ${other}, too`,
+    ),
     ...remark(tally.repeats, 'repeated message', 'counted once'),
     ...remark(tally.correctedTimes, 'message', 'with a wrong time, corrected by the messages around it'),
     ...remark(tally.negativeLevels, 'delta', 'below zero: the book is unknown until its next snapshot'),

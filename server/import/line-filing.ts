@@ -1,4 +1,4 @@
-// Lines of an input → lines of a segment. Private frames are left out and counted. A line that cannot be read is a bad line.
+// Lines of an input → lines of a segment. Private frames, and those of other exchanges, are left out and counted. A line that cannot be read is a bad line.
 
 import { MARKET_ID_BYTES_MAX } from '../../shared/limits.ts'
 import { lobSourceNames } from '../../shared/lob-sources.ts'
@@ -26,6 +26,7 @@ import {
 } from '../raw/segment-lines.ts'
 import type { ConnectionPlace, FramesLine, SegmentLine } from '../raw/segment-lines.ts'
 import type { LineTimes } from './line-hours.ts'
+import { recogniseFeed } from './feed-recognition.ts'
 import { ownTimeKeysOf } from './recorded-message.ts'
 import { parseInputLine } from './segment-input.ts'
 
@@ -43,6 +44,8 @@ export interface SegmentingTally {
   badLines: number
   /** Frames that were left out as private, or lost a private part, by type. */
   readonly privateFrames: Map<string, number>
+  /** Frames that were left out as those of other exchanges, by exchange. */
+  readonly otherFrames: Map<LobSource, number>
 }
 
 export interface LineFilingOptions {
@@ -151,7 +154,7 @@ export class LineFiling {
       const frame = frames[index]!
       const part = this.#exchange.publicPart(frame)
       if (part !== frame) {
-        this.#countPrivate(frame)
+        this.#countLeftOut(frame)
         parts ??= frames.slice(0, index)
       }
       if (part !== undefined) parts?.push(part)
@@ -159,8 +162,13 @@ export class LineFiling {
     return parts ?? frames
   }
 
-  #countPrivate(frame: Frame): void {
-    const { privateFrames } = this.#tally
+  #countLeftOut(frame: Frame): void {
+    const { privateFrames, otherFrames } = this.#tally
+    const source = recogniseFeed([frame])
+    if (source !== 'unknown' && exchangeOf(source) !== this.#exchange) {
+      otherFrames.set(source, (otherFrames.get(source) ?? 0) + 1)
+      return
+    }
     const type = typeOf(frame)
     const isKnown = privateFrames.has(type) || privateFrames.size < PRIVATE_TYPES_MAX
     const name = isKnown ? type : 'other types'

@@ -103,7 +103,12 @@ export async function segmentRecordings(options: SegmentingOptions): Promise<Seg
   const inputs = await openInputs(options.paths, options.stdin, signal)
   await removeStaleTemporaries(rawSourceDirectory(lake, source))
   const staged: StagedSegment[] = []
-  const tally: SegmentingTally = { messages: 0, badLines: 0, privateFrames: new Map() }
+  const tally: SegmentingTally = {
+    messages: 0,
+    badLines: 0,
+    privateFrames: new Map(),
+    otherFrames: new Map(),
+  }
   const badLines: BadLines[] = []
   const decoded = new DecodedSegments(temporaryPath(join(rawSourceDirectory(lake, source), 'lines')))
   const filing = new LineFiling(options, tally)

@@ -1,4 +1,4 @@
-// What an import says at its end of a recorder whose messages come late by its own clock.
+// What an import says at its end: of messages that come late by the recorder's own clock, and of those of another exchange.
 
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
@@ -6,6 +6,7 @@ import { test } from 'node:test'
 import { importSummary } from '../../server/commands/import-summary.ts'
 import { runImport } from '../support/import-harness.ts'
 import { MS, delta, snapshot } from '../support/kalshi-frames.ts'
+import { polymarketBook, polymarketChange } from '../support/segmented-recordings.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
 
 test('a clock that is ahead, or a slow connection, is told; a right one is not', async (t) => {
@@ -25,4 +26,15 @@ test('a clock that is ahead, or a slow connection, is told; a right one is not',
     // A percentile is right to a tenth of itself.
     if (seconds !== undefined) assert.ok(Math.abs(Number(seconds) * 1_000 - lateMs) < lateMs / 10, seconds)
   }
+})
+
+test('messages of another exchange are named as such, not called private', async (t) => {
+  const lake = join(await temporaryDirectory(t), 'lake')
+  const kalshi = JSON.stringify({ recv_ts: MS, msg: snapshot(1, { yes: [[40, 9]] }) })
+  const lines = [kalshi, polymarketBook('10:00:00'), '{"type":"fill","msg":{}}', polymarketChange('10:00:01')]
+  const result = await runImport(lake, 'kalshi', { lines })
+  assert.deepEqual(Object.fromEntries(result.input.privateFrames), { fill: 1 })
+  assert.deepEqual(Object.fromEntries(result.input.otherFrames), { polymarket: 2 })
+  const text = importSummary(result, { lake, source: 'kalshi', sequence: 'strict' }, 1)
+  assert.match(text, /^2 messages of polymarket left out: import the input with --source polymarket, too$/m)
 })

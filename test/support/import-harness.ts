@@ -41,7 +41,10 @@ export interface FoldHarness {
 
 /** Reads a frame as an import does before it is written. Throws BadLineError. */
 export function fileFrame(source: LobSource, frame: object): void {
-  const filing = new LineFiling({ source }, { messages: 0, badLines: 0, privateFrames: new Map() })
+  const filing = new LineFiling(
+    { source },
+    { messages: 0, badLines: 0, privateFrames: new Map(), otherFrames: new Map() },
+  )
   filing.file(filing.parse(JSON.stringify(frame)), new LineOrder('a recording'))
 }
 
