@@ -8,7 +8,7 @@ import { basename, join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { describeLakeWriteError } from '../lake/lake-write-error.ts'
 import { removeStaleTemporaries, temporaryPath } from '../lake/temporary-file.ts'
-import { S3Store, type S3StoreOptions, statusOf } from '../sync/s3-store.ts'
+import { S3Store, type S3StoreOptions, statusOf, storageStatusOf } from '../sync/s3-store.ts'
 import { type ExportTarget, type FileDigests, retriedAt, type TargetObject } from './export-target.ts'
 
 const READ_BYTES = 1024 * 1024
@@ -66,7 +66,8 @@ export class S3Target implements ExportTarget {
     const status = statusOf(error)
     if (status === 401 || status === 403 || error.name === 'CredentialsProviderError')
       return `${this.name} refuses these credentials (${error.message}); set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, a profile or a role that may write there`
-    if (status === 404) return `${this.name}: there is no such bucket; make it or correct --out`
+    if (storageStatusOf(error) === 404)
+      return `${this.name}: there is no such bucket; make it or correct --out`
     const isRefused = status !== undefined && status >= 400 && status < 500 && !PASSING_STATUSES.has(status)
     return isRefused ? `${this.name} refuses a request: ${error.message}` : undefined
   }

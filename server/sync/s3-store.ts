@@ -15,6 +15,7 @@ import {
   ListObjectsV2Command,
   PutObjectCommand,
   S3Client,
+  S3ServiceException,
 } from '@aws-sdk/client-s3'
 import { SYNC_OBJECT_BYTES_MAX, SYNC_PARALLEL_MAX, SYNC_STALL_MS } from '../../shared/limits.ts'
 import {
@@ -144,7 +145,7 @@ export class S3Store implements ObjectStore {
         metadata: head.Metadata ?? {},
       }
     } catch (error) {
-      if (statusOf(error) === 404) return undefined
+      if (storageStatusOf(error) === 404) return undefined
       throw this.#named(error)
     }
   }
@@ -216,7 +217,7 @@ export class S3Store implements ObjectStore {
   }
 
   #putError(error: unknown, key: string, condition: WriteCondition): unknown {
-    const status = statusOf(error)
+    const status = storageStatusOf(error)
     if (Object.keys(condition).length === 0) return this.#named(error)
     // Gone, replaced, or about to be.
     if (status === 404 || status === 409 || status === 412) return new ObjectChanged(key)
@@ -245,7 +246,7 @@ export class S3Store implements ObjectStore {
         withSignal(signal),
       )
     } catch (error) {
-      const status = statusOf(error)
+      const status = storageStatusOf(error)
       throw status === 404 || status === 412 ? new ObjectChanged(key) : this.#named(error)
     }
   }
@@ -254,7 +255,7 @@ export class S3Store implements ObjectStore {
     try {
       await this.#client.send(new DeleteObjectCommand(this.#place(key)), withSignal(signal))
     } catch (error) {
-      if (statusOf(error) !== 404) throw this.#named(error)
+      if (storageStatusOf(error) !== 404) throw this.#named(error)
     }
   }
 
@@ -273,7 +274,7 @@ export class S3Store implements ObjectStore {
         withSignal(signal),
       )
     } catch (error) {
-      const status = statusOf(error)
+      const status = storageStatusOf(error)
       if (status === 404 || status === 412 || status === 416) throw new ObjectChanged(object.key)
       throw this.#named(error)
     }
@@ -321,10 +322,15 @@ function sha256In(metadata: Readonly<Record<string, string>> | undefined): strin
   return /^[0-9a-f]{64}$/.test(text) ? text : null
 }
 
-/** The HTTP status of the answer that an error, or its cause, stands for. */
+/** The HTTP status with which object storage itself answers, if an error or its cause stands for that. */
+export function storageStatusOf(error: unknown): number | undefined {
+  if (error instanceof S3ServiceException) return error.$metadata.httpStatusCode
+  return error instanceof Error ? storageStatusOf(error.cause) : undefined
+}
+
+/** The same of any service: one of credentials has error classes of its own. */
 export function statusOf(error: unknown): number | undefined {
   if (!(error instanceof Error)) return undefined
-  // A service of credentials has error classes of its own.
   const { $metadata } = error as { readonly $metadata?: { readonly httpStatusCode?: number } }
   return $metadata?.httpStatusCode ?? statusOf(error.cause)
 }

@@ -1,0 +1,37 @@
+// What a store in object storage takes for an answer of object storage.
+
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { S3Store } from '../../server/sync/s3-store.ts'
+import { temporaryDirectory } from '../support/temporary-lake.ts'
+
+test('a 404 of the service of credentials is an error, not a missing object', async (t) => {
+  const tokenPath = join(await temporaryDirectory(t), 'token')
+  await writeFile(tokenPath, 'a token')
+  let requests = 0
+  const server = createServer((_, response) => {
+    requests++
+    response.writeHead(404, { 'content-type': 'text/xml' }).end()
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.after(() => server.close())
+  for (const name of Object.keys(process.env))
+    if (/^AWS_.*(?:KEY|PROFILE|TOKEN)/.test(name)) delete process.env[name]
+  Object.assign(process.env, {
+    AWS_WEB_IDENTITY_TOKEN_FILE: tokenPath,
+    AWS_ROLE_ARN: 'arn:aws:iam::123456789012:role/collector',
+    AWS_ENDPOINT_URL_STS: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    AWS_EC2_METADATA_DISABLED: 'true',
+  })
+  const store = new S3Store({ bucket: 'lake', prefix: '', endpoint: 'http://127.0.0.1:9' })
+  t.after(() => store.close())
+  await assert.rejects(store.head('lob/a.parquet'), /HTTP 404/)
+  await assert.rejects(store.get({ key: 'lob/a.parquet', sizeBytes: 1, version: '"1"' }, 0), /HTTP 404/)
+  await assert.rejects(store.remove('lob/a.parquet'), /HTTP 404/)
+  assert.equal(requests, 3)
+})
