@@ -142,7 +142,7 @@ async function untilStopped(signal: AbortSignal, migrated: Promise<void> | undef
  * not end by itself shows in its status.
  */
 function endHard(destination: { flushSync(): void }, logger: Logger): void {
-  logger.error('a file does not answer: ending the process with threads in it')
+  logger.error('ending the process with threads in it')
   destination.flushSync()
   process.kill(process.pid, 'SIGKILL')
 }

@@ -240,6 +240,12 @@ export class WorkerPool<Head extends StreamHead> {
    * (see `start`), and no thread ends while a file does not answer it.
    */
   async close(): Promise<boolean> {
+    const areEnded = await this.#endThreads()
+    if (!areEnded) this.#logger.error(`${this.#name} threads have not ended`)
+    return areEnded
+  }
+
+  async #endThreads(): Promise<boolean> {
     const deadlineMs = performance.now() + THREADS_END_MS_MAX
     while (this.#tasksPerThread > 1 && this.#threads.runningTasks > 0) {
       if (performance.now() > deadlineMs) return false
