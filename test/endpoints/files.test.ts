@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
-import { mkdirSync } from 'node:fs'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { rename } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
@@ -170,6 +170,25 @@ test('a lake that is gone is no lake without files', async (t) => {
   const response = await ask().finally(() => rename(`${lake}.away`, lake))
   assert.equal(response.status, 503)
   assert.equal(((await response.json()) as { code: string }).code, 'lake_unavailable')
+})
+
+test('a file in the place of a directory hides no other file', async (t) => {
+  const lake = await temporaryDirectory(t)
+  await writeBooks(lake, 0, 3)
+  const [book] = await walked(lake)
+  const places = [
+    'candles',
+    'lob/source=polymarket',
+    'lob/source=kalshi/series=KXFILE',
+    dirname(pathOfDate('', '2026-07-07')),
+  ]
+  for (const place of places) writeFileSync(join(lake, place), 'in the place of a directory')
+  const { url } = await startSampleServer(t, { lake })
+  assert.deepEqual(
+    (await listed(url, 'dataset=lob')).map(({ path }) => path),
+    [book?.path],
+  )
+  assert.deepEqual(await listed(url, 'dataset=candles'), [])
 })
 
 test('DuckDB opens the files of one date alone for a query on one date', async () => {
