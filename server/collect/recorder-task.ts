@@ -1,5 +1,5 @@
-// The recording of one exchange as a task of a collecting process: it runs until the process stops. When its log cannot
-// be written, it ends, and restarts after the pause of a failed task; the other exchange continues meanwhile.
+// The recording of one exchange as a task of a process: it runs until the process stops. When its log cannot be
+// written, it ends, and restarts after the pause of a failed task; the other exchange continues meanwhile.
 
 import { once } from 'node:events'
 import { mkdir } from 'node:fs/promises'
@@ -78,12 +78,13 @@ export class RecorderTask {
     const chosen = { lake, workDirectory, userAgent, [exchange]: recording[exchange] }
     const recorder = await startRecorder({ ...chosen, logger, onListed })
     this.#recorder = recorder
-    try {
-      const end = AbortSignal.any([signal, recorder.failed])
-      if (!end.aborted) await once(end, 'abort')
-    } finally {
-      await recorder.stop()
-    }
+    const end = AbortSignal.any([signal, recorder.failed])
+    if (!end.aborted) await once(end, 'abort')
+    await recorder.stop().catch((error: unknown) => {
+      // An error after the signal is not told by the loop.
+      if (!signal.aborted) throw error
+      logger.error({ err: error, exchange }, 'the recording could not be ended')
+    })
     signal.throwIfAborted()
     throw recorder.failed.reason
   }

@@ -1,10 +1,8 @@
 // `bookcast record`: records exchanges' order books until it is told to stop. The log goes to stderr.
 
-import { once } from 'node:events'
-import { mkdirSync } from 'node:fs'
 import { pino } from 'pino'
+import { RecorderTask } from '../collect/recorder-task.ts'
 import { exchanges } from '../exchanges/registry.ts'
-import { startRecorder } from '../recorder/recorder.ts'
 import { RECORD_SECRETS_HELP, seriesOptions } from '../recorder/recording-config.ts'
 import type { Command, CommandIo } from './command.ts'
 import { describeOptions } from '../options/options.ts'
@@ -30,20 +28,19 @@ export const recordCommand: Command = async (args, io) => {
 }
 
 async function record(config: RecordConfig, { stdout, signal }: CommandIo): Promise<number> {
-  const { logLevel, ...options } = config
+  const { logLevel, lake } = config
   const destination = pino.destination({ fd: 2, sync: false })
   const logger = pino({ level: logLevel, base: null }, destination)
   try {
-    mkdirSync(config.workDirectory, { recursive: true })
-    const recorder = await startRecorder({ ...options, logger })
-    const series = exchanges().flatMap(({ source }) => config[source]?.series ?? [])
-    stdout.write(`Bookcast records ${series.join(', ')} into ${config.lake}\n`)
-    const end = AbortSignal.any([signal, recorder.failed])
-    if (!end.aborted) await once(end, 'abort')
-    logger.info('stopping')
-    await recorder.stop()
+    const recorded = exchanges().filter(({ source }) => config[source] !== undefined)
+    const series = recorded.flatMap(({ source }) => config[source]?.series ?? [])
+    stdout.write(`Bookcast records ${series.join(', ')} into ${lake}\n`)
+    const tasks = recorded.map(
+      ({ source }) => new RecorderTask({ recording: config, exchange: source, logger }),
+    )
+    await Promise.all(tasks.map((task) => task.run(signal)))
     logger.info('stopped')
-    return recorder.failed.aborted ? 1 : 0
+    return 0
   } finally {
     destination.flushSync()
   }

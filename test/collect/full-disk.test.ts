@@ -2,7 +2,7 @@
 // recording goes on by itself when there is space again.
 
 import assert from 'node:assert/strict'
-import { mkdir } from 'node:fs/promises'
+import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -99,6 +99,19 @@ test('a full disk below the log: recording ends, is tried again, and goes on wit
       assert.ok(world.errors.some((line) => line.includes(told)))
     })
   })
+})
+
+test('an error at the end of a recording is told', async (t) => {
+  const root = await temporaryDirectory(t)
+  const work = join(root, 'work')
+  let errors: readonly string[] = []
+  await recording(t, join(root, 'lake'), work, async (world) => {
+    errors = world.errors
+    await eventually(() => world.task.recorderMetrics !== undefined, 'it records')
+    await rm(work, { recursive: true })
+    await writeFile(work, 'in the place of a directory')
+  })
+  assert.match(errors.at(-1) ?? '', /ENOTDIR.*"msg":"the recording could not be ended"/)
 })
 
 test('a full disk below the lake: the log keeps everything until there is space', async (t) => {

@@ -1,9 +1,16 @@
-// The configuration of `bookcast record`: what it demands, and that it never repeats a secret.
+// The configuration of `bookcast record`: what it demands, and that it never repeats a secret. And that it does not give up.
 
 import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
 import { generateKeyPairSync } from 'node:crypto'
+import { once } from 'node:events'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { test } from 'node:test'
 import { readRecordConfig } from '../../server/commands/record-config.ts'
+import { PROGRAM_ARGUMENTS } from '../support/cold-workers.ts'
+import { eventually } from '../support/recorder-harness.ts'
+import { temporaryDirectory } from '../support/temporary-lake.ts'
 
 const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
 const PEM = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
@@ -50,4 +57,22 @@ test('a key that is none is refused without being shown', () => {
     () => readRecordConfig(ARGS, { ...ENV, BOOKCAST_KALSHI_PRIVATE_KEY: pem }),
     (error: Error) => /no RSA key/.test(error.message) && !String(error.stack).includes(secret),
   )
+})
+
+test('a log that cannot be written does not end it', async (t) => {
+  const lake = await temporaryDirectory(t)
+  await writeFile(join(lake, '.recorder'), 'in the place of the directory')
+  const args = [...PROGRAM_ARGUMENTS, 'record', '--lake', lake, '--kalshi-series', 'KXHIGHNY']
+  const recorder = spawn(process.execPath, args, { env: { ...process.env, ...ENV } })
+  t.after(() => recorder.kill('SIGKILL'))
+  let output = ''
+  for (const stream of [recorder.stdout, recorder.stderr])
+    stream.on('data', (data) => (output += String(data)))
+  const exited = once(recorder, 'exit')
+  await eventually(
+    () => recorder.exitCode !== null || output.includes('the recording has ended'),
+    'it is told',
+  )
+  recorder.kill('SIGTERM')
+  assert.deepEqual(await exited, [0, null], output)
 })
