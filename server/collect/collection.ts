@@ -211,8 +211,8 @@ function openOpenDates(
       isPulled = result.failures.length === 0
     } catch (error) {
       if (stop.aborted) return
-      logger.warn(
-        { err: error, place: remote.name },
+      pullLog.onError(
+        error,
         'cannot pull the raw segments of today and yesterday; the collector starts and tries again',
       )
     }

@@ -1,25 +1,22 @@
-// The log of a repeated synchronization: a conflict is an error, logged when it begins and once
-// an hour while it lasts.
+// The log of a repeated synchronization: a problem is logged when it begins and once an hour while it lasts.
 
 import type { Logger } from 'pino'
-import type { LakeSyncResult } from './lake-sync.ts'
+import { groupedBy } from '../../shared/grouped-by.ts'
+import type { LakeSyncResult, SyncProblem } from './sync-report.ts'
 
-/** @param done the lake was … */
 const REMIND_MS = 60 * 60 * 1000
 
+/** @param done the lake was … */
 export function logSync(logger: Logger, done: 'synchronized' | 'pushed') {
-  let logged = new Map<string, number>()
   let samples = 0
-  const logConflicts = (reasons: ReadonlyMap<string, string>): void => {
-    const before = logged
-    logged = new Map()
-    for (const [key, reason] of reasons) {
-      const loggedMs = before.get(key)
-      const isDue = loggedMs === undefined || Date.now() - loggedMs > REMIND_MS
-      if (isDue) logger.error({ key, reason }, `conflict: a lake file is not ${done}`)
-      logged.set(key, isDue ? Date.now() : loggedMs)
-    }
-  }
+  const tellErrors = lasting((_, [err, text]: readonly [unknown, string]) => logger.warn({ err }, text))
+  const tellConflicts = lasting((key, reason: string) =>
+    logger.error({ key, reason }, `conflict: a lake file is not ${done}`),
+  )
+  // Each file has the reason of an outage.
+  const tellFailures = lasting((reason, [{ key }, ...others]: readonly [SyncProblem, ...SyncProblem[]]) =>
+    logger.warn({ key, others: others.length, reason }, `a lake file cannot be ${done}`),
+  )
   return {
     onResult(result: LakeSyncResult): void {
       const { transferredCount, transferredBytes, conflicts, failures, conflictReasons, sampleCount } = result
@@ -27,11 +24,27 @@ export function logSync(logger: Logger, done: 'synchronized' | 'pushed') {
       if (transferredCount > 0) logger.info(summary, `the lake was ${done}`)
       if (sampleCount !== samples) logger.warn({ files: sampleCount }, 'samples are not pushed')
       samples = sampleCount
-      logConflicts(conflictReasons)
-      for (const { key, reason } of failures) logger.warn({ key, reason }, `a lake file cannot be ${done}`)
+      tellErrors(new Map())
+      tellConflicts(conflictReasons)
+      tellFailures(groupedBy(failures, ({ reason }) => reason))
     },
-    onError(error: unknown): void {
-      logger.warn({ err: error }, `the lake cannot be ${done}`)
+    onError(error: unknown, text = `the lake cannot be ${done}`): void {
+      tellErrors(new Map([[String(error), [error, text]]]))
     },
+  }
+}
+
+/** Takes the problems that there are now, by what identifies them, and tells those that begin or have not been told for an hour. */
+function lasting<Problem>(tell: (key: string, problem: Problem) => void) {
+  let told = new Map<string, number>()
+  return (problems: ReadonlyMap<string, Problem>): void => {
+    const before = told
+    told = new Map()
+    for (const [key, problem] of problems) {
+      const toldMs = before.get(key)
+      const isDue = toldMs === undefined || Date.now() - toldMs > REMIND_MS
+      if (isDue) tell(key, problem)
+      told.set(key, isDue ? Date.now() : toldMs)
+    }
   }
 }

@@ -147,14 +147,17 @@ test('samples are never pushed, and give way to what is real', async (t) => {
   assert.deepEqual(await readFile(path), await readFile(pathOfDate(anew, DATE)))
 })
 
-test('a conflict is an error in the log, once as long as it lasts', async () => {
+test('a conflict, an error or a failure is in the log once as long as it lasts', async () => {
   const levels: string[] = []
   const logger = pino(
     { level: 'info', formatters: { level: (label) => ({ level: label }) } },
     { write: (line: string) => void levels.push((JSON.parse(line) as { level: string }).level) },
   )
   const log = logSync(logger, 'pushed')
-  const result = (reasons: readonly (readonly [string, string])[]): LakeSyncResult => ({
+  const result = (
+    reasons: readonly (readonly [string, string])[],
+    failures: LakeSyncResult['failures'] = [],
+  ): LakeSyncResult => ({
     objectCount: 1,
     transferredCount: 0,
     transferredBytes: 0,
@@ -162,9 +165,19 @@ test('a conflict is an error in the log, once as long as it lasts', async () => 
     conflicts: reasons.map(([key]) => key),
     conflictReasons: new Map(reasons),
     sampleCount: 0,
-    failures: [],
+    failures,
   })
   const conflict = [['lob/x.parquet', 'it covers less']] as const
   for (const reasons of [conflict, conflict, [], conflict]) log.onResult(result(reasons))
   assert.deepEqual(levels, ['error', 'error'])
+  levels.length = 0
+  // Object storage refuses everything; what it is to take grows meanwhile.
+  const refused = ['a', 'b', 'c'].map((key) => ({ key, reason: 's3://lake: HTTP 503' }))
+  for (const count of [1, 2, 3, 0, 3]) log.onResult(result([], refused.slice(0, count)))
+  assert.deepEqual(levels, ['warn', 'warn'])
+  levels.length = 0
+  for (const error of ['HTTP 503', 'HTTP 503', 'HTTP 403', 'HTTP 403']) log.onError(new Error(error))
+  log.onResult(result([]))
+  log.onError(new Error('HTTP 403'))
+  assert.deepEqual(levels, ['warn', 'warn', 'warn'])
 })
