@@ -28,7 +28,7 @@ interface Operation {
 // oxfmt-ignore
 const VALUES = [
   '', '0', '1', '-1', '5', '60', '1440', '3600', '50001', '500001', '99999999999999999999', '1e3', '0x10', '1.5', 'NaN', 'true', 'false', 'null',
-  'KXHIGHNY', 'KXHIGHNY-26JUL01', 'KXHIGHNY-26JUL01-B81.5', 'KXHIGHCHI', 'KXNOSUCH', 'NYC', 'KNYC', 'MDW', 'XXX', '2026-07-01', '2026-07-02',
+  'KXHIGHNY', 'KXHIGHNY-26JUL01', 'KXHIGHNY-26JUL01-B81.5', 'KXHIGHCHI', 'KXNOSUCH', 'NYC', 'KNYC', 'MDW', 'ZZZ', '2026-07-01', '2026-07-02',
   '2026-02-30', '0000-00-00', '9999-12-31', '2026-07-01T00:00:00Z', '2026-07-01T25:00:00Z', '2026-07-01T00:00:00+99:99',
   '2026-07-01T06:00:00-04:00', '2026-07-01T06:00:00.123456789Z', '1970-01-01', '-271821-04-20', '275760-09-13',
   'json', 'csv', 'ndjson', 'parquet', 'xml', 'ts', 'ts,mid', 'ts,ts', ',', 'close,volume', 'temp_f,observed_at', 'source', 'station_code',

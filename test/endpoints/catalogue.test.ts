@@ -146,7 +146,7 @@ test('unknown names are 404, each with its code', async (t) => {
     ['markets/NONE', 'unknown_market'],
     ['markets/constructor', 'unknown_market'],
     ['markets?series=NONE', 'unknown_series'],
-    ['markets?station=XXX', 'unknown_station'],
+    ['markets?station=ZZZ', 'unknown_station'],
   ] as const
   for (const [target, code] of cases) {
     const response = await get(target)

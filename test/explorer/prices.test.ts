@@ -70,7 +70,7 @@ test('a market with a name is called by its degrees, date and outcome, and order
 
 test('an event says its climate date', () => {
   assert.equal(eventDate('KXHIGHNY-26JUL02'), '2026-07-02')
-  assert.equal(eventDate('KXHIGHNY-26XXX02'), undefined)
+  assert.equal(eventDate('KXHIGHNY-26ZZZ02'), undefined)
   assert.equal(eventDate('all'), undefined)
 })
 
