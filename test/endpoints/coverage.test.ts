@@ -17,7 +17,7 @@ import { hoursText, parseHours } from '../../shared/lob-hours.ts'
 import { sealLobFooter } from '../../shared/lob-checksum.ts'
 import { EVENT_ADD, EVENT_CLEAR, EVENT_GAP, EVENT_SET } from '../../shared/lob-v1.ts'
 import { addDays, utcDateOf } from '../../shared/utc-date.ts'
-import { segmentsOf } from '../../workers/lob/book-segments.ts'
+import { stretchesOf } from '../../workers/lob/book-stretches.ts'
 import { startColdServer } from '../support/cold-workers.ts'
 import { runs } from '../support/effort.ts'
 import { runImport } from '../support/import-harness.ts'
@@ -296,7 +296,7 @@ test('cuts a date at the close of its market', () => {
   const file = { from: 0, to: 24 * hour, isStated: true, tellsMidnight: true }
   const market = { changes: [hour, 2 * hour, 5 * hour], hours: [], lagP50: -1, lagP99: -1 }
   const knowledgeOf = (closes: number): string[] =>
-    segmentsOf(file, market, { before: 'none', closes }).map(
+    stretchesOf(file, market, { before: 'none', closes }).map(
       ({ from, to, knowledge }) => `${from / hour}-${to / hour} ${knowledge}`,
     )
   const until5 = ['0-1 not_listed', '1-2 gap', '2-5 known']

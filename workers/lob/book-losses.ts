@@ -7,12 +7,12 @@ import type { LobQuery } from '../../shared/lob-task.ts'
 import { addDays, instantText, NS_PER_SECOND, utcDateStartMs } from '../../shared/utc-date.ts'
 import {
   type BookBefore,
-  type BookSegment,
+  type BookStretch,
   changesOfCarried,
   DAY_NS,
-  segmentsOf,
+  stretchesOf,
   UNRECORDED_NS_MIN,
-} from './book-segments.ts'
+} from './book-stretches.ts'
 import { coverageOf, type FileCoverage, statedCoverage } from './file-coverage.ts'
 import { HOUR_NS } from './file-index.ts'
 import type { FileOfDate } from './lake-file.ts'
@@ -105,11 +105,11 @@ export function partialDates(
       )
     }
     return markets.some(({ id }) => {
-      const segments = segmentsOf(coverage, coverage.markets.get(id), {
+      const stretches = stretchesOf(coverage, coverage.markets.get(id), {
         before: 'none',
         closes: closeOf(id, date, closesAtMs),
       })
-      const { gap, unrecorded } = timesWithin(segments, window)
+      const { gap, unrecorded } = timesWithin(stretches, window)
       return gap > 0 || unrecorded >= UNRECORDED_NS_MIN
     })
   })
@@ -134,7 +134,7 @@ export function bookTimes(
         changes === undefined ? 'none' : changes.length % 2 === 0 ? 'known' : 'unknown'
       const closes = closeOf(id, date, closesAtMs)
       const { known, gap } = timesWithin(
-        segmentsOf(coverage, coverage.markets.get(id), { before, closes }),
+        stretchesOf(coverage, coverage.markets.get(id), { before, closes }),
         window,
       )
       knownNs += known
@@ -150,15 +150,15 @@ function closeOf(id: string, date: string, closesAtMs: CloseTimes): number {
 }
 
 function timesWithin(
-  segments: readonly BookSegment[],
+  stretches: readonly BookStretch[],
   { from, to }: { readonly from: number; readonly to: number },
 ) {
   const times = { known: 0, gap: 0, unrecorded: 0 }
-  for (const segment of segments) {
-    const ns = Math.max(0, Math.min(segment.to, to) - Math.max(segment.from, from))
-    if (segment.knowledge === 'known') times.known += ns
-    else if (segment.knowledge === 'gap') times.gap += ns
-    else if (segment.knowledge === 'not_recorded') times.unrecorded += ns
+  for (const stretch of stretches) {
+    const ns = Math.max(0, Math.min(stretch.to, to) - Math.max(stretch.from, from))
+    if (stretch.knowledge === 'known') times.known += ns
+    else if (stretch.knowledge === 'gap') times.gap += ns
+    else if (stretch.knowledge === 'not_recorded') times.unrecorded += ns
   }
   return times
 }

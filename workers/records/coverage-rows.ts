@@ -1,4 +1,4 @@
-// The rows of /api/v1/coverage: hours or dates of markets, from the segments in which their books are known.
+// The rows of /api/v1/coverage: hours or dates of markets, from the stretches in which their books are known.
 
 import type { CoverageState, DateCondition } from '../../shared/coverage.ts'
 import { lagOfBucketMs } from '../../shared/lag-histogram.ts'
@@ -7,7 +7,7 @@ import { RECORD_ENCODE_BATCH_ROWS } from '../../shared/limits.ts'
 import type { RecordField } from '../../shared/record-field.ts'
 import type { CoverageQuery } from '../../shared/record-task.ts'
 import { MS_PER_HOUR, NS_PER_SECOND } from '../../shared/utc-date.ts'
-import { DAY_NS, UNRECORDED_NS_MIN } from '../lob/book-segments.ts'
+import { DAY_NS, UNRECORDED_NS_MIN } from '../lob/book-stretches.ts'
 import { HOUR_NS } from '../lob/file-index.ts'
 import type { CoverageTarget, MarketDate, RecordedDate } from './coverage-target.ts'
 import { columnOf, type RecordBatch } from './record-batch.ts'
@@ -40,11 +40,11 @@ class Period {
 }
 
 /** `count` periods of one length: together they are the date. */
-function periodsOf({ segments, hours: market }: MarketDate, count: number): Period[] {
+function periodsOf({ stretches, hours: market }: MarketDate, count: number): Period[] {
   const lengthNs = DAY_NS / count
   const periods: Period[] = []
   while (periods.length < count) periods.push(new Period())
-  for (const { from, to, knowledge } of segments) {
+  for (const { from, to, knowledge } of stretches) {
     const first = Math.floor(from / lengthNs)
     if (knowledge === 'gap') periods[first]!.gaps++
     for (let index = first; index * lengthNs < to; index++) {

@@ -1,7 +1,7 @@
 // What the reading of coverage gives, and what takes it.
 
 import type { MarketHours } from '../../shared/lob-hours.ts'
-import type { BookSegment } from '../lob/book-segments.ts'
+import type { BookStretch } from '../lob/book-stretches.ts'
 import type { LakePart } from './lake-partitions.ts'
 import type { RecordBatch } from './record-batch.ts'
 
@@ -23,7 +23,7 @@ export interface MarketDate {
   readonly day: RecordedDate
   /** What the file says of the market. */
   readonly hours: MarketHours | undefined
-  readonly segments: readonly BookSegment[]
+  readonly stretches: readonly BookStretch[]
 }
 
 /** Takes markets and dates in the order of dates, and makes rows of them. */

@@ -10,7 +10,12 @@ import { RECORD_LAKE_FILES_MAX } from '../../shared/limits.ts'
 import { fieldsOf } from '../../shared/record-schema.ts'
 import type { CoverageQuery } from '../../shared/record-task.ts'
 import { addDays, MS_PER_DAY, NS_PER_MS, utcDatesBetween } from '../../shared/utc-date.ts'
-import { type BookBefore, type BookSegment, segmentsOf, segmentsWithoutFile } from '../lob/book-segments.ts'
+import {
+  type BookBefore,
+  type BookStretch,
+  stretchesOf,
+  stretchesWithoutFile,
+} from '../lob/book-stretches.ts'
 import { prepareDecompression } from '../lob/decompress.ts'
 import { coverageOf, type FileCoverage, rememberedCoverage, statedCoverage } from '../lob/file-coverage.ts'
 import { LakeFile } from '../lob/lake-file.ts'
@@ -129,8 +134,8 @@ class CoverageReading {
     const { market } = this.#query
     if (part === undefined) {
       for (const id of this.#before.keys()) this.#before.set(id, 'unknown')
-      const segments = segmentsWithoutFile(this.#closes(market, startMs))
-      return [{ id: market, day, hours: undefined, segments }]
+      const stretches = stretchesWithoutFile(this.#closes(market, startMs))
+      return [{ id: market, day, hours: undefined, stretches }]
     }
     const coverage = this.#coverageOf(date, part, mayEnd)
     if (coverage === undefined) return undefined
@@ -138,9 +143,9 @@ class CoverageReading {
     const entries: MarketDate[] = []
     const add = (id: string, hours: MarketHours | undefined): void => {
       const options = { before: this.#before.get(id) ?? 'none', closes: this.#closes(id, startMs) }
-      const segments = segmentsOf(coverage, hours, options)
-      if (hours !== undefined) after.set(id, endOf(segments))
-      entries.push({ id, day, hours, segments })
+      const stretches = stretchesOf(coverage, hours, options)
+      if (hours !== undefined) after.set(id, endOf(stretches))
+      entries.push({ id, day, hours, stretches })
     }
     for (const [id, hours] of coverage.markets) if (this.#isWanted(id)) add(id, hours)
     if (after.size === 0 && market !== null && isExplicit(this.#query)) add(market, undefined)
@@ -176,7 +181,7 @@ class CoverageReading {
 }
 
 /** What a date leaves of a market: whether its book was known when the recording ended. */
-function endOf(segments: readonly BookSegment[]): BookBefore {
-  const last = segments.findLast(({ knowledge }) => knowledge === 'known' || knowledge === 'gap')
+function endOf(stretches: readonly BookStretch[]): BookBefore {
+  const last = stretches.findLast(({ knowledge }) => knowledge === 'known' || knowledge === 'gap')
   return last?.knowledge === 'known' ? 'known' : 'unknown'
 }

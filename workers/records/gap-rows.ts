@@ -3,7 +3,7 @@
 import type { GapCause } from '../../shared/coverage.ts'
 import type { RecordField } from '../../shared/record-field.ts'
 import type { CoverageQuery } from '../../shared/record-task.ts'
-import { DAY_NS, UNRECORDED_NS_MIN } from '../lob/book-segments.ts'
+import { DAY_NS, UNRECORDED_NS_MIN } from '../lob/book-stretches.ts'
 import type { CoverageTarget, MarketDate } from './coverage-target.ts'
 import type { RecordBatch } from './record-batch.ts'
 import { objectBatches } from './record-columns.ts'
@@ -28,8 +28,8 @@ export class GapRows implements CoverageTarget {
     this.#fields = fields
   }
 
-  add({ id, day: { startNs, isOpen }, segments }: MarketDate): boolean {
-    for (const { from, to, cause } of segments) {
+  add({ id, day: { startNs, isOpen }, stretches }: MarketDate): boolean {
+    for (const { from, to, cause } of stretches) {
       const isUnrecorded = cause === 'not_recorded'
       if (cause === null || (isUnrecorded && to - from < UNRECORDED_NS_MIN)) continue
       // What an open date does not have may still come.

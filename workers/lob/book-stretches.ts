@@ -1,4 +1,4 @@
-// A market's date as a row of segments: when its book is known, and what is the matter when it is not.
+// A market's date as a row of stretches: when its book is known, and what is the matter when it is not.
 
 import type { GapCause } from '../../shared/coverage.ts'
 import type { MarketHours } from '../../shared/lob-hours.ts'
@@ -10,8 +10,8 @@ export const DAY_NS = MS_PER_DAY * 1e6
 /** Recordings cut at midnight lose so much; no row of an answer is lost with it. */
 export const UNRECORDED_NS_MIN = 1e9
 
-/** Nanoseconds after midnight, `to` exclusive. Segments follow each other from 0 to the end of the date. */
-export interface BookSegment {
+/** Nanoseconds after midnight, `to` exclusive. Stretches follow each other from 0 to the end of the date. */
+export interface BookStretch {
   readonly from: number
   readonly to: number
   readonly knowledge: 'known' | 'gap' | 'not_listed' | 'not_recorded' | 'closed'
@@ -22,39 +22,39 @@ export interface BookSegment {
 /** What the date before leaves: nothing of the market, or a book that was known, or not, at its end. */
 export type BookBefore = 'none' | 'known' | 'unknown'
 
-export interface SegmentOptions {
+export interface StretchOptions {
   readonly before: BookBefore
   /** When the market closes; Infinity when it does not, or nobody knows. */
   readonly closes: number
 }
 
 /** Of a date without a file. */
-export function segmentsWithoutFile(closes: number): BookSegment[] {
-  return segmentsOf({ from: DAY_NS, to: DAY_NS, isStated: true, tellsMidnight: true }, undefined, {
+export function stretchesWithoutFile(closes: number): BookStretch[] {
+  return stretchesOf({ from: DAY_NS, to: DAY_NS, isStated: true, tellsMidnight: true }, undefined, {
     before: 'none',
     closes,
   })
 }
 
 /** Of a market of a file, or one that the file does not have. */
-export function segmentsOf(
+export function stretchesOf(
   file: Pick<FileCoverage, 'from' | 'to' | 'isStated' | 'tellsMidnight'>,
   market: MarketHours | undefined,
-  { before, closes }: SegmentOptions,
-): BookSegment[] {
+  { before, closes }: StretchOptions,
+): BookStretch[] {
   const isCarried = !file.tellsMidnight && before === 'known' && market !== undefined
   const recordedFrom = isCarried && !file.isStated ? 0 : file.from
   const recordedTo = Math.min(file.to, DAY_NS)
   const changes = isCarried ? changesOfCarried(market, recordedFrom) : (market?.changes ?? [])
   const opens = Math.min(Math.max(closes, 0), DAY_NS)
-  const segments: (BookSegment & { to: number })[] = []
+  const stretches: (BookStretch & { to: number })[] = []
   let at = 0
-  const add = (to: number, knowledge: BookSegment['knowledge'], cause: GapCause | null): void => {
+  const add = (to: number, knowledge: BookStretch['knowledge'], cause: GapCause | null): void => {
     const end = knowledge === 'closed' ? to : Math.min(to, opens)
     if (end <= at) return
-    const last = segments.at(-1)
+    const last = stretches.at(-1)
     if (last?.knowledge === knowledge && last.cause === cause) last.to = end
-    else segments.push({ from: at, to: end, knowledge, cause })
+    else stretches.push({ from: at, to: end, knowledge, cause })
     at = end
   }
   const addRecorded = (to: number, knowledge: 'known' | 'gap' | 'not_listed', cause: GapCause | null): void =>
@@ -70,7 +70,7 @@ export function segmentsOf(
   }
   add(DAY_NS, 'not_recorded', 'not_recorded')
   add(DAY_NS, 'closed', null)
-  return segments
+  return stretches
 }
 
 /** The changes of a book that is known from the start, whatever its first row is. */
