@@ -73,7 +73,7 @@ export class LobFileContents {
    * The next rows begin with the first market again although the hour is the same. Readers accept that, but a file for
    * good has each market of an hour in one piece.
    */
-  startSlice(): void {
+  startPortion(): void {
     this.#lastMarket = ''
   }
 

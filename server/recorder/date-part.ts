@@ -1,5 +1,5 @@
 // The part file of a date that is being recorded, and what it holds: the closed hours, as they will stand in the finished
-// file, and behind them slices of the open hour, which are cut off when that closes.
+// file, and behind them portions of the open hour, which are cut off when that closes.
 
 import { existsSync, statSync, truncateSync } from 'node:fs'
 import { open } from 'node:fs/promises'
@@ -17,15 +17,15 @@ export class DatePart {
   /** There from the first publication of the date to its end. */
   readonly path: string
   #closed: LobFileContents
-  /** The closed hours and the slices. */
-  #sealed: LobFileContents
-  /** Records of the open hour that lie in slices. */
-  sealedRecords = 0
+  /** The closed hours and the portions. */
+  #encoded: LobFileContents
+  /** Records of the open hour that lie in portions. */
+  encodedRecords = 0
 
   constructor(path: string, state?: DatePartState) {
     this.path = path
     this.#closed = new LobFileContents(state?.closed)
-    this.#sealed = new LobFileContents(state?.closed)
+    this.#encoded = new LobFileContents(state?.closed)
   }
 
   state(): DatePartState {
@@ -51,30 +51,30 @@ export class DatePart {
 
   /** The content so far, to continue in another file. */
   copy(): LobFileContents {
-    return new LobFileContents(this.#sealed.state())
+    return new LobFileContents(this.#encoded.state())
   }
 
-  /** Appends to the file, after truncating it to the sealed part. */
+  /** Appends to the file, after truncating it to the encoded part. */
   async append(produce: (file: OpenFile) => Promise<void>): Promise<void> {
     createPart(this.path)
     const file = await open(this.path, 'r+')
     try {
-      await file.truncate(this.#sealed.sizeBytes)
-      await produce({ file, contents: this.#sealed })
+      await file.truncate(this.#encoded.sizeBytes)
+      await produce({ file, contents: this.#encoded })
       await file.sync()
     } finally {
       await file.close()
     }
   }
 
-  /** Discards the slices: the next append follows the closed hours. */
-  cutSlices(): void {
-    this.#sealed = new LobFileContents(this.#closed.state())
+  /** Discards the portions: the next append follows the closed hours. */
+  cutPortions(): void {
+    this.#encoded = new LobFileContents(this.#closed.state())
   }
 
   /** Keeps the appended part: its hours are closed. */
   close(): void {
-    this.#closed = new LobFileContents(this.#sealed.state())
-    this.sealedRecords = 0
+    this.#closed = new LobFileContents(this.#encoded.state())
+    this.encodedRecords = 0
   }
 }

@@ -27,7 +27,7 @@ export interface LiveFileOptions extends DatePublicationOptions {
   readonly group: LobRowGroup
 }
 
-/** An hour (since the epoch), or its part since a slice. */
+/** An hour (since the epoch), or its part since a portion. */
 export interface LiveHour {
   readonly hour: number
   readonly date: LiveDate
@@ -35,7 +35,7 @@ export interface LiveHour {
   readonly recording: SeriesRecording
   /** The markets before it, by index; they become those after it. */
   readonly folds: readonly MarketFold[]
-  /** Whether it begins here: a slice that follows another has no keyframes. */
+  /** Whether it begins here: a portion that follows another has no keyframes. */
   readonly hasKeyframes: boolean
 }
 

@@ -38,7 +38,7 @@ import { endOfLog, listWalSegments, placeInLog } from './wal-segment.ts'
 import type { WalPosition } from './wal-segment.ts'
 
 /** Rows of the open hour that are encoded again at each publication; from so many on they are kept encoded. */
-const RECORDER_SLICE_ROWS = 40_960
+const RECORDER_PORTION_ROWS = 40_960
 /** A market's series is forgotten this long after the log last stated it. The recorder states it every hour. */
 const RECORDER_SERIES_HOURS_MAX = 48
 
@@ -51,7 +51,7 @@ export interface LiveFoldOptions {
   /** Folds dates that others record too; in a thread unless a test says otherwise. */
   readonly folding?: Folding
   /** Smaller bounds than the usual ones, for tests. */
-  readonly bounds?: { readonly sliceRows?: number; readonly spillBytes?: number; readonly groupRows?: number }
+  readonly bounds?: Partial<Readonly<Record<'portionRows' | 'spillBytes' | 'groupRows', number>>>
 }
 
 export interface LiveFoldFigures {
@@ -162,7 +162,7 @@ export class LiveFold {
       source,
       workDirectory,
       group: new LobRowGroup(bounds?.groupRows),
-      sliceRows: bounds?.sliceRows ?? RECORDER_SLICE_ROWS,
+      portionRows: bounds?.portionRows ?? RECORDER_PORTION_ROWS,
       dateOf: (date) => this.#dateOf(BigInt(Date.parse(`${date}T00:00:00Z`)) * NS_PER_MS),
       isShared: (date) => this.#shared.has(date),
       hasRaw: (date) => this.#hadRaw.has(date),

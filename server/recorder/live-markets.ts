@@ -27,14 +27,14 @@ export class LiveMarkets {
   readonly #spillDirectory: string
   #recording: SeriesRecording
   #startFolds: MarketFold[]
-  #sliceFolds: MarketFold[]
+  #portionFolds: MarketFold[]
 
   constructor(series: string, { workDirectory, source }: LiveMarketsPlace, state?: LiveMarketsState) {
     this.#series = series
     this.#spillDirectory = join(workDirectory, 'spill', source)
     this.#recording = this.#newRecording(state?.recording)
     this.#startFolds = (state?.folds ?? []).map((fold) => new MarketFold(fold))
-    this.#sliceFolds = this.#startFolds.map((fold) => fold.copy())
+    this.#portionFolds = this.#startFolds.map((fold) => fold.copy())
   }
 
   state(): LiveMarketsState {
@@ -50,21 +50,21 @@ export class LiveMarkets {
     return this.#startFolds
   }
 
-  /** The markets after the open hour's sealed slices. */
-  get sliceFolds(): readonly MarketFold[] {
-    return this.#sliceFolds
+  /** The markets after the open hour's encoded portions. */
+  get portionFolds(): readonly MarketFold[] {
+    return this.#portionFolds
   }
 
   /** New markets begin with an unknown book. */
   grow(): void {
     const markets = this.#recording.marketIds().length
     while (this.#startFolds.length < markets) this.#startFolds.push(new MarketFold())
-    while (this.#sliceFolds.length < markets) this.#sliceFolds.push(new MarketFold())
+    while (this.#portionFolds.length < markets) this.#portionFolds.push(new MarketFold())
   }
 
   /** The markets that `startFolds` have become are those at the start of the next hour. */
   startHour(): void {
-    this.#sliceFolds = this.#startFolds.map((fold) => fold.copy())
+    this.#portionFolds = this.#startFolds.map((fold) => fold.copy())
   }
 
   /** `links` are the chains that continue in the date that begins, with their numbers there. */

@@ -1,6 +1,6 @@
-// The order-book file of one series while its date is still being recorded. Closed hours and slices of the open one lie
-// encoded in a part file (date-part.ts): a slice is encoded once when it is large enough, and the rows after the last slice
-// are encoded again at each publication. So a publication costs one slice at most, for an hour of any size. When the hour
+// The order-book file of one series while its date is still being recorded. Closed hours and portions of the open one lie
+// encoded in a part file (date-part.ts): a portion is encoded once when it is large enough, and the rows after the last portion
+// are encoded again at each publication. So a publication costs one portion at most, for an hour of any size. When the hour
 // closes, all of it is written sorted, and the finished file has the same bytes as a fold of the raw segments.
 
 import { MS_PER_HOUR, NS_PER_HOUR, utcDateOf } from '../../shared/utc-date.ts'
@@ -25,7 +25,7 @@ export interface LiveSeriesState extends DatePartState, LiveMarketsState {
 }
 
 export interface LiveSeriesOptions extends LiveFileOptions {
-  readonly sliceRows: number
+  readonly portionRows: number
   /** The chains of a date. */
   readonly dateOf: (date: string) => LiveDate
   /** Whether others record the date too. */
@@ -92,7 +92,7 @@ export class LiveSeries {
   async publish(): Promise<void> {
     if (!this.#isChanged) return
     this.#isChanged = false
-    await this.#seal()
+    await this.#encode()
     await this.#publishFile({ isForGood: false, isDateOver: false })
   }
 
@@ -105,7 +105,7 @@ export class LiveSeries {
     this.#markets.grow()
     const { recording, startFolds } = this.#markets
     const hasRows = this.#hasRows(hour, startFolds)
-    this.#part.cutSlices()
+    this.#part.cutPortions()
     if (hasRows) await this.#part.append((file) => this.#writeHour(file, hour, startFolds))
     this.#part.close()
     recording.dropHour(hour)
@@ -126,18 +126,18 @@ export class LiveSeries {
     return { finishedPart }
   }
 
-  /** Encodes the rows since the last slice, if they are enough for one. */
-  async #seal(): Promise<void> {
+  /** Encodes the rows since the last portion, if they are enough for one. */
+  async #encode(): Promise<void> {
     const spill = this.recording.hours.get(this.#hour)
-    const { sealedRecords } = this.#part
-    if (spill === undefined || spill.rows - sealedRecords < this.#options.sliceRows) return
+    const { encodedRecords } = this.#part
+    if (spill === undefined || spill.rows - encodedRecords < this.#options.portionRows) return
     this.#markets.grow()
     await this.#part.append(async (file) => {
-      const slice = { events: spill.since(sealedRecords), hasKeyframes: sealedRecords === 0 }
-      file.contents.startSlice()
-      await this.#writeHour(file, this.#hour, this.#markets.sliceFolds, slice)
+      const portion = { events: spill.since(encodedRecords), hasKeyframes: encodedRecords === 0 }
+      file.contents.startPortion()
+      await this.#writeHour(file, this.#hour, this.#markets.portionFolds, portion)
     })
-    this.#part.sealedRecords = spill.rows
+    this.#part.encodedRecords = spill.rows
   }
 
   /** Publishes the date, and the next one where messages of that have come already, unless another process writes them now. */
@@ -158,23 +158,23 @@ export class LiveSeries {
   /** The date of the open hour, with what has come of later hours. The folds are those at the end of the open hour. */
   async #publishDate(end: DateEnd): Promise<{ readonly isPublished: boolean; readonly folds: MarketFold[] }> {
     this.#markets.grow()
-    const folds = this.#markets.sliceFolds.map((fold) => fold.copy())
-    const sealed = this.#part.copy()
-    const { sealedRecords } = this.#part
-    const rest = this.recording.hours.get(this.#hour)?.since(sealedRecords)
+    const folds = this.#markets.portionFolds.map((fold) => fold.copy())
+    const encoded = this.#part.copy()
+    const { encodedRecords } = this.#part
+    const rest = this.recording.hours.get(this.#hour)?.since(encodedRecords)
     const isOpen = utcDateOf(this.#hour * MS_PER_HOUR) === this.#date
-    const isFirst = sealedRecords === 0
+    const isFirst = encodedRecords === 0
     const hasRows = isOpen && (!isFirst || this.#hasRows(this.#hour, folds))
     const laterHours = isOpen ? this.#hoursAfter(this.#hour) : []
     let isPublished = true
-    if (hasRows || sealed.hasRows || laterHours.some((hour) => this.recording.hours.has(hour))) {
+    if (hasRows || encoded.hasRows || laterHours.some((hour) => this.recording.hours.has(hour))) {
       isPublished = await this.#writer.publish(
         this.#options.dateOf(this.#date),
-        sealed,
+        encoded,
         end,
         async (file) => {
           if (hasRows) {
-            sealed.startSlice()
+            encoded.startPortion()
             await this.#writeHour(file, this.#hour, folds, { events: rest, hasKeyframes: isFirst })
           }
           for (const hour of laterHours)
@@ -213,7 +213,7 @@ export class LiveSeries {
     return isWatched && folds.some((fold) => fold.isKnown)
   }
 
-  /** All of an hour, unless `some` says that it is a slice. */
+  /** All of an hour, unless `some` says that it is a portion. */
   async #writeHour(
     file: OpenFile,
     hour: number,

@@ -1,4 +1,4 @@
-// The part file of a date that is being recorded: the bytes of its closed hours, and of the open hour's slices, without a
+// The part file of a date that is being recorded: the bytes of its closed hours, and of the open hour's portions, without a
 // footer.
 
 import { existsSync, mkdirSync, renameSync, writeFileSync } from 'node:fs'

@@ -25,7 +25,7 @@ import type { TrueWorld } from '../import/pieces/true-world.ts'
 const CLOCK_NS = 10n * NS_PER_S
 const SLICE_DUE_MS = 60_000
 const HEARD_MARGIN_MS = 1_000
-const BOUNDS = { sliceRows: 15, spillBytes: 3000, groupRows: 40 }
+const BOUNDS = { portionRows: 15, spillBytes: 3000, groupRows: 40 }
 
 interface Connection {
   readonly from: bigint

@@ -25,7 +25,7 @@ const DAY_MS = 86_400_000
 const AS_RECORDED = { useYesPrice: true } as const
 const DATE = '2026-06-24'
 const NEXT = '2026-06-25'
-const BOUNDS = { sliceRows: 20, spillBytes: 4000, groupRows: 50 }
+const BOUNDS = { portionRows: 20, spillBytes: 4000, groupRows: 50 }
 
 const at = (time: string): number => Date.parse(`${DATE}T${time}Z`)
 const pathOf = (lake: string, date = DATE): string => lobFilePath(lake, 'kalshi', 'KXHIGHNY', date)

@@ -30,12 +30,12 @@ function pathOf(lake: string, date: string): string {
   return lobFilePath(lake, 'kalshi', 'KXHIGHNY', date)
 }
 
-async function open(lake: string, work: string, sliceRows = 20): Promise<LiveFold> {
+async function open(lake: string, work: string, portionRows = 20): Promise<LiveFold> {
   return await LiveFold.open({
     lake,
     source: 'kalshi',
     workDirectory: work,
-    bounds: { sliceRows, spillBytes: 4000, groupRows: 50 },
+    bounds: { portionRows, spillBytes: 4000, groupRows: 50 },
   })
 }
 

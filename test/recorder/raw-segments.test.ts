@@ -36,7 +36,7 @@ async function open({ lake, work }: Place): Promise<LiveFold> {
     source: 'kalshi',
     workDirectory: work,
     onWarning: (text) => assert.fail(text),
-    bounds: { sliceRows: 20, spillBytes: 4000, groupRows: 50 },
+    bounds: { portionRows: 20, spillBytes: 4000, groupRows: 50 },
   })
 }
 

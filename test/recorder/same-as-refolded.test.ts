@@ -193,7 +193,7 @@ for (const source of ['kalshi', 'polymarket'] as const) {
       const random = new SeededRandom(seed)
       const [lake, work] = [join(root, `lake-${seed}`), join(root, `work-${seed}`)]
       const limit = await writeWal(work, source, script(source, random), { segmentBytes: 200_000 })
-      const bounds = { sliceRows: 30, spillBytes: 4000, groupRows: 50 }
+      const bounds = { portionRows: 30, spillBytes: 4000, groupRows: 50 }
       // The fold of a date that is over would replace what is compared.
       const folding: Folding = async () => ({ files: [], trades: [], tally: new FoldTally(), days: [] })
       const options = { lake, source, workDirectory: work, bounds, folding }

@@ -7,7 +7,7 @@ const fold = await LiveFold.open({
   lake: `${root}/lake`,
   source: 'kalshi',
   workDirectory: `${root}/work`,
-  bounds: { sliceRows: 50, groupRows: 100, spillBytes: 20_000 },
+  bounds: { portionRows: 50, groupRows: 100, spillBytes: 20_000 },
 })
 process.send?.('open')
 while (await fold.advance({ segment: Number(segment), offset: Number(offset) })) {

@@ -1,6 +1,6 @@
 // The events of the requested markets of one file, row group by row group. A row group is decoded once, cut into one
-// slice a market, and each slice is kept until its market has taken it; so several markets can read one file at their
-// own pace whatever order its rows are in, and memory holds only slices not yet replayed. Arrays that every market is
+// share a market, and each share is kept until its market has taken it; so several markets can read one file at their
+// own pace whatever order its rows are in, and memory holds only shares not yet replayed. Arrays that every market is
 // done with are used again: fresh ones would keep the collector running.
 
 import { EVENT_GAP, PRICE_UNITS_PER_DOLLAR, SIDE_ASK } from '../../shared/lob-v1.ts'
@@ -33,8 +33,8 @@ function wantedRows(markets: Int32Array, rows: number): RowRange {
 interface DecodedGroup {
   readonly columns: EventColumns
   /** By market number. */
-  readonly slices: ReadonlyMap<number, EventColumns>
-  /** Markets that replay a slice of it now. */
+  readonly shares: ReadonlyMap<number, EventColumns>
+  /** Markets that replay a share of it now. */
   users: number
 }
 
@@ -84,7 +84,7 @@ export class EventSource {
     decoded.users++
     this.skip(market, group)
     if (before !== undefined && --before.users === 0) this.#recycle(before)
-    return decoded.slices.get(market)
+    return decoded.shares.get(market)
   }
 
   /**
@@ -121,7 +121,7 @@ export class EventSource {
     const markets = this.#decodeMarkets(columns.market_id, rows)
     const whole = this.#columnsFor(rows)
     this.#decodeInto(whole, columns, rows, wantedRows(markets, rows))
-    return { columns: whole, slices: sliceByMarket(whole, { start: 0, stop: rows }, markets), users: 0 }
+    return { columns: whole, shares: shareByMarket(whole, { start: 0, stop: rows }, markets), users: 0 }
   }
 
   #decodeFirst(market: number, { rows, columns }: IndexedRowGroup): EventColumns | undefined {
@@ -131,7 +131,7 @@ export class EventSource {
     const wanted = { start, stop: Math.min(start + PREVIEW_ROWS, rows) }
     const whole = this.#columnsFor(rows)
     this.#decodeInto(whole, columns, rows, wanted)
-    const first = sliceByMarket(whole, wanted, markets).get(market)!
+    const first = shareByMarket(whole, wanted, markets).get(market)!
     // Copied: the columns are wanted for all of the group next.
     const copy = gather(first, [{ start: 0, end: first.length }])
     this.#free.push(whole)
@@ -174,8 +174,8 @@ export class EventSource {
   }
 }
 
-/** Cuts rows into one slice a market: views where a market's rows are one run, copies where they are scattered. */
-function sliceByMarket(whole: EventColumns, range: RowRange, markets: Int32Array): Map<number, EventColumns> {
+/** Cuts rows into one share a market: views where a market's rows are one run, copies where they are scattered. */
+function shareByMarket(whole: EventColumns, range: RowRange, markets: Int32Array): Map<number, EventColumns> {
   const runs = new Map<number, { start: number; end: number }[]>()
   for (let { start } = range; start < range.stop;) {
     const market = markets[start]!
@@ -188,11 +188,11 @@ function sliceByMarket(whole: EventColumns, range: RowRange, markets: Int32Array
     }
     start = end
   }
-  const slices = new Map<number, EventColumns>()
+  const shares = new Map<number, EventColumns>()
   for (const [market, list] of runs) {
-    slices.set(market, list.length === 1 ? viewOf(whole, list[0]!.start, list[0]!.end) : gather(whole, list))
+    shares.set(market, list.length === 1 ? viewOf(whole, list[0]!.start, list[0]!.end) : gather(whole, list))
   }
-  return slices
+  return shares
 }
 
 function viewOf(whole: EventColumns, start: number, end: number): EventColumns {
@@ -208,7 +208,7 @@ function viewOf(whole: EventColumns, start: number, end: number): EventColumns {
 
 function gather(whole: EventColumns, runs: readonly { start: number; end: number }[]): EventColumns {
   const length = runs.reduce((sum, { start, end }) => sum + end - start, 0)
-  const slice = {
+  const share = {
     length,
     ts: new Float64Array(length),
     event: new Uint8Array(length),
@@ -218,12 +218,12 @@ function gather(whole: EventColumns, runs: readonly { start: number; end: number
   }
   let at = 0
   for (const { start, end } of runs) {
-    slice.ts.set(whole.ts.subarray(start, end), at)
-    slice.event.set(whole.event.subarray(start, end), at)
-    slice.side.set(whole.side.subarray(start, end), at)
-    slice.price.set(whole.price.subarray(start, end), at)
-    slice.qty.set(whole.qty.subarray(start, end), at)
+    share.ts.set(whole.ts.subarray(start, end), at)
+    share.event.set(whole.event.subarray(start, end), at)
+    share.side.set(whole.side.subarray(start, end), at)
+    share.price.set(whole.price.subarray(start, end), at)
+    share.qty.set(whole.qty.subarray(start, end), at)
     at += end - start
   }
-  return slice
+  return share
 }

@@ -93,16 +93,16 @@ export function* objectBatches(
   units: UnitSystem,
 ): Generator<RecordBatch, void, void> {
   for (let from = 0; from < records.length; from += RECORD_ENCODE_BATCH_ROWS) {
-    const slice = records.slice(from, from + RECORD_ENCODE_BATCH_ROWS)
-    const columns = emptyColumns(fields, slice.length)
+    const batch = records.slice(from, from + RECORD_ENCODE_BATCH_ROWS)
+    const columns = emptyColumns(fields, batch.length)
     for (const [index, { name }] of fields.entries()) {
       const column = columns[index]!
-      for (const [row, record] of slice.entries()) {
+      for (const [row, record] of batch.entries()) {
         const value = record[name]
         if (value !== null && value !== undefined) column[row] = value as never
       }
     }
     convertUnits(fields, columns, units)
-    yield { rows: slice.length, columns }
+    yield { rows: batch.length, columns }
   }
 }
