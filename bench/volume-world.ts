@@ -16,7 +16,7 @@ import { lobFilePath, recordFileName } from '../shared/lake-layout.ts'
 import {
   RECORD_CHECKSUM_KEY,
   RECORD_CHECKSUM_PLACEHOLDER,
-  sealRecordFile,
+  writeRecordFileChecksum,
 } from '../shared/record-file-checksum.ts'
 import { MS_PER_DAY, utcDateOf } from '../shared/utc-date.ts'
 
@@ -102,7 +102,7 @@ async function writeCandleFiles(lake: string, size: VolumeSize): Promise<number>
           (FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE 20480, KV_METADATA {schema: 'candles.v1',
           ${CANDLE_SPANS_KEY}: '${spans}', ${RECORD_CHECKSUM_KEY}: '${RECORD_CHECKSUM_PLACEHOLDER}'})`,
       )
-      await sealRecordFile(path)
+      await writeRecordFileChecksum(path)
       files += 1
     }
   }

@@ -29,7 +29,7 @@ export function lobFooterChecksum(footer: Uint8Array): { stored: string; compute
 }
 
 /** Puts the checksum into a footer that carries the key with any eight digits, in place. */
-export function sealLobFooter(footer: Uint8Array): void {
+export function writeLobFooterChecksum(footer: Uint8Array): void {
   const bytes = Buffer.from(footer.buffer, footer.byteOffset, footer.byteLength)
   const offset = digitsOffset(bytes)
   if (offset === undefined) throw new Error('the footer has no place for its checksum')

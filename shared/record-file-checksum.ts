@@ -8,7 +8,7 @@ import { open } from 'node:fs/promises'
 import { crc32 } from 'node:zlib'
 
 export const RECORD_CHECKSUM_KEY = 'file_crc32'
-/** What a writer puts there before the file is sealed. */
+/** What a writer puts there before the checksum. */
 export const RECORD_CHECKSUM_PLACEHOLDER = '0'.repeat(8)
 
 const DIGITS = RECORD_CHECKSUM_PLACEHOLDER.length
@@ -36,7 +36,7 @@ export async function recordFileChecksum(file: FileHandle): Promise<FileChecksum
 }
 
 /** Puts the checksum into a file that carries the key with any eight digits, in place. Nothing is synced. */
-export async function sealRecordFile(path: string): Promise<void> {
+export async function writeRecordFileChecksum(path: string): Promise<void> {
   const file = await open(path, 'r+')
   try {
     const { size } = await file.stat()

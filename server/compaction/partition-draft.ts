@@ -14,7 +14,7 @@ import {
   RECORD_CHECKSUM_KEY,
   RECORD_CHECKSUM_PLACEHOLDER,
   recordFileChecksum,
-  sealRecordFile,
+  writeRecordFileChecksum,
 } from '../../shared/record-file-checksum.ts'
 import type { ColumnType, RecordRow, RecordTable } from './record-table.ts'
 
@@ -146,7 +146,7 @@ export class PartitionDraft {
         ` (FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE ${LAKE_RECORD_ROW_GROUP_ROWS}, USE_TMP_FILE false,` +
         ` KV_METADATA {${pairs.join(', ')}})`,
     )
-    await sealRecordFile(path)
+    await writeRecordFileChecksum(path)
     return figures
   }
 

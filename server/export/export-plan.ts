@@ -89,7 +89,7 @@ function lineOf(value: object): string {
   return `${JSON.stringify(value)}\n`
 }
 
-export function sealPlan(content: PlanContent, parts: readonly PlannedPart[]): MadePlan {
+export function planWithDigest(content: PlanContent, parts: readonly PlannedPart[]): MadePlan {
   const hash = createHash('sha256').update(lineOf(content))
   for (const part of parts) hash.update(lineOf(part))
   return { ...content, digest: hash.digest('hex'), parts }

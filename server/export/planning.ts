@@ -18,7 +18,7 @@ import {
   type MadePlan,
   partKey,
   type PlannedPart,
-  sealPlan,
+  planWithDigest,
   sha256Of,
 } from './export-plan.ts'
 import { DATASETS, type DateRange, isLobQuery, type ParameterTexts, type PartQuery } from './export-query.ts'
@@ -75,7 +75,7 @@ export async function planExport(options: PlanOptions): Promise<MadePlan> {
   const parts = await planning.estimated(found.filter((part) => 'key' in part))
   left.push(...found.filter((part) => 'reason' in part))
   if (parts.length === 0) throw new Error(nothingText(options, left))
-  return sealPlan(
+  return planWithDigest(
     {
       bookcast_export: EXPORT_FORM,
       version: readVersion(),

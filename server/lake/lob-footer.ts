@@ -4,7 +4,7 @@
 import { ByteWriter } from 'hyparquet-writer/src/bytewriter.js'
 import { writeMetadata } from 'hyparquet-writer/src/metadata.js'
 import type { FileMetaData, RowGroup, SchemaElement } from 'hyparquet'
-import { sealLobFooter } from '../../shared/lob-checksum.ts'
+import { writeLobFooterChecksum } from '../../shared/lob-checksum.ts'
 import { KEYFRAMES_HOURLY, LOB_COLUMNS, LOB_FOOTER_KEYS as KEYS, LOB_SCHEMA } from '../../shared/lob-v1.ts'
 import type { LobRowFigures } from './lob-summary.ts'
 
@@ -48,7 +48,7 @@ export function encodeLobFooter(
   }
   writeMetadata(writer, metadata, NO_TRUNCATION)
   const lengthBytes = 4
-  sealLobFooter(new Uint8Array(writer.buffer, 0, writer.index - lengthBytes))
+  writeLobFooterChecksum(new Uint8Array(writer.buffer, 0, writer.index - lengthBytes))
   writer.appendBytes(PARQUET_MAGIC)
   return writer.getBytes()
 }

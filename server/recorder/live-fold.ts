@@ -147,7 +147,7 @@ export class LiveFold {
       isShared: (date) => this.#shared.has(date),
       hasRaw: (date) => this.#hadRaw.has(date),
       onDate: (date) => this.#keepOldFiles(date),
-      onSealed: async (hour) => {
+      onUnited: async (hour) => {
         if (hour + 1 === this.#hour && !this.#shared.isFolded(utcDateOf(hour * MS_PER_HOUR)))
           await this.#trades.publish(hour)
       },
@@ -304,10 +304,10 @@ export class LiveFold {
       for (const date of this.#dates.keys()) await this.#noteManifest(date)
       if (!isLast) this.#shared.foldInBackground([...this.#dates.keys()], this.#now)
     }
-    this.#raw.sealInBackground()
+    this.#raw.uniteInBackground()
   }
 
-  /** Resolves when nothing is being sealed or folded. */
+  /** Resolves when no slices are being united, and nothing is being folded. */
   async settled(): Promise<void> {
     await this.#raw.settled()
     await this.#shared.settled()
@@ -316,7 +316,7 @@ export class LiveFold {
   /** Writes the lines that are in no raw segment yet. */
   async close(): Promise<void> {
     await this.#raw.flush()
-    this.#raw.sealInBackground()
+    this.#raw.uniteInBackground()
     await this.#raw.settled()
     await this.#removeLog()
     // A synchronization may have brought the segments of another recorder since the last publication.
@@ -454,7 +454,7 @@ export class LiveFold {
         const { finishedPart } = await live.closeHour()
         if (finishedPart !== undefined) finishedParts.push(finishedPart)
       }
-      this.#raw.seal(hour)
+      this.#raw.unite(hour)
       this.#hour = hour + 1
       this.#closedHours++
       if (isDateEnd) await this.#endDate(date)

@@ -33,7 +33,7 @@ export interface RawHoursOptions {
   /** Called before a segment of a date is written. */
   readonly onDate: (date: string) => Promise<void>
   /** Called when a closed hour (since the epoch) is one segment, under the lock of the source. */
-  readonly onSealed?: (hour: number) => Promise<void>
+  readonly onUnited?: (hour: number) => Promise<void>
   readonly onWarning: (text: string) => void
 }
 
@@ -52,9 +52,9 @@ export class RawHours {
   readonly #written = new Map<string, SegmentFacts>()
   /** By date: the names of this recorder's segments that the manifest lists. */
   readonly #noted = new Map<string, string>()
-  readonly #unsealed = new Set<number>()
-  #sealing: Promise<void> | undefined
-  #sealAfterMs = 0
+  readonly #waiting = new Set<number>()
+  #uniting: Promise<void> | undefined
+  #uniteAfterMs = 0
 
   constructor(options: RawHoursOptions) {
     this.#options = options
@@ -96,31 +96,31 @@ export class RawHours {
     this.#characters = 0
   }
 
-  /** Removes temporary files of killed recorders, and finds the 24 hours before `hour` whose slices are not sealed. */
+  /** Removes temporary files of killed recorders, and finds the 24 hours before `hour` whose slices are not united. */
   async resume(hour: number): Promise<void> {
     const { lake, source } = this.#options
     await removeStaleTemporaries(rawSourceDirectory(lake, source))
     for (let before = hour - HOURS_PER_DAY; before < hour; before++)
-      if ((await this.#namesOf(before)).length > 1) this.#unsealed.add(before)
+      if ((await this.#namesOf(before)).length > 1) this.#waiting.add(before)
   }
 
   /** An hour is closed and flushed: its slices become one segment. */
-  seal(hour: number): void {
-    this.#unsealed.add(hour)
+  unite(hour: number): void {
+    this.#waiting.add(hour)
   }
 
-  /** Starts to seal the waiting hours, unless that is under way. */
-  sealInBackground(): void {
-    if (this.#unsealed.size === 0 || this.#sealing !== undefined || performance.now() < this.#sealAfterMs)
+  /** Starts to unite the slices of the waiting hours, unless that is under way. */
+  uniteInBackground(): void {
+    if (this.#waiting.size === 0 || this.#uniting !== undefined || performance.now() < this.#uniteAfterMs)
       return
-    this.#sealing = this.#sealAll().finally(() => {
-      this.#sealing = undefined
+    this.#uniting = this.#uniteAll().finally(() => {
+      this.#uniting = undefined
     })
   }
 
-  /** Resolves when nothing is being sealed. */
+  /** Resolves when no slices are being united. */
   async settled(): Promise<void> {
-    await this.#sealing
+    await this.#uniting
   }
 
   /**
@@ -131,8 +131,8 @@ export class RawHours {
     const { lake, source } = this.#options
     const written = (): SegmentFacts[] => [...this.#written.values()].filter((facts) => facts.date === date)
     let names = namesOf(written())
-    // An hour that is being sealed is listed afterwards.
-    if (names === (this.#noted.get(date) ?? '') || this.#sealing !== undefined) return
+    // An hour whose slices are being united is listed afterwards.
+    if (names === (this.#noted.get(date) ?? '') || this.#uniting !== undefined) return
     try {
       await withSource({ lake, source }, { waitMs }, async () => {
         const own = written()
@@ -147,7 +147,7 @@ export class RawHours {
     this.#noted.set(date, names)
   }
 
-  /** The date is over, and all its hours are sealed. */
+  /** The date is over, and each of its hours is one segment. */
   forgetDate(date: string): void {
     for (const [name, facts] of this.#written) if (facts.date === date) this.#written.delete(name)
     this.#noted.delete(date)
@@ -196,12 +196,12 @@ export class RawHours {
     })
   }
 
-  async #sealAll(): Promise<void> {
-    for (const hour of [...this.#unsealed].toSorted((a, b) => a - b)) {
+  async #uniteAll(): Promise<void> {
+    for (const hour of [...this.#waiting].toSorted((a, b) => a - b)) {
       try {
-        if (await this.#sealAlone(hour)) this.#unsealed.delete(hour)
+        if (await this.#uniteAlone(hour)) this.#waiting.delete(hour)
       } catch (error) {
-        this.#sealAfterMs = performance.now() + RETRY_MS
+        this.#uniteAfterMs = performance.now() + RETRY_MS
         if (error instanceof MergeBusy) return
         const reason = error instanceof Error ? error.message : String(error)
         const at = new Date(hour * MS_PER_HOUR).toISOString().slice(0, 13)
@@ -213,17 +213,17 @@ export class RawHours {
     }
   }
 
-  /** Seals under the source's lock, so that no fold reads the slices meanwhile. False if some slices are not folded yet. */
-  async #sealAlone(hour: number): Promise<boolean> {
+  /** Unites slices under the source's lock, so that no fold reads them meanwhile. False if some slices are not folded yet. */
+  async #uniteAlone(hour: number): Promise<boolean> {
     const { lake, source } = this.#options
     return await withSource({ lake, source }, { waitMs: 0 }, async (lost) => {
-      const isSealed = await this.#sealHour(hour, lost)
-      if (isSealed) await this.#options.onSealed?.(hour)
-      return isSealed
+      const isUnited = await this.#uniteHour(hour, lost)
+      if (isUnited) await this.#options.onUnited?.(hour)
+      return isUnited
     })
   }
 
-  async #sealHour(hour: number, lost: AbortSignal): Promise<boolean> {
+  async #uniteHour(hour: number, lost: AbortSignal): Promise<boolean> {
     const names = await this.#namesOf(hour)
     if (names.length < 2) return true
     const { lake, source, isShared } = this.#options

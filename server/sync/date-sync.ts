@@ -191,7 +191,7 @@ class DateSync {
   #isWanted(name: string): boolean {
     if (this.#date.counting.has(name)) return true
     if (!this.#transfers.isPush) return this.#date.isAdded(name)
-    return this.#mayFold(name) && !this.#isSealedSlice(name)
+    return this.#mayFold(name) && !this.#isUnitedSlice(name)
   }
 
   #missing(key: string): SyncConflict {
@@ -223,8 +223,8 @@ class DateSync {
     return false
   }
 
-  /** A slice that this lake pushed and that its recorder has removed, since its sealed segment is listed. */
-  #isSealedSlice(name: string): boolean {
+  /** A slice that this lake pushed and that its recorder has removed, since the segment of its hour is listed. */
+  #isUnitedSlice(name: string): boolean {
     const { local, listed } = this.#date
     const key = this.#date.key(name)
     if (!this.#transfers.isPush || local.objects.has(key) || listed.has(name)) return false
@@ -354,9 +354,9 @@ class DateSync {
     else if (own === true && other !== true && transfers.isPush) await transfers.copy(this.#stateKey, 'push')
     if (!transfers.isPush) return true
     await this.#copyManifest('push')
-    // The bucket keeps no sealed slices, and no segments of a lower epoch that came late.
+    // The bucket keeps no united slices, and no segments of a lower epoch that came late.
     for (const name of remote.segments)
-      if (!this.#mayCount(name) || this.#isSealedSlice(name)) await this.#remove('remote', name)
+      if (!this.#mayCount(name) || this.#isUnitedSlice(name)) await this.#remove('remote', name)
     return true
   }
 

@@ -4,7 +4,7 @@
 // the one with the higher fold version, then the one that lists all segments of the other. If each lists a segment that the other
 // lacks, the date is folded again from the segments of both.
 //
-// A recorder writes slices of the open hour, and one sealed segment when the hour is over. A segment of a recorder is
+// A recorder writes slices of the open hour, and unites them in one segment when the hour is over. A segment of a recorder is
 // superseded by another one of the same recorder and hour that has at least as many lines and whose receive times enclose its
 // own. Recorders have names of their own, so such a segment holds every message of the slice. Both sides drop superseded
 // segments from their manifests and then remove them. The messages stay the same, so no file changes.
@@ -37,8 +37,8 @@ import { seriesWithTrades } from '../trades/trades-fold.ts'
 import { SyncConflict } from './sync-report.ts'
 import { damagedObject, type Transfers } from './transfers.ts'
 
-/** A recorder seals an hour soon after its end. Slices that are unlisted for longer belong to one that died. */
-const SEALING_MS_MAX = 15 * 60 * 1000
+/** A recorder unites the slices of an hour soon after its end. Slices that are unlisted for longer belong to one that died. */
+const UNITING_MS_MAX = 15 * 60 * 1000
 /** Larger objects are not manifests of ours. */
 const MANIFEST_BYTES_MAX = 256 * 1024 * 1024
 
@@ -281,14 +281,14 @@ export function withoutSuperseded(segments: readonly ManifestSegment[]): readonl
   })
 }
 
-function encloses(sealed: ManifestSegment, slice: ManifestSegment): boolean {
-  if (sealed.firstTs === undefined || sealed.lastTs === undefined) return false
-  if (slice.firstTs === undefined || slice.lastTs === undefined || sealed.lines < slice.lines) return false
-  if (sealed.firstTs > slice.firstTs || sealed.lastTs < slice.lastTs) return false
+function encloses(whole: ManifestSegment, slice: ManifestSegment): boolean {
+  if (whole.firstTs === undefined || whole.lastTs === undefined) return false
+  if (slice.firstTs === undefined || slice.lastTs === undefined || whole.lines < slice.lines) return false
+  if (whole.firstTs > slice.firstTs || whole.lastTs < slice.lastTs) return false
   // Two that enclose each other hold the same lines; one of them stays.
   const isSame =
-    sealed.lines === slice.lines && sealed.firstTs === slice.firstTs && sealed.lastTs === slice.lastTs
-  return !isSame || sealed.name < slice.name
+    whole.lines === slice.lines && whole.firstTs === slice.firstTs && whole.lastTs === slice.lastTs
+  return !isSame || whole.name < slice.name
 }
 
 /** Recorder and hour of a recorder's segment; undefined for an imported one. */
@@ -307,5 +307,5 @@ export function isAbandoned(name: string, date: string, nowMs: number): boolean 
   const parsed = rawSegmentOfName(name)
   if (parsed === undefined) return false
   const endMs = (utcDateStartMs(date) ?? 0) + (parsed.hour + 1) * MS_PER_HOUR
-  return !isOfRecorder(parsed) || nowMs > endMs + SEALING_MS_MAX
+  return !isOfRecorder(parsed) || nowMs > endMs + UNITING_MS_MAX
 }

@@ -24,7 +24,7 @@ export interface LakeSyncResult {
 /** An object cannot be synchronized until an operator acts. */
 export class SyncConflict extends Error {
   readonly key: string
-  /** Whether it may pass: a recorder that seals an hour, or another push, may be between two of its steps. */
+  /** Whether it may pass: a recorder that unites slices, or another push, may be between two of its steps. */
   readonly mayPass: boolean
 
   constructor(key: string, message: string, options: { cause?: unknown; mayPass?: boolean } = {}) {

@@ -4,7 +4,7 @@ import { parquetWriteBuffer } from 'hyparquet-writer'
 import {
   RECORD_CHECKSUM_KEY,
   RECORD_CHECKSUM_PLACEHOLDER,
-  sealRecordFile,
+  writeRecordFileChecksum,
 } from '../../shared/record-file-checksum.ts'
 import { TRADES_SCHEMA, type Trade } from '../../shared/trades-v1.ts'
 import { stageFile } from '../lake/temporary-file.ts'
@@ -33,7 +33,7 @@ export async function stageTradesFile(
   labels: TradesFileLabels,
 ): Promise<string> {
   const temporary = stageFile(path, encoded(trades, labels))
-  await sealRecordFile(temporary)
+  await writeRecordFileChecksum(temporary)
   return temporary
 }
 

@@ -14,7 +14,7 @@ import { writeMetadata } from 'hyparquet-writer/src/metadata.js'
 import { LobRecordingWriter } from '../../server/lake/lob-recording-writer.ts'
 import { lobFilePath } from '../../shared/lake-layout.ts'
 import { hoursText, parseHours } from '../../shared/lob-hours.ts'
-import { sealLobFooter } from '../../shared/lob-checksum.ts'
+import { writeLobFooterChecksum } from '../../shared/lob-checksum.ts'
 import { EVENT_ADD, EVENT_CLEAR, EVENT_GAP, EVENT_SET } from '../../shared/lob-v1.ts'
 import { addDays, utcDateOf } from '../../shared/utc-date.ts'
 import { stretchesOf } from '../../workers/lob/book-stretches.ts'
@@ -348,7 +348,7 @@ async function removeHours(path: string): Promise<void> {
   const pairs = metadata.key_value_metadata!.filter(({ key }) => key !== 'hours')
   const writer = new ByteWriter()
   writeMetadata(writer, { ...metadata, key_value_metadata: pairs }, Number.MAX_SAFE_INTEGER)
-  sealLobFooter(new Uint8Array(writer.buffer, 0, writer.index - 4))
+  writeLobFooterChecksum(new Uint8Array(writer.buffer, 0, writer.index - 4))
   const dataEnd = bytes.length - 8 - bytes.readUInt32LE(bytes.length - 8)
   writeFileSync(path, Buffer.concat([bytes.subarray(0, dataEnd), writer.getBytes(), Buffer.from('PAR1')]))
 }

@@ -12,7 +12,7 @@ import { pipeline } from 'node:stream/promises'
 import { test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import postgres from 'postgres'
-import { type PlannedPart, planLines, sealPlan, sha256Of } from '../../server/export/export-plan.ts'
+import { type PlannedPart, planLines, planWithDigest, sha256Of } from '../../server/export/export-plan.ts'
 import { PartQueue } from '../../server/export/part-queue.ts'
 import { PROGRAM_ARGUMENTS } from '../support/cold-workers.ts'
 import { inFullGear, runs } from '../support/effort.ts'
@@ -55,7 +55,7 @@ test('no command on a plan of 110,000 parts takes more than 300 MB', { skip: inF
   const at = Math.floor(PARTS / 2)
   parts[at] = real[0]!
   await pipeline(
-    Readable.from(planLines(sealPlan({ ...content, part_count: PARTS }, parts))),
+    Readable.from(planLines(planWithDigest({ ...content, part_count: PARTS }, parts))),
     createWriteStream(path),
   )
   const peaks: Record<string, number> = {}

@@ -91,7 +91,7 @@ test('trades of the beginning of an hour that an earlier process read are publis
   ])
   const first = await LiveFold.open(options)
   while (await first.advance(limit));
-  // Killed before it sealed the hour that it had closed.
+  // Killed before it united the slices of the hour that it had closed.
   const next = await LiveFold.open(options)
   await next.publish()
   await next.settled()
@@ -103,7 +103,7 @@ test('trades of the beginning of an hour that an earlier process read are publis
   await next.close()
 })
 
-test('a date that is folded keeps its late trades when its last hour is sealed afterwards', async (t) => {
+test('a date that is folded keeps its late trades when the slices of its last hour are united afterwards', async (t) => {
   const root = await temporaryDirectory(t)
   const [lake, workDirectory] = [join(root, 'lake'), join(root, 'work')]
   const options = { lake, source: 'kalshi', workDirectory } as const

@@ -52,8 +52,8 @@ function hoursOf(lake: string, warnings: string[]): RawHours {
   })
 }
 
-async function seal(hours: RawHours): Promise<void> {
-  hours.sealInBackground()
+async function unite(hours: RawHours): Promise<void> {
+  hours.uniteInBackground()
   await hours.settled()
 }
 
@@ -77,21 +77,21 @@ async function assertWhole(lake: string, other: string, book: Buffer): Promise<v
   await rm(other, { recursive: true })
 }
 
-test('a recorder that is killed while it seals an hour leaves a whole date, and the next one ends it', async (t) => {
+test('a recorder that is killed while it unites slices leaves a whole date, and the next one ends it', async (t) => {
   const root = await temporaryDirectory(t)
   const [before, after] = [join(root, 'before'), join(root, 'after')]
   await lakeWithSlices(before)
   await cp(before, after, { recursive: true })
   const book = await bookOf(before)
   const slices = await segmentsOnDisk(before, SOURCE, DATE)
-  const sealing = hoursOf(after, [])
-  sealing.seal(HOUR_SINCE_EPOCH)
-  await seal(sealing)
-  const sealed = await segmentsOnDisk(after, SOURCE, DATE)
+  const uniting = hoursOf(after, [])
+  uniting.unite(HOUR_SINCE_EPOCH)
+  await unite(uniting)
+  const united = await segmentsOnDisk(after, SOURCE, DATE)
   const manifest = await readFile(manifestPath(after, SOURCE, DATE))
-  assert.deepEqual([slices.length, sealed.length], [3, 1])
+  assert.deepEqual([slices.length, united.length], [3, 1])
   const steps: ((lake: string) => Promise<void>)[] = [
-    async (lake) => await cp(segmentPath(after, sealed[0]!), segmentPath(lake, sealed[0]!)),
+    async (lake) => await cp(segmentPath(after, united[0]!), segmentPath(lake, united[0]!)),
     async (lake) => await cp(manifestPath(after, SOURCE, DATE), manifestPath(lake, SOURCE, DATE)),
     ...slices.map((name) => async (lake: string) => await rm(segmentPath(lake, name))),
   ]
@@ -102,33 +102,33 @@ test('a recorder that is killed while it seals an hour leaves a whole date, and 
     await assertWhole(lake, join(root, 'other'), book)
     const hours = hoursOf(lake, [])
     await hours.resume(HOUR_SINCE_EPOCH + 1)
-    await seal(hours)
-    assert.deepEqual(await segmentsOnDisk(lake, SOURCE, DATE), sealed)
+    await unite(hours)
+    assert.deepEqual(await segmentsOnDisk(lake, SOURCE, DATE), united)
     assert.ok((await readFile(manifestPath(lake, SOURCE, DATE))).equals(manifest))
     await assertWhole(lake, join(root, 'other'), book)
   }
 })
 
-test('a disk that is full while an hour is sealed keeps the date whole, and sealing goes on with the space', async (t) => {
+test('a disk that is full while slices are united keeps the date whole, and they are united once there is space', async (t) => {
   const root = await temporaryDirectory(t)
   await onSmallDisk(t, 4, async (disk) => {
     let failures = 0
-    for (let pages = 0, isSealed = false; !isSealed; pages++) {
+    for (let pages = 0, isUnited = false; !isUnited; pages++) {
       const [lake, warnings] = [join(disk.path, 'lake'), [] as string[]]
       await lakeWithSlices(lake)
       const book = await bookOf(lake)
       const hours = hoursOf(lake, warnings)
-      hours.seal(HOUR_SINCE_EPOCH)
+      hours.unite(HOUR_SINCE_EPOCH)
       await disk.fill()
       await disk.free(pages * PAGE_BYTES)
-      await seal(hours)
-      isSealed = warnings.length === 0
+      await unite(hours)
+      isUnited = warnings.length === 0
       await disk.free()
       await assertWhole(lake, join(root, 'other'), book)
-      if (!isSealed) {
+      if (!isUnited) {
         failures++
         assert.match(warnings.join(), /^Cannot write the raw segment of hour 2026-06-24T20: ENOSPC: no space/)
-        await later(() => seal(hours))
+        await later(() => unite(hours))
       }
       assert.equal((await segmentsOnDisk(lake, SOURCE, DATE)).length, 1)
       await assertWhole(lake, join(root, 'other'), book)
