@@ -1,4 +1,5 @@
-// What the recorder itself says of a connection in its log, in the form of frames.
+// What the recorder itself says of a connection in its log, in the form of frames. The lines of segments have the same events;
+// `close` and `alive` have other names in the log, which are those of 0.1.
 
 import type { Frame } from './frame.ts'
 
@@ -13,11 +14,11 @@ export function lostMark(): Frame {
 }
 
 /** The connection has ended. */
-export function disconnectMark(): Frame {
+export function closeMark(): Frame {
   return { type: 'disconnect' }
 }
 
-/** The connection was heard until `ms`. */
-export function heardMark(ms: number): Frame {
+/** The connection was alive at `ms`. */
+export function aliveMark(ms: number): Frame {
   return { type: 'heartbeat', ts_ms: ms, timestamp: String(ms) }
 }

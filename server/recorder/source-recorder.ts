@@ -21,7 +21,7 @@ import type { Frame } from '../feed/frame.ts'
 import { PAUSE_NS_MAX } from '../fold/own-connections.ts'
 import { ReceiveClock } from '../feed/receive-clock.ts'
 import type { SourceRecorderOptions } from './source-recorder-options.ts'
-import { disconnectMark, heardMark, lostMark, openMark } from '../feed/wal-mark.ts'
+import { aliveMark, closeMark, lostMark, openMark } from '../feed/wal-mark.ts'
 import { WAL_KIND } from './wal-record.ts'
 import type { WalKind } from './wal-record.ts'
 import { WriteAheadLog } from './write-ahead-log.ts'
@@ -219,8 +219,8 @@ export class SourceRecorder {
         logger.info({ source, lane: number }, 'connected')
       },
       closed: (lastHeardMs) => {
-        this.#mark(place, heardMark(lastHeardMs))
-        this.#mark(place, disconnectMark())
+        this.#mark(place, aliveMark(lastHeardMs))
+        this.#mark(place, closeMark())
       },
       announced: (id) => this.#discovery.announce(id),
       nowMs: () => this.#receiveClock.nowMs(),
@@ -259,7 +259,7 @@ export class SourceRecorder {
       const quietMs = place.n < YOUNG_LINES ? YOUNG_ALIVE_MS : ALIVE_MS
       const heardMs = lastHeardMs - HEARD_MARGIN_MS
       if (isPause && isConnected) this.#mark(place, lostMark())
-      if (isConnected && lastHeardMs >= place.saidMs + quietMs) this.#mark(place, heardMark(heardMs))
+      if (isConnected && lastHeardMs >= place.saidMs + quietMs) this.#mark(place, aliveMark(heardMs))
     }
     this.#append(WAL_KIND.clock, NOTHING)
     const hour = Math.floor(this.#receiveClock.nowMs() / MS_PER_HOUR)

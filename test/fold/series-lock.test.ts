@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { LiveFold } from '../../server/recorder/live-fold.ts'
 import { WAL_KIND } from '../../server/recorder/wal-record.ts'
-import { disconnectMark } from '../../server/feed/wal-mark.ts'
+import { closeMark } from '../../server/feed/wal-mark.ts'
 import { MergeBusy, lockSeries, lockSource, mergeLockDirectory } from '../../server/fold/series-lock.ts'
 import { lobFilePath } from '../../shared/lake-layout.ts'
 import { writeSegment } from '../sync/raw-lakes.ts'
@@ -41,7 +41,7 @@ test('a recorder publishes when another has ended writing to the series, and rec
   const scriptOf = (frames: readonly (readonly [number, unknown])[]): ScriptRecord[] =>
     frames.map(([ms, frame]) => ({ ms, frame }))
   const records = connection(0, 300)
-  const close = { kind: WAL_KIND.mark, ms: msAt(5) + 1, frame: disconnectMark() }
+  const close = { kind: WAL_KIND.mark, ms: msAt(5) + 1, frame: closeMark() }
   let limit = await write([{ kind: WAL_KIND.start, ms: msAt(0) }, ...scriptOf(records.slice(0, 100))])
   const onWarning = (text: string): void => void warnings.push(text)
   const fold = await LiveFold.open({ lake, source: 'kalshi', workDirectory, onWarning })

@@ -6,7 +6,7 @@ import { cp, mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { foldRawDates } from '../../server/fold/fold-raw-dates.ts'
 import { LiveFold } from '../../server/recorder/live-fold.ts'
-import { disconnectMark, heardMark } from '../../server/feed/wal-mark.ts'
+import { aliveMark, closeMark } from '../../server/feed/wal-mark.ts'
 import { WAL_KIND } from '../../server/recorder/wal-record.ts'
 import type { WalPosition } from '../../server/recorder/wal-segment.ts'
 import { DirectoryStore } from '../../server/sync/directory-store.ts'
@@ -194,14 +194,14 @@ export class Collector {
       for (let ts = nextClock(connection.from); ts < end; ts += CLOCK_NS) {
         const ms = this.#msOf(ts)
         if (isNow(ts))
-          records.push({ kind: WAL_KIND.mark, ms, epoch, frame: heardMark(ms - HEARD_MARGIN_MS) })
+          records.push({ kind: WAL_KIND.mark, ms, epoch, frame: aliveMark(ms - HEARD_MARGIN_MS) })
       }
       if (isNow(end + 1_000_000n))
         records.push({
           kind: WAL_KIND.mark,
           ms: this.#msOf(end + 1_000_000n),
           epoch,
-          frame: disconnectMark(),
+          frame: closeMark(),
         })
     }
     for (let ts = nextClock(this.#writtenTo); ts <= to; ts += CLOCK_NS)

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { readCheckpoint } from '../../server/recorder/checkpoint.ts'
 import { LiveFold } from '../../server/recorder/live-fold.ts'
-import { heardMark } from '../../server/feed/wal-mark.ts'
+import { aliveMark } from '../../server/feed/wal-mark.ts'
 import { WAL_KIND } from '../../server/recorder/wal-record.ts'
 import { MS_PER_DAY } from '../../shared/utc-date.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
@@ -46,7 +46,7 @@ function recordsOf(day: number): ScriptRecord[] {
     ...(day === 0 ? [] : [{ kind: WAL_KIND.command, ms: ms + 20, frame: left }]),
     ...Array.from({ length: MS_PER_DAY / CLOCK_MS - 1 }, (_, tick) => ms + (tick + 1) * CLOCK_MS).flatMap(
       (at) => [
-        { kind: WAL_KIND.mark, ms: at, frame: heardMark(at) },
+        { kind: WAL_KIND.mark, ms: at, frame: aliveMark(at) },
         { kind: WAL_KIND.clock, ms: at },
       ],
     ),

@@ -5,7 +5,7 @@ import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { disconnectMark, heardMark, openMark } from '../../server/feed/wal-mark.ts'
+import { aliveMark, closeMark, openMark } from '../../server/feed/wal-mark.ts'
 import { foldRawDates } from '../../server/fold/fold-raw-dates.ts'
 import { FOLD_STATE_NAME } from '../../server/fold/fold-state.ts'
 import { LiveFold } from '../../server/recorder/live-fold.ts'
@@ -33,10 +33,10 @@ function script(): ScriptRecord[] {
   for (let ms = startMs + 50_000; ms < endMs; ms += 50_000) {
     const isChange = ms % 600_000 === 0
     if (isChange) add(ms, delta(++seq, { market_ticker: MARKET, ts_ms: ms }))
-    else add(ms, heardMark(ms), WAL_KIND.mark)
+    else add(ms, aliveMark(ms), WAL_KIND.mark)
     records.push({ kind: WAL_KIND.clock, ms: ms + 10 })
   }
-  add(endMs, disconnectMark(), WAL_KIND.mark)
+  add(endMs, closeMark(), WAL_KIND.mark)
   return records
 }
 

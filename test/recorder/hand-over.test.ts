@@ -6,7 +6,7 @@ import { cp, readFile, readdir, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { LiveFold } from '../../server/recorder/live-fold.ts'
-import { heardMark } from '../../server/feed/wal-mark.ts'
+import { aliveMark } from '../../server/feed/wal-mark.ts'
 import { WAL_KIND } from '../../server/recorder/wal-record.ts'
 import type { WalPosition } from '../../server/recorder/wal-segment.ts'
 import { LobRecordingWriter } from '../../server/lake/lob-recording-writer.ts'
@@ -45,7 +45,7 @@ function connection(fromMs: number, toMs: number, { markets = [T, B], changes = 
   const hear = (ms: number): void => {
     for (; clockMs < ms; clockMs += 10_000)
       records.push(
-        { kind: WAL_KIND.mark, epoch, ms: clockMs, frame: heardMark(clockMs) },
+        { kind: WAL_KIND.mark, epoch, ms: clockMs, frame: aliveMark(clockMs) },
         { kind: WAL_KIND.clock, epoch, ms: clockMs },
       )
   }

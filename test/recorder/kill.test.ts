@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import type { TestContext } from 'node:test'
 import { LiveFold } from '../../server/recorder/live-fold.ts'
-import { heardMark } from '../../server/feed/wal-mark.ts'
+import { aliveMark } from '../../server/feed/wal-mark.ts'
 import { WalReader } from '../../server/recorder/wal-reader.ts'
 import { WAL_HEADER_BYTES, WAL_KIND } from '../../server/recorder/wal-record.ts'
 import type { WalRecord } from '../../server/recorder/wal-record.ts'
@@ -147,7 +147,7 @@ function script(): ScriptRecord[] {
   for (let step = 1; step <= 1500; step++) {
     const ms = startMs + step * 6000
     const level = { price_dollars: `0.4${step % 10}00`, delta_fp: '1.00', ts_ms: ms }
-    records.push({ ms, frame: delta(step + 1, level) }, { kind: WAL_KIND.mark, ms, frame: heardMark(ms) })
+    records.push({ ms, frame: delta(step + 1, level) }, { kind: WAL_KIND.mark, ms, frame: aliveMark(ms) })
     records.push({ kind: WAL_KIND.clock, ms })
   }
   return records

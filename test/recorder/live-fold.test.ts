@@ -8,7 +8,7 @@ import { test, type TestContext } from 'node:test'
 import * as fc from 'fast-check'
 import { LiveFold } from '../../server/recorder/live-fold.ts'
 import { LiveFoldLoop } from '../../server/recorder/live-fold-loop.ts'
-import { heardMark } from '../../server/feed/wal-mark.ts'
+import { aliveMark } from '../../server/feed/wal-mark.ts'
 import { WAL_KIND } from '../../server/recorder/wal-record.ts'
 import { listWalSegments } from '../../server/recorder/wal-segment.ts'
 import type { WalPosition } from '../../server/recorder/wal-segment.ts'
@@ -81,7 +81,7 @@ function script(count: number, spanMs: number, startMs = START_MS, behindMs = 0)
 
 function heard(ms: number): ScriptRecord[] {
   return [
-    { kind: WAL_KIND.mark, ms, frame: heardMark(ms) },
+    { kind: WAL_KIND.mark, ms, frame: aliveMark(ms) },
     { kind: WAL_KIND.clock, ms },
   ]
 }
@@ -351,7 +351,7 @@ test('a recorder that stood still or was killed leaves a gap where it last heard
     { kind: WAL_KIND.start, ms: laterMs },
     { epoch: 2, ms: laterMs + 5, frame: { id: 1, type: 'subscribed', msg: { sid: 1 } } },
     { epoch: 2, ms: laterMs + 6, frame: snapshot(1, { yes_dollars_fp: [['0.3000', '7.00']] }) },
-    { kind: WAL_KIND.mark, epoch: 2, ms: laterMs + 3000, frame: heardMark(laterMs + 3000) },
+    { kind: WAL_KIND.mark, epoch: 2, ms: laterMs + 3000, frame: aliveMark(laterMs + 3000) },
     { kind: WAL_KIND.clock, ms: laterMs + 3000 },
   ])
   const fold = await open(lake, work)
@@ -381,7 +381,7 @@ test('a damaged segment is a gap, and what follows it is read', async (t) => {
   await writeFile(path, bytes)
   const limit = await writeWal(work, 'kalshi', [
     { ms: START_MS + 2000, frame: snapshot(3, { market_ticker: B, yes_dollars_fp: [['0.2000', '1.00']] }) },
-    { kind: WAL_KIND.mark, ms: START_MS + 5000, frame: heardMark(START_MS + 5000) },
+    { kind: WAL_KIND.mark, ms: START_MS + 5000, frame: aliveMark(START_MS + 5000) },
     { kind: WAL_KIND.clock, ms: START_MS + 5000 },
   ])
   const fold = await open(lake, work)
@@ -410,7 +410,7 @@ test('a log that was taken away and begins anew is read at once, not when it is 
   const anew = await writeWal(work, 'kalshi', [
     { kind: WAL_KIND.start, ms: laterMs },
     { epoch: 2, ms: laterMs + 6, frame: snapshot(1, { yes_dollars_fp: [['0.3000', '7.00']] }) },
-    { kind: WAL_KIND.mark, epoch: 2, ms: laterMs + 3000, frame: heardMark(laterMs + 3000) },
+    { kind: WAL_KIND.mark, epoch: 2, ms: laterMs + 3000, frame: aliveMark(laterMs + 3000) },
     { kind: WAL_KIND.clock, ms: laterMs + 3000 },
   ])
   const after = await open(lake, work)

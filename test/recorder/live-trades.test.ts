@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { heardMark } from '../../server/feed/wal-mark.ts'
+import { aliveMark } from '../../server/feed/wal-mark.ts'
 import { withSource } from '../../server/fold/series-lock.ts'
 import { LiveFold } from '../../server/recorder/live-fold.ts'
 import { WAL_KIND } from '../../server/recorder/wal-record.ts'
@@ -26,7 +26,7 @@ const idsOf = async (lake: string): Promise<(string | null)[]> =>
 function heard(fromMs: number, toMs: number): ScriptRecord[] {
   return Array.from({ length: (toMs - fromMs) / 5000 + 1 }, (_, index) => fromMs + 5000 * index).flatMap(
     (ms) => [
-      { kind: WAL_KIND.mark, ms, frame: heardMark(ms) },
+      { kind: WAL_KIND.mark, ms, frame: aliveMark(ms) },
       { kind: WAL_KIND.clock, ms },
     ],
   )
@@ -44,7 +44,7 @@ test('a recorder publishes trades when an hour is closed, as the fold of its seg
     if (minute % 20 === 0) records.push({ ms: ms + 5, frame: trade(`t${minute}`, ms, minute) })
     for (let second = 0; second < 60; second += 10)
       records.push(
-        { kind: WAL_KIND.mark, ms: ms + second * 1000, frame: heardMark(ms + second * 1000) },
+        { kind: WAL_KIND.mark, ms: ms + second * 1000, frame: aliveMark(ms + second * 1000) },
         { kind: WAL_KIND.clock, ms: ms + second * 1000 },
       )
   }

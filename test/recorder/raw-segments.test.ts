@@ -7,7 +7,7 @@ import { cp, mkdir, readFile, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { gunzipSync } from 'node:zlib'
-import { disconnectMark, heardMark } from '../../server/feed/wal-mark.ts'
+import { aliveMark, closeMark } from '../../server/feed/wal-mark.ts'
 import { readManifest } from '../../server/raw/date-manifest.ts'
 import { LiveFold } from '../../server/recorder/live-fold.ts'
 import { WAL_KIND } from '../../server/recorder/wal-record.ts'
@@ -82,10 +82,10 @@ function connection(fromMs: number, toMs: number, epoch = 1): ScriptRecord[] {
       }
       records.push({ epoch, ms, frame: delta(++seq, content) })
     }
-    records.push({ kind: WAL_KIND.mark, epoch, ms, frame: heardMark(ms) }, { kind: WAL_KIND.clock, ms })
+    records.push({ kind: WAL_KIND.mark, epoch, ms, frame: aliveMark(ms) }, { kind: WAL_KIND.clock, ms })
   }
-  records.push({ kind: WAL_KIND.mark, epoch, ms: toMs, frame: heardMark(toMs) })
-  return [...records, { kind: WAL_KIND.mark, epoch, ms: toMs, frame: disconnectMark() }]
+  records.push({ kind: WAL_KIND.mark, epoch, ms: toMs, frame: aliveMark(toMs) })
+  return [...records, { kind: WAL_KIND.mark, epoch, ms: toMs, frame: closeMark() }]
 }
 
 function untilNextDay(fromMs: number): ScriptRecord[] {
@@ -226,7 +226,7 @@ test('nothing private gets into a segment, and its frames are counted', async (t
     { ms: ms + 2, frame: { type: 'user_order', msg: { order_id: 'SECRET' } } },
     { ms: ms + 3, frame: delta(2, { ts_ms: ms + 3, client_order_id: 'SECRET' }) },
     { ms: ms + 4, frame: delta(3, { ts_ms: ms + 4 }) },
-    { kind: WAL_KIND.mark, ms: ms + 5, frame: disconnectMark() },
+    { kind: WAL_KIND.mark, ms: ms + 5, frame: closeMark() },
   ])
   const fold = await open(place)
   while (await fold.advance(limit));

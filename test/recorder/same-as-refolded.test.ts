@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import type { Folding } from '../../server/fold/fold-order.ts'
 import { FoldTally } from '../../server/fold/fold-tally.ts'
-import { disconnectMark, heardMark, openMark } from '../../server/feed/wal-mark.ts'
+import { aliveMark, closeMark, openMark } from '../../server/feed/wal-mark.ts'
 import { LiveFold } from '../../server/recorder/live-fold.ts'
 import { WAL_KIND } from '../../server/recorder/wal-record.ts'
 import { lobSourceDirectory } from '../../shared/lake-layout.ts'
@@ -93,15 +93,15 @@ class Lane {
 
   alive(ms: number): ScriptRecord[] {
     if (!this.isOpen || ms < this.#saidMs + 10_000) return []
-    return [this.#record(ms, heardMark(ms - 1000), WAL_KIND.mark)]
+    return [this.#record(ms, aliveMark(ms - 1000), WAL_KIND.mark)]
   }
 
   close(ms: number): ScriptRecord[] {
     if (!this.isOpen) return []
     this.isOpen = false
     return [
-      this.#record(ms, heardMark(ms - this.#random.int(0, 25_000)), WAL_KIND.mark),
-      this.#record(ms, disconnectMark(), WAL_KIND.mark),
+      this.#record(ms, aliveMark(ms - this.#random.int(0, 25_000)), WAL_KIND.mark),
+      this.#record(ms, closeMark(), WAL_KIND.mark),
     ]
   }
 

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { disconnectMark, openMark } from '../../server/feed/wal-mark.ts'
+import { closeMark, openMark } from '../../server/feed/wal-mark.ts'
 import { LiveFold } from '../../server/recorder/live-fold.ts'
 import { WAL_KIND } from '../../server/recorder/wal-record.ts'
 import { delta, snapshot } from '../support/kalshi-frames.ts'
@@ -35,7 +35,7 @@ function script(start: string, markets: readonly string[]): ScriptRecord[] {
     const ms = startMs + change * 10_000
     for (const market_ticker of markets) add(ms, delta(++seq, { market_ticker, ts_ms: ms }))
   }
-  add(startMs + (CHANGES + 1) * 10_000, disconnectMark(), WAL_KIND.mark)
+  add(startMs + (CHANGES + 1) * 10_000, closeMark(), WAL_KIND.mark)
   return records
 }
 
