@@ -18,7 +18,7 @@ import {
 import { ChunkStream, RequestCancelled } from '../output/chunk-stream.ts'
 import { failureOf } from '../output/stream-failure.ts'
 import { booksAt } from './books-at.ts'
-import { bookTimes, gapsOf, partialDates, refuseGaps } from './book-losses.ts'
+import { bookTimes, partialDates, refuseGaps, skippingGaps } from './book-gaps.ts'
 import { prepareDecompression } from './decompress.ts'
 import { type FileOfDate, LakeFile } from './lake-file.ts'
 import { selectMarkets } from './market-search.ts'
@@ -87,7 +87,13 @@ async function answer(task: LobTask, progress: Progress, bounds: SharingBounds):
   }
   // Every file the answer needs is open before its first byte: nothing replaced later can change it.
   const closesAtMs = catalogue?.closesAtMs
-  const plan = planLob(query, isWanted, (date) => fileOf(date)?.index, closesAtMs, gapsOf(query, fileOf))
+  const plan = planLob(
+    query,
+    isWanted,
+    (date) => fileOf(date)?.index,
+    closesAtMs,
+    skippingGaps(query, fileOf),
+  )
   if (plan.dates.length === 0) throw noData(query, series, datesOf(series))
   if (query.at !== undefined) {
     return await answerAt(task, progress, { series, fileOf, plan, isWanted, at: query.at })

@@ -1,4 +1,4 @@
-// What an answer of order books does about books that are lost, and what it says of them: the ticks that have no row, the dates
+// What an answer of order books does about gaps in the books, and what it says of them: the ticks that have no row, the dates
 // that are not wholly known, and the time for which books are known.
 
 import { ApiError } from '../../shared/errors.ts'
@@ -22,12 +22,12 @@ const NS_PER_MS = 1e6
 /** Gaps that a refusal lists. */
 const LISTED_MAX = 100
 
-/** What becomes of each market of a plan: with `on_gap=skip` the ticks at which its book is lost have no row. */
-export function gapsOf({ onGap, intervalS }: LobQuery, fileOf: FileOfDate) {
+/** What becomes of each market of a plan: with `on_gap=skip` the ticks in its gaps have no row. */
+export function skippingGaps({ onGap, intervalS }: LobQuery, fileOf: FileOfDate) {
   const intervalNs = intervalS * NS_PER_SECOND
   return (market: MarketPlan, date: string): readonly MarketPlan[] => {
     if (onGap !== 'skip') return [market]
-    const skipped = lossesOf(market, coverageOf(fileOf(date)!))
+    const skipped = gapsOf(market, coverageOf(fileOf(date)!))
       .map(({ from, to }): TickSpan => ({
         firstTick: Math.ceil(from / intervalNs),
         lastTick: Math.ceil(to / intervalNs) - 1,
@@ -37,46 +37,46 @@ export function gapsOf({ onGap, intervalS }: LobQuery, fileOf: FileOfDate) {
   }
 }
 
-/** @throws {ApiError} `gap` with `on_gap=fail` for a book that is lost between its first and its last row of a date */
+/** @throws {ApiError} `gap` with `on_gap=fail` for a book with a gap between its first and its last row of a date */
 export function refuseGaps({ onGap, intervalS }: LobQuery, { dates }: LobPlan, fileOf: FileOfDate): void {
   if (onGap !== 'fail') return
   const intervalNs = intervalS * NS_PER_SECOND
   for (const { date, markets } of dates)
     for (const market of markets) {
       const [first, last] = [market.firstTick * intervalNs, market.lastTick * intervalNs]
-      const within = lossesOf(market, coverageOf(fileOf(date)!)).filter(
+      const within = gapsOf(market, coverageOf(fileOf(date)!)).filter(
         ({ from, to }) => from <= last && to > first,
       )
       if (within.length > 0) throw gapError(market.id, date, within)
     }
 }
 
-interface Loss {
+interface Gap {
   readonly from: number
-  /** Exclusive; Infinity where the book stays lost. */
+  /** Exclusive; Infinity where the gap does not end. */
   readonly to: number
 }
 
-function lossesOf({ id, carriedFrom }: MarketPlan, { markets }: FileCoverage): Loss[] {
+function gapsOf({ id, carriedFrom }: MarketPlan, { markets }: FileCoverage): Gap[] {
   const market = markets.get(id)
   if (market === undefined) return []
   const changes = carriedFrom === null ? market.changes : changesOfCarried(market, 0)
-  const losses: Loss[] = []
+  const gaps: Gap[] = []
   for (let index = 2; index < changes.length; index += 2)
-    losses.push({ from: changes[index]!, to: changes[index + 1] ?? Infinity })
-  return losses
+    gaps.push({ from: changes[index]!, to: changes[index + 1] ?? Infinity })
+  return gaps
 }
 
-function gapError(id: string, date: string, losses: readonly Loss[]): ApiError {
+function gapError(id: string, date: string, gaps: readonly Gap[]): ApiError {
   const startMs = utcDateStartMs(date)!
   const textOf = (ns: number): string =>
     ns === Infinity ? 'the end' : instantText(BigInt(startMs) * BigInt(NS_PER_MS) + BigInt(ns))
-  const gaps = losses.slice(0, LISTED_MAX).map(({ from, to }) => `${id}: ${textOf(from)} to ${textOf(to)}`)
-  const more = losses.length > 1 ? ` and ${losses.length - 1} more` : ''
+  const texts = gaps.slice(0, LISTED_MAX).map(({ from, to }) => `${id}: ${textOf(from)} to ${textOf(to)}`)
+  const more = gaps.length > 1 ? ` and ${gaps.length - 1} more` : ''
   return new ApiError(
     'gap',
-    `The book of ${gaps[0]} is not known${more}. Leave out on_gap=fail, or ask for other hours or markets; /api/v1/gaps lists all gaps.`,
-    { errors: gaps.map((detail) => ({ parameter: 'on_gap', detail })) },
+    `The book of ${texts[0]} is not known${more}. Leave out on_gap=fail, or ask for other hours or markets; /api/v1/gaps lists all gaps.`,
+    { errors: texts.map((detail) => ({ parameter: 'on_gap', detail })) },
   )
 }
 
@@ -85,7 +85,7 @@ function windowOf({ hour }: LobQuery): { readonly from: number; readonly to: num
   return hour === null ? { from: 0, to: DAY_NS } : { from: hour * HOUR_NS, to: (hour + 1) * HOUR_NS }
 }
 
-/** The dates on which a book of the plan is lost or not recorded for a second or more; without any scan. */
+/** The dates on which a book of the plan has a gap or is not recorded for a second or more; without any scan. */
 export function partialDates(
   query: LobQuery,
   { dates }: LobPlan,
@@ -116,7 +116,7 @@ export function partialDates(
   return partial.map(({ date }) => date)
 }
 
-/** How long the books of a plan are known and lost, in the hours that the query is about; files may be scanned for it. */
+/** How long the books of a plan are known and in a gap, in the hours that the query is about; files may be scanned for it. */
 export function bookTimes(
   query: LobQuery,
   { dates }: LobPlan,
