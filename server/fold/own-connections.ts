@@ -489,7 +489,7 @@ export class OwnConnections {
   }
 }
 
-/** `<recorder>/<start ms>/<lane>/<epoch>` */
+/** `<recorder>/<ms in which the process began>/<lane>/<ms in which the connection began>` */
 function partsOf(connection: string): { readonly recorder: string; readonly start: number } {
   const [recorder = '', start = ''] = connection.split('/', 2)
   return { recorder, start: Number(start) || 0 }

@@ -10,7 +10,7 @@ export interface LanePlace {
   saidMs: number
   n: number
   /** Distinguishes the connections of a lane. */
-  epoch: number
+  begunMs: number
 }
 
 export interface LanePlacesOptions {
@@ -85,7 +85,7 @@ export class LanePlaces {
   }
 
   #add(): LanePlace {
-    const begun = { number: this.#places.length, ids: new Set<string>(), saidMs: 0, n: 0, epoch: 0 }
+    const begun = { number: this.#places.length, ids: new Set<string>(), saidMs: 0, n: 0, begunMs: 0 }
     const place = Object.assign(begun, { lane: this.#options.makeLane(begun) })
     if (this.#isPaused) place.lane.setPaused(true)
     this.#places.push(place)

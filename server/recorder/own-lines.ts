@@ -49,8 +49,8 @@ export class OwnLines {
 
   /** The line of a frame, a command or a mark. */
   read(record: WalRecord): RecordedLine {
-    const { kind, lane, epoch, start, recvTs } = record
-    const connection = `${this.#recorder}/${start}/${lane}/${epoch}`
+    const { kind, lane, begunMs, start, recvTs } = record
+    const connection = `${this.#recorder}/${start}/${lane}/${begunMs}`
     const place = { connection, n: record.n ?? this.#count(connection) }
     const text = record.payload.toString('utf8')
     const value = valueOf(text)

@@ -57,7 +57,7 @@ export class SourceRecorder {
   #toldStepMs = 0
   #statedHour = -1
   #lastTs = 0n
-  #lastEpoch = 0
+  #lastBegunMs = 0
   #synced = 0
   #syncDelayMs = 0
   readonly #startedAtMs = Date.now()
@@ -212,8 +212,8 @@ export class SourceRecorder {
       command: (text) => this.#append(WAL_KIND.command, Buffer.from(text), place),
       opened: () => {
         this.#receiveClock.reconnected()
-        this.#lastEpoch = Math.max(this.#lastEpoch + 1, Date.now())
-        place.epoch = this.#lastEpoch
+        this.#lastBegunMs = Math.max(this.#lastBegunMs + 1, Date.now())
+        place.begunMs = this.#lastBegunMs
         place.n = 0
         this.#mark(place, openMark())
         logger.info({ source, lane: number }, 'connected')
@@ -240,9 +240,9 @@ export class SourceRecorder {
     const ts = BigInt(nowMs) * NS_PER_MS
     // Time does not go back within the log.
     if (ts > this.#lastTs) this.#lastTs = ts
-    const { number: lane = 0, epoch = 0, n = 0 } = place ?? {}
+    const { number: lane = 0, begunMs = 0, n = 0 } = place ?? {}
     try {
-      this.#log.append({ kind, lane, epoch, start: this.#startedAtMs, n, recvTs: this.#lastTs, payload })
+      this.#log.append({ kind, lane, begunMs, start: this.#startedAtMs, n, recvTs: this.#lastTs, payload })
       if (place === undefined) return
       place.n++
       place.saidMs = nowMs

@@ -158,7 +158,7 @@ function lostRecord(offset: number): WalRecord {
   return {
     kind: WAL_KIND.lost,
     lane: 0,
-    epoch: 0,
+    begunMs: 0,
     recvTs: 0n,
     start: 0,
     n: 0,

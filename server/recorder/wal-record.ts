@@ -1,6 +1,7 @@
 // The records of the write-ahead log: 36 bytes of header, then the payload as it came.
-//   0 payload length u32 · 4 CRC-32 of everything after this field u32 · 8 receive time, ns u64 · 16 epoch u48 ·
-//   22 lane u16 · 24 kind u8 · 25 format version u8 · 26 start of the recorder, ms u48 · 32 number within the connection u32
+//   0 payload length u32 · 4 CRC-32 of everything after this field u32 · 8 receive time, ns u64 ·
+//   16 beginning of the connection, ms u48 · 22 lane u16 · 24 kind u8 · 25 format version u8 ·
+//   26 start of the recorder, ms u48 · 32 number within the connection u32
 // Version 1, of 0.1, ends with the format version.
 // All little-endian. A record is whole when its checksum says so; nothing else is trusted.
 
@@ -36,13 +37,13 @@ export const WAL_LENGTH_BYTES_MIN = OLD_HEADER_BYTES
 const LAST_WRITTEN_KIND = WAL_KIND.start
 
 /**
- * A record to be written. A lane has one connection at a time. The epoch, the ms in which a connection began, distinguishes
+ * A record to be written. A lane has one connection at a time. `begunMs`, the time at which a connection began, distinguishes
  * them.
  */
 export interface WalEntry {
   readonly kind: WalKind
   readonly lane: number
-  readonly epoch: number
+  readonly begunMs: number
   /** ns since the Unix epoch. */
   readonly recvTs: bigint
   /** When the recorder started, ms since the epoch. */
@@ -62,11 +63,11 @@ export interface WalRecord extends Omit<WalEntry, 'n'> {
 
 /** Writes a record into `target` at `at` and returns the offset after it. The caller has seen to the space. */
 export function putWalRecord(target: Buffer, at: number, entry: WalEntry): number {
-  const { kind, lane, epoch, recvTs, start, n, payload } = entry
+  const { kind, lane, begunMs, recvTs, start, n, payload } = entry
   const end = at + WAL_HEADER_BYTES + payload.length
   target.writeUInt32LE(payload.length, at)
   target.writeBigUInt64LE(recvTs, at + 8)
-  target.writeUIntLE(epoch, at + 16, 6)
+  target.writeUIntLE(begunMs, at + 16, 6)
   target.writeUInt16LE(lane, at + 22)
   target[at + 24] = kind
   target[at + 25] = VERSION
@@ -99,7 +100,7 @@ export function getWalRecord(
   return {
     kind: bytes[at + 24] as WalKind,
     lane: bytes.readUInt16LE(at + 22),
-    epoch: bytes.readUIntLE(at + 16, 6),
+    begunMs: bytes.readUIntLE(at + 16, 6),
     recvTs: bytes.readBigUInt64LE(at + 8),
     start: isOld ? 0 : bytes.readUIntLE(at + 26, 6),
     n: isOld ? undefined : bytes.readUInt32LE(at + 32),

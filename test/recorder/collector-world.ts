@@ -45,7 +45,7 @@ export class Collector {
   #connections: Connection[] = []
   #fold: LiveFold | undefined
   #limit: WalPosition | undefined
-  #epoch = 1
+  #begunMs = 1
   #writtenTo: bigint
 
   private constructor(
@@ -180,32 +180,32 @@ export class Collector {
   #recordsUntil(to: bigint): ScriptRecord[] {
     const records: ScriptRecord[] = []
     for (const connection of this.#connections) {
-      const epoch = Number(connection.from / 1_000_000n)
+      const begunMs = Number(connection.from / 1_000_000n)
       const isNow = (ts: bigint): boolean => ts > this.#writtenTo && ts <= to
       const first = connection.messages[0]?.recvTs
       if (this.#world.source === 'kalshi' && first !== undefined && isNow(first))
-        records.push({ kind: WAL_KIND.command, ms: this.#msOf(first), epoch, frame: SUBSCRIBE })
+        records.push({ kind: WAL_KIND.command, ms: this.#msOf(first), begunMs, frame: SUBSCRIBE })
       for (const message of connection.messages) {
         if (isNow(message.recvTs))
-          records.push({ ms: this.#msOf(message.recvTs), epoch, frame: this.#frameOf(message) })
+          records.push({ ms: this.#msOf(message.recvTs), begunMs, frame: this.#frameOf(message) })
       }
       const last = connection.messages.at(-1)?.recvTs ?? connection.from
       const end = connection.to > last ? connection.to : last
       for (let ts = nextClock(connection.from); ts < end; ts += CLOCK_NS) {
         const ms = this.#msOf(ts)
         if (isNow(ts))
-          records.push({ kind: WAL_KIND.mark, ms, epoch, frame: aliveMark(ms - HEARD_MARGIN_MS) })
+          records.push({ kind: WAL_KIND.mark, ms, begunMs, frame: aliveMark(ms - HEARD_MARGIN_MS) })
       }
       if (isNow(end + 1_000_000n))
         records.push({
           kind: WAL_KIND.mark,
           ms: this.#msOf(end + 1_000_000n),
-          epoch,
+          begunMs,
           frame: closeMark(),
         })
     }
     for (let ts = nextClock(this.#writtenTo); ts <= to; ts += CLOCK_NS)
-      records.push({ kind: WAL_KIND.clock, ms: this.#msOf(ts), epoch: this.#epoch })
+      records.push({ kind: WAL_KIND.clock, ms: this.#msOf(ts), begunMs: this.#begunMs })
     return records.toSorted((a, b) => a.ms - b.ms)
   }
 

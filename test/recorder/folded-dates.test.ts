@@ -25,7 +25,7 @@ function script(): ScriptRecord[] {
   const endMs = Date.parse('2026-06-26T00:20:00Z')
   const records: ScriptRecord[] = [{ kind: WAL_KIND.start, ms: startMs }]
   const add = (ms: number, frame: unknown, kind: ScriptRecord['kind'] = WAL_KIND.frame): void => {
-    records.push({ kind, lane: 0, epoch: startMs, ms, frame })
+    records.push({ kind, lane: 0, begunMs: startMs, ms, frame })
   }
   add(startMs, openMark(), WAL_KIND.mark)
   add(startMs + 5, snapshot(1, { market_ticker: MARKET, yes_dollars_fp: [['0.4500', '90.00']] }))

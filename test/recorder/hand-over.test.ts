@@ -31,22 +31,26 @@ const at = (time: string): number => Date.parse(`${DATE}T${time}Z`)
 const pathOf = (lake: string, date = DATE): string => lobFilePath(lake, 'kalshi', 'KXHIGHNY', date)
 
 /** One connection's messages: books of the markets at `fromMs`, changes until `toMs`, heard of until then. */
-function connection(fromMs: number, toMs: number, { markets = [T, B], changes = 40, epoch = 1 } = {}) {
+function connection(fromMs: number, toMs: number, { markets = [T, B], changes = 40, begunMs = 1 } = {}) {
   const records: ScriptRecord[] = [
     { kind: WAL_KIND.start, ms: fromMs },
-    { epoch, ms: fromMs, frame: { id: 1, type: 'subscribed', msg: { channel: 'orderbook_delta', sid: 1 } } },
+    {
+      begunMs,
+      ms: fromMs,
+      frame: { id: 1, type: 'subscribed', msg: { channel: 'orderbook_delta', sid: 1 } },
+    },
   ]
   let seq = 0
   for (const ticker of markets) {
     const content = { market_ticker: ticker, yes_dollars_fp: [['0.4000', `${1 + (fromMs % 17)}.00`]] }
-    records.push({ epoch, ms: fromMs + 1, frame: snapshot(++seq, content) })
+    records.push({ begunMs, ms: fromMs + 1, frame: snapshot(++seq, content) })
   }
   let clockMs = fromMs
   const hear = (ms: number): void => {
     for (; clockMs < ms; clockMs += 10_000)
       records.push(
-        { kind: WAL_KIND.mark, epoch, ms: clockMs, frame: aliveMark(clockMs) },
-        { kind: WAL_KIND.clock, epoch, ms: clockMs },
+        { kind: WAL_KIND.mark, begunMs, ms: clockMs, frame: aliveMark(clockMs) },
+        { kind: WAL_KIND.clock, begunMs, ms: clockMs },
       )
   }
   for (let index = 0; index < changes; index++) {
@@ -59,7 +63,7 @@ function connection(fromMs: number, toMs: number, { markets = [T, B], changes = 
       side: index % 2 === 0 ? 'yes' : 'no',
       ts_ms: ms,
     }
-    records.push({ epoch, ms, frame: delta(++seq, content) })
+    records.push({ begunMs, ms, frame: delta(++seq, content) })
   }
   hear(toMs)
   return records
@@ -198,7 +202,7 @@ test('a recorder that has gone on from a file and is started anew right after mi
   const recordings = [
     connection(at('21:10:00'), at('23:40:00')),
     connection(at('23:58:00'), next('00:00:05')),
-    connection(next('00:00:06'), next('00:20:00'), { epoch: 2 }),
+    connection(next('00:00:06'), next('00:20:00'), { begunMs: 2 }),
   ]
   await record(first, recordings[0]!)
   await cp(first.lake, second.lake, { recursive: true })
@@ -248,7 +252,7 @@ test('a recorder that was restored from an older copy goes on from the newer fil
   await cp(first.work, second.work, { recursive: true })
   await record(first, before.slice(middle))
   await cp(first.lake, second.lake, { recursive: true })
-  const after = connection(at('22:40:00'), at('23:30:00'), { epoch: 2 })
+  const after = connection(at('22:40:00'), at('23:30:00'), { begunMs: 2 })
   await record(second, after)
   await record(second, untilNextDay(at('23:30:00')))
   await assertSameAsRefolded(second.lake, root, [before, after], [DATE])

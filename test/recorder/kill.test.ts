@@ -108,16 +108,16 @@ test('a recorder killed again and again loses no message that it had synced', as
     )
   }
   // Nothing is missing within a connection either: its numbers follow each other.
-  const seqByEpoch = new Map<number, number>()
+  const seqByConnection = new Map<number, number>()
   let frames = 0
   for (const { record } of kept) {
     if (record.kind !== WAL_KIND.frame) continue
     frames++
     const { seq } = JSON.parse(record.payload.toString('utf8')) as { seq?: number }
     if (seq === undefined) continue
-    const before = seqByEpoch.get(record.epoch)
+    const before = seqByConnection.get(record.begunMs)
     if (before !== undefined) assert.equal(seq, before + 1)
-    seqByEpoch.set(record.epoch, seq)
+    seqByConnection.set(record.begunMs, seq)
   }
   assert.ok(synced.length >= KILLS / 2 && frames > KILLS, `${synced.length} rounds with ${frames} messages`)
   const fold = await LiveFold.open({

@@ -349,9 +349,9 @@ test('a recorder that stood still or was killed leaves a gap where it last heard
   await writeWal(work, 'kalshi', first)
   const limit = await writeWal(work, 'kalshi', [
     { kind: WAL_KIND.start, ms: laterMs },
-    { epoch: 2, ms: laterMs + 5, frame: { id: 1, type: 'subscribed', msg: { sid: 1 } } },
-    { epoch: 2, ms: laterMs + 6, frame: snapshot(1, { yes_dollars_fp: [['0.3000', '7.00']] }) },
-    { kind: WAL_KIND.mark, epoch: 2, ms: laterMs + 3000, frame: aliveMark(laterMs + 3000) },
+    { begunMs: 2, ms: laterMs + 5, frame: { id: 1, type: 'subscribed', msg: { sid: 1 } } },
+    { begunMs: 2, ms: laterMs + 6, frame: snapshot(1, { yes_dollars_fp: [['0.3000', '7.00']] }) },
+    { kind: WAL_KIND.mark, begunMs: 2, ms: laterMs + 3000, frame: aliveMark(laterMs + 3000) },
     { kind: WAL_KIND.clock, ms: laterMs + 3000 },
   ])
   const fold = await open(lake, work)
@@ -409,8 +409,8 @@ test('a log that was taken away and begins anew is read at once, not when it is 
   const laterMs = START_MS + 27 * HOUR_MS
   const anew = await writeWal(work, 'kalshi', [
     { kind: WAL_KIND.start, ms: laterMs },
-    { epoch: 2, ms: laterMs + 6, frame: snapshot(1, { yes_dollars_fp: [['0.3000', '7.00']] }) },
-    { kind: WAL_KIND.mark, epoch: 2, ms: laterMs + 3000, frame: aliveMark(laterMs + 3000) },
+    { begunMs: 2, ms: laterMs + 6, frame: snapshot(1, { yes_dollars_fp: [['0.3000', '7.00']] }) },
+    { kind: WAL_KIND.mark, begunMs: 2, ms: laterMs + 3000, frame: aliveMark(laterMs + 3000) },
     { kind: WAL_KIND.clock, ms: laterMs + 3000 },
   ])
   const after = await open(lake, work)

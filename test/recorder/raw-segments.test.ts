@@ -63,12 +63,12 @@ async function linesOf(lake: string, name: string): Promise<Record<string, unkno
 }
 
 /** One connection: a snapshot of each market, and a change every minute until it closes. */
-function connection(fromMs: number, toMs: number, epoch = 1): ScriptRecord[] {
+function connection(fromMs: number, toMs: number, begunMs = 1): ScriptRecord[] {
   const records: ScriptRecord[] = [{ kind: WAL_KIND.start, ms: fromMs }]
   let seq = 0
   for (const ticker of [T, B])
     records.push({
-      epoch,
+      begunMs,
       ms: fromMs + 1,
       frame: snapshot(++seq, { market_ticker: ticker, yes_dollars_fp: [['0.4000', '9.00']] }),
     })
@@ -80,12 +80,12 @@ function connection(fromMs: number, toMs: number, epoch = 1): ScriptRecord[] {
         delta_fp: '1.00',
         ts_ms: ms,
       }
-      records.push({ epoch, ms, frame: delta(++seq, content) })
+      records.push({ begunMs, ms, frame: delta(++seq, content) })
     }
-    records.push({ kind: WAL_KIND.mark, epoch, ms, frame: aliveMark(ms) }, { kind: WAL_KIND.clock, ms })
+    records.push({ kind: WAL_KIND.mark, begunMs, ms, frame: aliveMark(ms) }, { kind: WAL_KIND.clock, ms })
   }
-  records.push({ kind: WAL_KIND.mark, epoch, ms: toMs, frame: aliveMark(toMs) })
-  return [...records, { kind: WAL_KIND.mark, epoch, ms: toMs, frame: closeMark() }]
+  records.push({ kind: WAL_KIND.mark, begunMs, ms: toMs, frame: aliveMark(toMs) })
+  return [...records, { kind: WAL_KIND.mark, begunMs, ms: toMs, frame: closeMark() }]
 }
 
 function untilNextDay(fromMs: number): ScriptRecord[] {
@@ -159,8 +159,8 @@ test('a date has a raw segment before it has a file: one that is killed early le
   assert.deepEqual([isThere('2026-06-25'), (await segments(place.lake, '2026-06-25')).length], [true, 1])
   await record(place, [
     { kind: WAL_KIND.start, ms: ms + 2000 },
-    { epoch: 2, ms: ms + 2000, frame: snapshot(1, { yes_dollars_fp: [['0.4000', '11.00']] }) },
-    { epoch: 2, ms: at('24:00:00') + 2, frame: delta(2, { ts_ms: at('24:00:00') + 2 }) },
+    { begunMs: 2, ms: ms + 2000, frame: snapshot(1, { yes_dollars_fp: [['0.4000', '11.00']] }) },
+    { begunMs: 2, ms: at('24:00:00') + 2, frame: delta(2, { ts_ms: at('24:00:00') + 2 }) },
   ])
   const names = [...(await segments(place.lake)), ...(await segments(place.lake, '2026-06-25'))]
   assert.deepEqual(

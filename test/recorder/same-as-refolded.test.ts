@@ -34,7 +34,7 @@ class Lane {
   readonly #random: SeededRandom
   readonly #number: number
   readonly #markets: readonly number[]
-  #epoch = 0
+  #begunMs = 0
   #seq = 0
   #sid = 0
   #saidMs = 0
@@ -49,7 +49,7 @@ class Lane {
 
   open(ms: number): ScriptRecord[] {
     this.isOpen = true
-    this.#epoch = ms
+    this.#begunMs = ms
     this.#saidMs = ms
     const records = [this.#record(ms, openMark(), WAL_KIND.mark)]
     return [...records, ...this.#subscribe(ms + 20)]
@@ -144,7 +144,7 @@ class Lane {
 
   #record(ms: number, frame: unknown, kind: ScriptRecord['kind'] = WAL_KIND.frame): ScriptRecord {
     this.#saidMs = ms
-    return { kind, lane: this.#number, epoch: this.#epoch, ms, frame }
+    return { kind, lane: this.#number, begunMs: this.#begunMs, ms, frame }
   }
 }
 

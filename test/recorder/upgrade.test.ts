@@ -25,7 +25,7 @@ function script(start: string, markets: readonly string[]): ScriptRecord[] {
   const startMs = Date.parse(start)
   const records: ScriptRecord[] = [{ kind: WAL_KIND.start, ms: startMs }]
   const add = (ms: number, frame: unknown, kind: ScriptRecord['kind'] = WAL_KIND.frame): void => {
-    records.push({ kind, lane: 0, epoch: startMs, ms, frame })
+    records.push({ kind, lane: 0, begunMs: startMs, ms, frame })
   }
   add(startMs, openMark(), WAL_KIND.mark)
   let seq = 0

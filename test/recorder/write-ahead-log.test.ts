@@ -31,7 +31,7 @@ async function write(directory: string, items: readonly Written[], segmentBytes 
   })
   for (const [index, { recvTs, text }] of items.entries()) {
     const payload = Buffer.from(text)
-    log.append({ kind: WAL_KIND.frame, lane: index % 3, epoch: 7, start: 1, n: index, recvTs, payload })
+    log.append({ kind: WAL_KIND.frame, lane: index % 3, begunMs: 7, start: 1, n: index, recvTs, payload })
     if (index % 5 === 4) await new Promise((resolve) => setImmediate(resolve))
   }
   await log.close()
@@ -71,7 +71,7 @@ test('reads back whatever was written, over segments, hours and starts', async (
       }
       const records = await readAll(directory)
       assert.deepEqual(
-        records.map(({ recvTs: ts, payload, kind, epoch }) => [ts, payload.toString(), kind, epoch]),
+        records.map(({ recvTs: ts, payload, kind, begunMs }) => [ts, payload.toString(), kind, begunMs]),
         all.map(({ recvTs: ts, text }) => [ts, text, WAL_KIND.frame, 7]),
       )
     },
@@ -164,7 +164,7 @@ test('says at every moment where the end of what is on disk is, also while a seg
     log.append({
       kind: WAL_KIND.frame,
       lane: 0,
-      epoch: 1,
+      begunMs: 1,
       start: 1,
       n: 0,
       recvTs: START + hour * HOUR_NS,
@@ -214,7 +214,7 @@ test('a reader that follows to wherever the log says it ends gets each record on
     log.append({
       kind: WAL_KIND.frame,
       lane: 0,
-      epoch: 1,
+      begunMs: 1,
       start: 1,
       n: index,
       recvTs,
@@ -246,7 +246,7 @@ test('holds sources back while the disk is behind, and no longer than that', asy
   })
   const payload = Buffer.alloc(1000)
   for (let index = 0; index < 100; index++) {
-    log.append({ kind: WAL_KIND.frame, lane: 0, epoch: 1, start: 1, n: index, recvTs: START, payload })
+    log.append({ kind: WAL_KIND.frame, lane: 0, begunMs: 1, start: 1, n: index, recvTs: START, payload })
   }
   assert.deepEqual(congestion, [true])
   await log.close()

@@ -14,7 +14,7 @@ const starts = new Map<string, number>()
 export interface ScriptRecord {
   readonly kind?: WalKind
   readonly lane?: number
-  readonly epoch?: number
+  readonly begunMs?: number
   /** ms since the epoch. */
   readonly ms: number
   readonly frame?: unknown
@@ -43,11 +43,11 @@ export async function writeWal(
   const directory = join(work, 'wal', source)
   const numbersOf = numbers.get(directory) ?? new Map<string, number>()
   numbers.set(directory, numbersOf)
-  for (const { kind = WAL_KIND.frame, lane = 0, epoch = 1, ms, frame } of records) {
+  for (const { kind = WAL_KIND.frame, lane = 0, begunMs = 1, ms, frame } of records) {
     const text = frame === undefined ? '' : typeof frame === 'string' ? frame : JSON.stringify(frame)
     if (kind === WAL_KIND.start) starts.set(directory, Math.round(ms))
     const start = starts.get(directory) ?? 0
-    const connection = `${start}/${lane}/${epoch}`
+    const connection = `${start}/${lane}/${begunMs}`
     const n = numbersOf.get(connection) ?? 0
     if (kind <= WAL_KIND.mark) numbersOf.set(connection, n + 1)
     log.append({
@@ -55,7 +55,7 @@ export async function writeWal(
       n: kind <= WAL_KIND.mark ? n : 0,
       kind,
       lane,
-      epoch,
+      begunMs,
       recvTs: BigInt(Math.round(ms * 1000)) * 1000n,
       payload: Buffer.from(text),
     })
