@@ -13,6 +13,7 @@ import { MS_PER_HOUR, NS_PER_HOUR, utcDateOf } from '../../shared/utc-date.ts'
 import { lakeFileFacts } from '../lake/lake-file-facts.ts'
 import { fillColumn, footerValue, readLobFooter, readRowGroup } from '../lake/lob-file-reading.ts'
 import { directoryNames, seriesDates } from '../lake/series-dates.ts'
+import { rawDates, segmentsOnDisk } from '../raw/date-manifest.ts'
 import { eventText, rowText, seriesText } from '../raw/segment-lines.ts'
 import type { KeptRow } from '../raw/segment-lines.ts'
 import { SegmentWriter } from '../raw/segment-writer.ts'
@@ -190,4 +191,12 @@ async function rowsOf(
     price: price![row]!,
     qty: Number(qty![row]!),
   }))
+}
+
+/** Dates that have at least one segment of a recording. */
+export async function datesWithSegments(lake: string, source: LobSource): Promise<string[]> {
+  const dates: string[] = []
+  for (const date of await rawDates(lake, source))
+    if (!(await segmentsOnDisk(lake, source, date)).every(isKeptSegment)) dates.push(date)
+  return dates
 }

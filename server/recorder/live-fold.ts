@@ -12,13 +12,13 @@ import { exchangeOf } from '../exchanges/registry.ts'
 import type { Folding } from '../fold/fold-order.ts'
 import { FOLD_VERSION } from '../fold/fold-raw-dates.ts'
 import { FoldTally } from '../fold/fold-tally.ts'
-import { isKeptSegment, keepOldFiles } from '../fold/kept-rows.ts'
+import { datesWithSegments, keepOldFiles } from '../fold/kept-rows.ts'
 import { OwnConnections } from '../fold/own-connections.ts'
 import { GRACE_NS } from '../fold/own-times.ts'
 import { BUSY_WAIT_MS_MAX } from '../fold/series-lock.ts'
 import { LobRowGroup } from '../lake/lob-row-group.ts'
 import type { SeriesRecording } from '../lake/series-recording.ts'
-import { rawDates, readManifest, segmentsOnDisk } from '../raw/date-manifest.ts'
+import { readManifest } from '../raw/date-manifest.ts'
 import { seriesText } from '../raw/segment-lines.ts'
 import { checkpointPath, readCheckpoint, writeCheckpoint } from './checkpoint.ts'
 import type { LiveFoldState, StatedSeries } from './checkpoint.ts'
@@ -525,12 +525,4 @@ export class LiveFold {
       if (number < saved.segment) await rm(path, { force: true })
     }
   }
-}
-
-/** Dates that have at least one segment of a recording. */
-async function datesWithSegments(lake: string, source: LobSource): Promise<string[]> {
-  const dates: string[] = []
-  for (const date of await rawDates(lake, source))
-    if (!(await segmentsOnDisk(lake, source, date)).every(isKeptSegment)) dates.push(date)
-  return dates
 }
