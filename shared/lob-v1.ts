@@ -34,7 +34,7 @@ export const QTY_UNITS_PER_CONTRACT = 1_000_000
  * `hourly` when every book known at the start of a UTC hour has its keyframe there, so that a reader may start at any hour;
  * `hours` is what lob-hours.ts says of each market's hours;
  * `sample` is `true` where the books are invented; `column_crc32` and `footer_crc32` let a reader tell a damaged file from a
- * whole one. Files of version 0.1 may also have `strands` and `evidence`, which readers ignore.
+ * whole one. Files of version 0.1 also have `strands` and `evidence`: the first tells such a file, nothing reads what they say.
  */
 export const LOB_FOOTER_KEYS = {
   schema: 'schema',
@@ -53,6 +53,7 @@ export const LOB_FOOTER_KEYS = {
   sample: 'sample',
   columnCrc32: 'column_crc32',
   footerCrc32: 'footer_crc32',
+  strands: 'strands',
 } as const
 
 /** The value of `keyframes` that promises a keyframe of every known book at the start of every UTC hour. */

@@ -31,6 +31,7 @@ import type { DateRule, FoldListeners, FoldOrder, FoldOutcome, FoldWriting } fro
 import { FoldReport } from './fold-report.ts'
 import { FoldTally } from './fold-tally.ts'
 import { digestOf, hasFoldState, stageFoldState } from './fold-state.ts'
+import { isUnkept } from './kept-rows.ts'
 import { RawPieces } from './raw-pieces.ts'
 import { SourceFold } from './source-fold.ts'
 import type { FoldedDate } from './source-fold.ts'
@@ -218,7 +219,7 @@ class RawFold {
   async #publish(folded: readonly FoldedDate[]): Promise<WrittenLobFile[]> {
     const { lake, isDryRun = false } = this.#order
     const files = folded.flatMap((date) => date.files)
-    for (const date of folded) this.#checkSeries(date)
+    for (const date of folded) await this.#checkFiles(date)
     if (!isDryRun) await this.#lock([...new Set(files.map(({ series }) => series))].toSorted())
     const written = await describeFiles(files)
     // Everything that needs disk space is written before the first rename.
@@ -243,10 +244,20 @@ class RawFold {
     return written
   }
 
-  #checkSeries({ date, files }: FoldedDate): void {
-    const required = this.#order.rules?.get(date)?.requiredSeries ?? []
-    const missing = required.filter((series) => !files.some((file) => file.series === series))
-    if (missing.length > 0) throw new MissingSeriesError(this.#order.source, date, missing)
+  async #checkFiles({ date, files }: FoldedDate): Promise<void> {
+    const { lake, source, rules } = this.#order
+    const { requiredSeries = [], replacedBy } = rules?.get(date) ?? {}
+    const missing = requiredSeries.filter((series) => !files.some((file) => file.series === series))
+    if (missing.length > 0) throw new MissingSeriesError(source, date, missing)
+    if (replacedBy !== undefined) return
+    const names = this.#segments.get(date)?.map(({ name }) => name) ?? []
+    for (const { writer } of files) {
+      if (!(await isUnkept(writer.path, names))) continue
+      throw new Error(
+        `${source} ${date} cannot be added to: ${relative(lake, writer.path)} was written without raw segments, by version 0.1. ` +
+          'Import everything recorded of the date at once with --replace. A recorder keeps the rows of the open date.',
+      )
+    }
   }
 
   /** Writes the state and the manifest of a date beside those that they replace, the manifest last. */

@@ -2,7 +2,7 @@
 // together with what is recorded from then on.
 
 import { createHash } from 'node:crypto'
-import { existsSync } from 'node:fs'
+import { createReadStream, existsSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
 import type { FileMetaData } from 'hyparquet'
@@ -26,16 +26,14 @@ export interface KeptFile {
   readonly source: LobSource
   readonly series: string
   readonly path: string
-  /** The recorder's name in the segments. */
-  readonly recorder: string
 }
 
 export interface OldFiles {
   readonly lake: string
   readonly source: LobSource
   readonly date: string
-  /** The recorder that takes over the date. */
-  readonly recorder: string
+  /** Whether the date has raw segments: then its other files are derived from them, and those of version 0.1 alone are kept. */
+  readonly hasRaw: boolean
   readonly onWarning?: ((text: string) => void) | undefined
 }
 
@@ -57,27 +55,40 @@ export function isKeptSegment(name: string): boolean {
   return rawSegmentOfName(name)?.recorder.startsWith(KEPT) === true
 }
 
-/** A recorder's name for the rows of one file: those of two files, or of two machines, are never taken for one. */
-function keptName(recorder: string, series: string): string {
-  return `${KEPT}${createHash('sha256').update(`${recorder} ${series}`).digest('hex').slice(0, 16)}`
+/** The recorder's name for the rows of one file, by its bytes: those of two files are never taken for one. */
+async function keptName(path: string): Promise<string> {
+  const hash = createHash('sha256')
+  for await (const chunk of createReadStream(path)) hash.update(chunk as Buffer)
+  return `${KEPT}${hash.digest('hex').slice(0, 16)}`
+}
+
+/** Whether version 0.1 wrote a file whose rows `segments` lack. The rows of its last hour are kept last. */
+export async function isUnkept(path: string, segments: readonly string[]): Promise<boolean> {
+  const { isOld, maxTs } = (existsSync(path) ? await lakeFileFacts(path) : undefined) ?? {}
+  if (isOld !== true || typeof maxTs !== 'bigint') return false
+  const [kept, hour] = [await keptName(path), Number(maxTs / NS_PER_HOUR) % 24]
+  return !segments.map(rawSegmentOfName).some((name) => name?.recorder === kept && name.hour === hour)
 }
 
 /**
- * Keeps the rows of all files that a date without raw segments has, except samples. Returns whether there are any.
+ * Keeps the rows of the files of a date that were not derived from raw segments, except samples. Returns whether there are any. A
+ * killed attempt is repeated and writes the same segments.
  * @throws {Error} that names a file that cannot be read
  */
 export async function keepOldFiles(old: OldFiles): Promise<boolean> {
-  const { lake, source, date, recorder, onWarning } = old
+  const { lake, source, date, hasRaw, onWarning } = old
   let areKept = false
   for await (const { source: of, series, dates } of seriesDates(lake, directoryNames)) {
     if (of !== source || !dates.includes(date)) continue
     const path = lobFilePath(lake, source, series, date)
     if (!existsSync(path)) continue
-    if ((await lakeFileFacts(path))?.isSample === true) {
+    const facts = await lakeFileFacts(path)
+    if (hasRaw && facts?.isOld !== true) continue
+    if (facts?.isSample === true) {
       onWarning?.(`${path} was a sample: the recording replaces it`)
       continue
     }
-    await keepRows({ lake, source, series, path, recorder: keptName(recorder, series) })
+    await keepRows({ lake, source, series, path })
     areKept = true
     onWarning?.(`The rows of ${path}, which had no raw segments, are kept as raw segments.`)
   }
@@ -91,10 +102,11 @@ export async function keepOldFiles(old: OldFiles): Promise<boolean> {
 export async function keepRows(kept: KeptFile): Promise<void> {
   const file = await open(kept.path)
   try {
+    const recorder = await keptName(kept.path)
     const { size } = await file.stat()
     const { metadata } = await readLobFooter(file, size)
     const coversTo = BigInt(footerValue(metadata, KEYS.coversTo) ?? 0)
-    const connection = `${kept.recorder}/0/${kept.series}/0`
+    const connection = `${recorder}/0/${kept.series}/0`
     let n = 0
     let lastTs: bigint | undefined
     // The book was known in between. Without these lines, the recorder would count as one that stood still.
@@ -105,7 +117,7 @@ export async function keepRows(kept: KeptFile): Promise<void> {
     }
     for await (const { hour, rows } of hoursOf(file, size, metadata)) {
       const isLast = hour === Number(coversTo / NS_PER_HOUR)
-      const writer = await SegmentWriter.open(kept.lake, { source: kept.source, recorder: kept.recorder })
+      const writer = await SegmentWriter.open(kept.lake, { source: kept.source, recorder })
       try {
         const start = BigInt(hour) * NS_PER_HOUR
         writer.add(seriesText(start, new Map(rows.map(({ marketId }) => [marketId, kept.series]))), start)
@@ -120,7 +132,7 @@ export async function keepRows(kept: KeptFile): Promise<void> {
           writer.add(eventText(coversTo, 'close', { connection, n: n++ }), coversTo)
         }
         const date = utcDateOf(hour * MS_PER_HOUR)
-        await writer.finish({ date, hour: hour % 24, recorder: kept.recorder })
+        await writer.finish({ date, hour: hour % 24, recorder })
       } finally {
         await writer.discard()
       }

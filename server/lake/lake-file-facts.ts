@@ -23,6 +23,8 @@ export interface LakeFileFacts {
   readonly revision: bigint
   /** Invented data, not to be passed off as recorded. */
   readonly isSample: boolean
+  /** Of an order-book file: version 0.1 wrote it, which kept no raw segments. */
+  readonly isOld: boolean
   /** Of an order-book file: ns, both inclusive. Null for other files, and for foreign ones that do not say it. */
   readonly coverage: BookCoverage | null
 }
@@ -59,6 +61,7 @@ export async function readLakeFileFacts(
       maxTs: timeIn(values.get(KEYS.maxTs)),
       revision: BigInt(values.get('revision') ?? 0),
       isSample: values.get(KEYS.sample) === 'true',
+      isOld: values.has(KEYS.strands),
       coverage: coverageOf(values),
     }
   } catch {

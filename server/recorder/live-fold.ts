@@ -104,6 +104,8 @@ export class LiveFold {
   readonly #partialDates: Set<string>
   /** Dates whose files are derived from raw segments. */
   readonly #hadRaw: Set<string>
+  /** Dates of which no file has rows that are not in raw segments. */
+  readonly #kept = new Set<string>()
   #hour: number | undefined
   /** Receive time of the record being taken. */
   #now: bigint
@@ -134,7 +136,7 @@ export class LiveFold {
       bounds,
       onWarning,
       folding: options.folding,
-      onFold: (date) => this.#hadRaw.add(date),
+      onFold: (date) => this.#keepOldFiles(date),
     })
     for (const date of state.partialDates) this.#shared.add(date)
     this.#reader = new WalReader(this.#directory, state.position)
@@ -294,6 +296,7 @@ export class LiveFold {
     if (isLast || this.#raw.isDue) await this.#raw.flush()
     await this.#removeLog()
     for (const date of this.#dates.keys()) {
+      if (this.#hadRaw.has(date)) await this.#keepOldFiles(date)
       await this.#shared.notice(date)
       if (await this.#shared.isReplaced(date)) this.#lacksBooks = true
     }
@@ -422,16 +425,13 @@ export class LiveFold {
     this.#heldBytes = 0
   }
 
-  /**
-   * Keeps the rows of all files of the date that have no raw segments, before the date gets its first one. A killed attempt is
-   * repeated and writes the same segments.
-   */
+  /** Keeps rows of files that are in no raw segments, before this recorder writes its first segment or a file of the date. */
   async #keepOldFiles(date: string): Promise<void> {
-    if (this.#hadRaw.has(date)) return
-    const { lake, source, onWarning } = this.#options
-    const recorder = this.#recorder
-    if (await keepOldFiles({ lake, source, date, recorder, onWarning })) this.#shared.add(date)
+    if (this.#kept.has(date)) return
+    const old = { ...this.#options, date, hasRaw: this.#hadRaw.has(date) }
+    if (await keepOldFiles(old)) this.#shared.add(date)
     this.#hadRaw.add(date)
+    this.#kept.add(date)
   }
 
   /** Lists the segments of a date that only this recorder has. A fold lists those of a shared date. */

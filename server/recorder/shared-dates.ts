@@ -23,7 +23,7 @@ export interface SharedDatesOptions {
   readonly bounds: FoldOrder['bounds']
   readonly folding: Folding | undefined
   /** A date, or the one after it, is about to be folded. */
-  readonly onFold: (date: string) => void
+  readonly onFold: (date: string) => Promise<void>
   readonly onWarning: (text: string) => void
 }
 
@@ -161,7 +161,7 @@ export class SharedDates {
     const rules = new Map(
       dates.map((one, index) => [one, { added: segments[index]!.filter((name) => this.isOwn(name)) }]),
     )
-    for (const one of dates) onFold(one)
+    for (const one of dates) await onFold(one)
     const order = { source, dates, rules, bounds, keepsNext: shared.isAlone }
     const signal = shared.isAlone ? this.#aloneStop.signal : undefined
     const outcome = await folder.fold(order, signal).catch((error: unknown) => {

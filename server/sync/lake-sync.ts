@@ -4,6 +4,7 @@
 // object is replaced by one that covers less. One object's failure stops no other. Samples are never pushed.
 
 import { mkdir } from 'node:fs/promises'
+import { derivedFileOfKey } from '../../shared/lake-layout.ts'
 import { type Clock, SYSTEM_CLOCK } from '../tasks/clock.ts'
 import { isChosen, type LakeChoice } from '../lake/lake-choice.ts'
 import { RawFolder } from '../fold/raw-folder.ts'
@@ -35,8 +36,8 @@ export interface LakeSyncOptions {
   readonly choice?: LakeChoice | null
   /** Folds dates of which each side has segments that the other lacks. `null`: no date is folded. */
   readonly folder?: RawFolder | null
-  /** Only these dates with raw segments, and no other file. */
-  readonly onlyDates?: ((date: RawDate) => boolean) | undefined
+  /** Only the raw segments and derived files of these dates. */
+  readonly onlyDates?: ((date: Pick<RawDate, 'source' | 'date'>) => boolean) | undefined
   /** Another synchronization follows soon: a manifest that only adds slices of the open hour waits for it. */
   readonly isRepeated?: boolean
   readonly signal?: AbortSignal
@@ -74,9 +75,13 @@ export async function syncLake(options: LakeSyncOptions): Promise<LakeSyncResult
       await syncDates(transfers, folder ?? undefined, dates)
     }
     const { choice } = options
+    const isOfDates = (key: string): boolean => {
+      const file = derivedFileOfKey(key)
+      return onlyDates === undefined || (file !== undefined && onlyDates(file))
+    }
     const isPlain = ({ key }: ListedObject): boolean =>
       (isPush || choice === undefined || choice === null || isChosen(choice, key)) &&
-      onlyDates === undefined &&
+      isOfDates(key) &&
       !(raw && split.isOfDate(key)) &&
       !transfers.isNoted(key, own.get(key), others.get(key))
     const plain = [...source.values()].filter(isPlain)

@@ -27,7 +27,10 @@ export interface OpenDatesOptions {
   readonly signal: AbortSignal
 }
 
-/** Pulls raw segments, manifests and derived files of the open dates. Nothing is folded. */
+/**
+ * Pulls raw segments, manifests and derived files of the open dates, also those of version 0.1, whose rows the recorder keeps. Nothing
+ * is folded.
+ */
 export async function pullOpenDates(options: OpenDatesOptions): Promise<LakeSyncResult> {
   const { sources, clock } = options
   await pullOpeningStates(options)

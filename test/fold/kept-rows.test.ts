@@ -2,12 +2,17 @@
 // books at every instant.
 
 import assert from 'node:assert/strict'
+import { cp, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { test } from 'node:test'
-import { keepRows } from '../../server/fold/kept-rows.ts'
+import { keepOldFiles, keepRows } from '../../server/fold/kept-rows.ts'
 import { foldRawDates } from '../../server/fold/fold-raw-dates.ts'
 import { LobRecordingWriter } from '../../server/lake/lob-recording-writer.ts'
 import { lobFilePath } from '../../shared/lake-layout.ts'
 import { EVENT_ADD, EVENT_CLEAR, EVENT_GAP, EVENT_SET } from '../../shared/lob-v1.ts'
+import { runImport } from '../support/import-harness.ts'
+import { delta, snapshot } from '../support/kalshi-frames.ts'
+import { makeOld } from '../support/lob-files.ts'
 import { readLake } from '../import/pieces/lake-reader.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
 
@@ -54,7 +59,7 @@ test('the rows of a file without raw segments are folded again to the same books
   const lake = await temporaryDirectory(t)
   const path = await writeOldFile(lake)
   const before = await readLake(lake)
-  await keepRows({ lake, source: 'kalshi', series: SERIES, path, recorder: 'kept' })
+  await keepRows({ lake, source: 'kalshi', series: SERIES, path })
   const signal = new AbortController().signal
   const { files } = await foldRawDates({ lake, source: 'kalshi', dates: [DATE] }, {}, signal)
   assert.deepEqual(
@@ -65,6 +70,35 @@ test('the rows of a file without raw segments are folded again to the same books
   assert.deepEqual([...after.steps.keys()], [...before.steps.keys()])
   for (const [market, steps] of before.steps)
     assert.deepEqual(changes(after.steps.get(market)!), changes(steps), market)
+})
+
+test('a file of version 0.1 is not replaced by the segments of others alone', async (t) => {
+  const [lake, other] = [await temporaryDirectory(t), await temporaryDirectory(t)]
+  const path = await writeOldFile(lake)
+  makeOld(path)
+  const before = await readFile(path)
+  const market_ticker = `${SERIES}-26JUN24-B74.5`
+  const lines = [
+    snapshot(1, { market_ticker, yes_dollars_fp: [['0.4500', '90.00']] }),
+    delta(2, { market_ticker, ts_ms: Number(DAY / 1_000_000n) + 60_000 }),
+  ].map((msg, index) => JSON.stringify({ recv_ts: String(DAY + BigInt(index + 1) * 60n * SECOND), msg }))
+  await runImport(other, 'kalshi', { lines })
+  await cp(join(other, 'raw'), join(lake, 'raw'), { recursive: true })
+  const signal = new AbortController().signal
+  const fold = () => foldRawDates({ lake, source: 'kalshi', dates: [DATE] }, {}, signal)
+  await assert.rejects(
+    fold,
+    /series=KXHIGHNY\/date=2026-06-24\/lob\.parquet was written without raw segments/,
+  )
+  await assert.rejects(runImport(lake, 'kalshi', { lines: lines.slice(0, 1) }), /--replace/)
+  assert.deepEqual(await readFile(path), before)
+
+  assert.equal(await keepOldFiles({ lake, source: 'kalshi', date: DATE, hasRaw: true }), true)
+  const { files } = await fold()
+  assert.deepEqual(
+    files.map(({ status, markets }) => [status, markets]),
+    [['replaced', 3]],
+  )
 })
 
 /** Steps that change something: a keyframe repeats the book. */

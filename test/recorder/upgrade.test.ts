@@ -1,13 +1,15 @@
 // A recorder takes over a date whose order-book files have no raw segments: it keeps the rows of all of them.
 
 import assert from 'node:assert/strict'
-import { rm } from 'node:fs/promises'
+import { cp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { closeMark, openMark } from '../../server/feed/wal-mark.ts'
 import { LiveFold } from '../../server/recorder/live-fold.ts'
 import { WAL_KIND } from '../../server/recorder/wal-record.ts'
 import { delta, snapshot } from '../support/kalshi-frames.ts'
+import { lobFilePath } from '../../shared/lake-layout.ts'
+import { makeOld } from '../support/lob-files.ts'
 import { readSeries } from '../support/recorder-harness.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
 import { writeWal } from '../support/wal-script.ts'
@@ -79,4 +81,26 @@ test('files without raw segments are kept, each series, also those that are reco
     assert.deepEqual(times.slice(0, CHANGES), earlier.get(series), series)
     assert.equal(times.length, CHANGES + added, series)
   }
+})
+
+test('a file of version 0.1 is kept also where raw segments of another recorder came first', async (t) => {
+  const [lake, before, after, other, otherWork] = await Promise.all(
+    Array.from({ length: 5 }, () => temporaryDirectory(t)),
+  )
+  const series = 'KXHIGHNY'
+  const timesOf = async (): Promise<bigint[]> =>
+    (await readSeries(lake!, 'kalshi', series)).flatMap(({ event, ts }) => (event === 2 ? [ts] : []))
+  await record(lake!, before!, script('2026-06-24T10:00:00Z', [MARKETS[series]]))
+  await rm(join(lake!, 'raw'), { recursive: true })
+  makeOld(lobFilePath(lake!, 'kalshi', series, '2026-06-24'))
+  const earlier = await timesOf()
+  await record(other!, otherWork!, script('2026-06-24T11:00:00Z', [MARKETS[series]]))
+  const folder = 'raw/source=kalshi/date=2026-06-24'
+  await cp(join(other!, folder), join(lake!, folder), { recursive: true })
+
+  const warnings = await record(lake!, after!, script('2026-06-24T12:00:00Z', [MARKETS[series]]))
+  assert.equal(warnings.filter((text) => text.includes('are kept as raw segments')).length, 1)
+  const times = await timesOf()
+  assert.deepEqual(times.slice(0, CHANGES), earlier)
+  assert.equal(times.length, 3 * CHANGES)
 })

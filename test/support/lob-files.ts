@@ -1,7 +1,7 @@
 // Order-book files as other writers make them: any order, codec, nullability and metadata. They are written with
 // parquet-wasm, so that the reader under test shares no code with them.
 
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import * as arrow from 'apache-arrow'
 import {
@@ -12,6 +12,7 @@ import {
   writeParquet,
   WriterPropertiesBuilder,
 } from 'parquet-wasm/node'
+import { sealLobFooter } from '../../shared/lob-checksum.ts'
 import { lobFilePath } from '../../shared/lake-layout.ts'
 import { type LobSource } from '../../shared/lob-sources.ts'
 import type { NaiveEvent } from './naive-lob.ts'
@@ -145,4 +146,20 @@ export function writeForeignLakeFile(
   const path = lobFilePath(lake, place.source, place.series, place.date)
   writeForeignFile(path, events, file)
   return path
+}
+
+/** Gives a file of today the footer of version 0.1: `strands` in the place of `hours`. */
+export function makeOld(path: string): void {
+  const bytes = readFileSync(path)
+  const start = bytes.length - 8 - bytes.readUInt32LE(bytes.length - 8)
+  const at = bytes.indexOf('\u0018\u0005hours', start)
+  const footer = Buffer.concat([
+    bytes.subarray(start, at),
+    Buffer.from('\u0018\u0007strands'),
+    bytes.subarray(at + 7, bytes.length - 8),
+  ])
+  sealLobFooter(footer)
+  const length = Buffer.alloc(4)
+  length.writeUInt32LE(footer.length)
+  writeFileSync(path, Buffer.concat([bytes.subarray(0, start), footer, length, Buffer.from('PAR1')]))
 }

@@ -2,8 +2,9 @@
 // books of the date before that, of which it pulls only the fold state.
 
 import assert from 'node:assert/strict'
-import { readFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { existsSync } from 'node:fs'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { framesText, eventText } from '../../server/raw/segment-lines.ts'
 import { SegmentWriter } from '../../server/raw/segment-writer.ts'
@@ -58,4 +59,20 @@ test('books that were known over midnight stay known when another collector take
   const file = `lob/source=${SOURCE}/series=KXHIGHNY/date=${YESTERDAY}/lob.parquet`
   const [whole, found] = await Promise.all([lake!, bucket!].map((root) => readFile(join(root, file))))
   assert.ok(whole!.equals(found!), `${found!.length} bytes, not ${whole!.length}`)
+})
+
+test('a collector with an empty lake pulls the order-book files of version 0.1 of the open dates, whose rows it keeps', async (t) => {
+  const [lake, bucket] = [await temporaryDirectory(t), await temporaryDirectory(t)]
+  const keyOf = (date: string): string => `lob/source=${SOURCE}/series=KXHIGHNY/date=${date}/lob.parquet`
+  for (const date of [BEFORE, YESTERDAY, TODAY]) {
+    await mkdir(dirname(join(bucket, keyOf(date))), { recursive: true })
+    await writeFile(join(bucket, keyOf(date)), date)
+  }
+  const clock = { nowMs: () => Date.parse(`${TODAY}T00:10:00Z`), sleep: async () => {} }
+  const signal = new AbortController().signal
+  await pullOpenDates({ lake, remote: new DirectoryStore(bucket), sources: [SOURCE], clock, signal })
+  assert.deepEqual(
+    [BEFORE, YESTERDAY, TODAY].map((date) => existsSync(join(lake, keyOf(date)))),
+    [false, true, true],
+  )
 })
