@@ -5,6 +5,9 @@ import type { FeedMessage } from '../feed/feed-message.ts'
 import type { SequenceTrust } from '../feed/feed-reading.ts'
 import type { ConnectionEvent } from '../raw/segment-lines.ts'
 
+/** Of the message of a line that is not JSON. */
+export const HEARTBEAT_NAME = 'heartbeat'
+
 /** One line of a piece. */
 export interface Line {
   /** Identifies the line among those of all pieces: its receive time and content (`lineKey`). */

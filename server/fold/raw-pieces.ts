@@ -15,7 +15,7 @@ import type { ManifestSegment } from '../raw/date-manifest.ts'
 import type { KeptRow, SegmentHeader, SegmentLine } from '../raw/segment-lines.ts'
 import { readSegment } from '../raw/segment-reader.ts'
 import type { DecodedSegment, DecodedSegments } from './decoded-lines.ts'
-import { lineKey } from './piece.ts'
+import { HEARTBEAT_NAME, lineKey } from './piece.ts'
 import type { Line, Piece } from './piece.ts'
 import type { RawDates } from './source-fold.ts'
 
@@ -36,7 +36,7 @@ export const HEARTBEAT: FeedMessage = {
   sid: undefined,
   seq: undefined,
   ts: undefined,
-  body: { kind: 'other', name: 'heartbeat' },
+  body: { kind: 'other', name: HEARTBEAT_NAME },
 }
 
 export class RawPieces implements RawDates {

@@ -3,6 +3,7 @@
 
 import { addMarkets } from '../feed/feed-message.ts'
 import type { FoldTally, GapCause } from './fold-tally.ts'
+import { HEARTBEAT_NAME } from './piece.ts'
 import type { Line, Piece } from './piece.ts'
 import { groupsOfShared } from './shared-lines.ts'
 
@@ -67,6 +68,7 @@ export function readStretches(piece: Piece, tally: FoldTally): PieceStretches {
     isBegun = false
   }
   for (const line of lines) {
+    if (isMute(line)) continue
     const isClose = line.messages.some(({ body }) => body.kind === 'disconnect')
     if (isClose) {
       if (open.length === 0 && line.recvTs !== undefined) closes.push(line.recvTs)
@@ -97,6 +99,11 @@ export function readStretches(piece: Piece, tally: FoldTally): PieceStretches {
   }
   finish(false)
   return { stretches, closes }
+}
+
+/** Whether a line is a heartbeat without a time: every piece may have the same line, at any time. */
+function isMute({ recvTs, messages: [message] }: Line): boolean {
+  return recvTs === undefined && message?.body.kind === 'other' && message.body.name === HEARTBEAT_NAME
 }
 
 /** Whether a line is a list of books: a connection begins with one, of all its tokens. */

@@ -62,7 +62,7 @@ export interface FiledLine extends LineTimes {
   readonly recorder: string | undefined
   /** The time of its books, ms, if that is only the time of their last change; otherwise NaN. */
   readonly bookMs: number
-  /** It holds a message or a connection event. */
+  /** It holds a message or a connection event. A heartbeat without a time says nothing. */
   readonly hasContent: boolean
   /** As the fold reads it; `undefined` if the fold reads it from the segment. */
   readonly read: Line | undefined
@@ -104,7 +104,7 @@ export class LineFiling {
       ms: line.kind === 'rest' ? msOf(this.#exchange.trades?.ofRow(line.row).ts) : NaN,
       recvMs: line.kind === 'rest' ? NaN : msOf(recvTs),
       bookMs: NaN,
-      hasContent: line.kind !== 'skipped',
+      hasContent: line.kind !== 'skipped' && (!isLone || recvTs !== undefined),
       read: isLone ? lineOf(recvTs, line.text, false, [HEARTBEAT]) : undefined,
     }
   }

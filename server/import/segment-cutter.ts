@@ -141,8 +141,10 @@ export class SegmentCutter {
     this.#writer!.add(line.text, line.recvTs)
     this.#lines!.add(line.read, line.text)
     this.#hasSkipped = line === SKIPPED_LINE
-    if (!this.#hasSkipped) this.#last = line
-    if (line.hasContent) this.#hasContent = true
+    if (line.hasContent) {
+      this.#hasContent = true
+      this.#last = line
+    }
     if (!(line.bookMs <= this.#bookMs)) this.#bookMs = line.bookMs
     if (Number.isNaN(this.#firstRecvMs)) this.#firstRecvMs = line.recvMs
   }

@@ -2,13 +2,14 @@
 // one receive time.
 
 import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { runImport } from '../support/import-harness.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
 import { textAt } from './pieces/book-steps.ts'
-import { readLake } from './pieces/lake-reader.ts'
+import { lakeHashes, readLake } from './pieces/lake-reader.ts'
 
 const MS = 1_782_316_140_000
 const MARKET = `0x${'ab'.repeat(32)}`
@@ -50,4 +51,20 @@ test('two books of a token with one receive time are never put together to one',
       imports.join(' | '),
     )
   }
+})
+
+test('files that have heartbeats without a time give the same books as one file', async (t) => {
+  const directory = await temporaryDirectory(t)
+  const lines = Array.from({ length: 40 }, (_, index) => bookLine(20_000 * index, ['0.6', `0.${10 + index}`]))
+  const heard = (from: number, to: number): string[] =>
+    lines.slice(from, to).flatMap((line, index) => (index % 7 === 3 ? [line, 'PONG\n'] : [line]))
+  const [whole, cut] = [join(directory, 'whole'), join(directory, 'cut')]
+  await runImport(whole, 'polymarket', { lines: lines.map((line) => line.trimEnd()) })
+  const paths = [heard(0, 15), heard(15, 30), heard(30, 40)].map((texts, number) => {
+    const path = join(directory, `${number}.ndjson`)
+    writeFileSync(path, texts.join(''))
+    return path
+  })
+  await runImport(cut, 'polymarket', { paths })
+  assert.deepEqual(await lakeHashes(cut), await lakeHashes(whole))
 })
