@@ -12,7 +12,7 @@ import {
   writeParquet,
   WriterPropertiesBuilder,
 } from 'parquet-wasm/node'
-import { sealLobFooter } from '../../shared/lob-checksum.ts'
+import { writeLobFooterChecksum } from '../../shared/lob-checksum.ts'
 import { lobFilePath } from '../../shared/lake-layout.ts'
 import { type LobSource } from '../../shared/lob-sources.ts'
 import type { NaiveEvent } from './naive-lob.ts'
@@ -158,7 +158,7 @@ export function makeOld(path: string): void {
     Buffer.from('\u0018\u0007strands'),
     bytes.subarray(at + 7, bytes.length - 8),
   ])
-  sealLobFooter(footer)
+  writeLobFooterChecksum(footer)
   const length = Buffer.alloc(4)
   length.writeUInt32LE(footer.length)
   writeFileSync(path, Buffer.concat([bytes.subarray(0, start), footer, length, Buffer.from('PAR1')]))
