@@ -17,8 +17,8 @@ const HOURS_PER_DAY = 24
 export interface LiveTradesOptions {
   readonly lake: string
   readonly source: LobSource
-  /** Dates whose trades the fold alone publishes. */
-  readonly shared: Pick<SharedDates, 'has'>
+  /** Dates whose trades the fold alone publishes; it folds a date again whose trades came after its fold. */
+  readonly shared: Pick<SharedDates, 'has' | 'end'>
   readonly onWarning: (text: string) => void
 }
 
@@ -76,8 +76,11 @@ export class LiveTrades {
     const place = { ...this.#options, toMs: (hour + 1) * MS_PER_HOUR }
     try {
       try {
-        await stageDate(await this.#read(date, hour), place, tally, (file) => files.push(file))
+        const trades = await this.#read(date, hour)
+        await stageDate(trades, place, tally, (file) => files.push(file))
         publishTrades(files)
+        const before = addDays(date, -1)
+        if (hour % HOURS_PER_DAY === 0 && trades.neighbours.has(before)) this.#options.shared.end(before)
       } finally {
         await settleTrades(this.#options.lake, files)
       }

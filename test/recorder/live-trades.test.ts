@@ -10,6 +10,7 @@ import { LiveFold } from '../../server/recorder/live-fold.ts'
 import { WAL_KIND } from '../../server/recorder/wal-record.ts'
 import { rawDateDirectory } from '../../shared/lake-layout.ts'
 import { snapshot, trade } from '../support/kalshi-frames.ts'
+import { eventually } from '../support/recorder-harness.ts'
 import { refold } from '../support/refolded-lake.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
 import { writeWal } from '../support/wal-script.ts'
@@ -136,4 +137,25 @@ test('a date that is folded keeps its late trades when the slices of its last ho
   assert.ok((await names()).length < before)
   assert.deepEqual(await idsOf(lake), ['a', 'late'])
   await next.close()
+})
+
+test('a trade that comes after the fold of its date is published when the first hour of the next one is closed', async (t) => {
+  const root = await temporaryDirectory(t)
+  const [lake, workDirectory] = [join(root, 'lake'), join(root, 'work')]
+  const fold = await LiveFold.open({ lake, source: 'kalshi', workDirectory })
+  const publishUntil = async (records: readonly ScriptRecord[], ids: readonly string[]): Promise<void> => {
+    const limit = await writeWal(workDirectory, 'kalshi', records)
+    while (await fold.advance(limit));
+    // A date is folded for a fifth of the time at most.
+    await eventually(async () => {
+      await fold.publish()
+      await fold.settled()
+      return (await idsOf(lake)).join() === ids.join()
+    }, `${ids.join()} are published`)
+  }
+  const first = { ms: MIDNIGHT - 60_000, frame: trade('a', MIDNIGHT - 60_000) }
+  await publishUntil([first, ...heard(MIDNIGHT - 55_000, MIDNIGHT + 150_000)], ['a'])
+  const late = { ms: MIDNIGHT + 354_000, frame: trade('late', MIDNIGHT - 27_000, 2) }
+  await publishUntil([late, ...heard(MIDNIGHT + 355_000, MIDNIGHT + 3_660_000)], ['a', 'late'])
+  await fold.close()
 })
