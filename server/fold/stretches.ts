@@ -68,7 +68,11 @@ export function readStretches(piece: Piece, tally: FoldTally): PieceStretches {
     isBegun = false
   }
   for (const line of lines) {
-    if (isMute(line)) continue
+    if (isMute(line)) {
+      tally.messages++
+      tally.countSkipped(HEARTBEAT_NAME)
+      continue
+    }
     const isClose = line.messages.some(({ body }) => body.kind === 'disconnect')
     if (isClose) {
       if (open.length === 0 && line.recvTs !== undefined) closes.push(line.recvTs)
