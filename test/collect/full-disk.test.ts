@@ -101,7 +101,7 @@ test('a full disk below the log: recording ends, is tried again, and goes on wit
   })
 })
 
-test('an error at the end of a recording is told', async (t) => {
+test('an error at the end of a recording is logged', async (t) => {
   const root = await temporaryDirectory(t)
   const work = join(root, 'work')
   let errors: readonly string[] = []

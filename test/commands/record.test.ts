@@ -71,7 +71,7 @@ test('a log that cannot be written does not end it', async (t) => {
   const exited = once(recorder, 'exit')
   await eventually(
     () => recorder.exitCode !== null || output.includes('the recording has ended'),
-    'it is told',
+    'the error is logged',
   )
   recorder.kill('SIGTERM')
   assert.deepEqual(await exited, [0, null], output)

@@ -48,30 +48,22 @@ async function fileOf(t: TestContext): Promise<string> {
   return path
 }
 
-test('an upload that is stopped while the service waits fails with the reason, and nothing else does', async (t) => {
-  const path = await fileOf(t)
-  const { written, stopping, request } = await startUpload(t, async () => createReadStream(path))
-  const reason = new Error('stopped')
-  const rejected = assert.rejects(written, reason)
-  await request
-  stopping.abort(reason)
-  await rejected
-})
-
-test('an upload that is stopped before its request is sent fails with the reason, and nothing else does', async (t) => {
-  const path = await fileOf(t)
-  let isOpen = (): void => {}
-  const opened = new Promise<void>((resolve) => (isOpen = resolve))
-  const { written, stopping } = await startUpload(t, async () => {
-    isOpen()
-    return createReadStream(path)
+for (const moment of ['before its request is sent', 'while the service waits'] as const) {
+  test(`an upload that is stopped ${moment} fails with the reason, and nothing else does`, async (t) => {
+    const path = await fileOf(t)
+    const opening = new EventTarget()
+    const opened = once(opening, 'open')
+    const { written, stopping, request } = await startUpload(t, async () => {
+      opening.dispatchEvent(new Event('open'))
+      return createReadStream(path)
+    })
+    const reason = new Error('stopped')
+    const rejected = assert.rejects(written, reason)
+    await (moment === 'while the service waits' ? request : opened)
+    stopping.abort(reason)
+    await rejected
   })
-  const reason = new Error('stopped')
-  const rejected = assert.rejects(written, reason)
-  await opened
-  stopping.abort(reason)
-  await rejected
-})
+}
 
 test('an upload whose file cannot be read on fails with the error of the file', async (t) => {
   const source = new Readable({ read() {} })
