@@ -1,8 +1,7 @@
 // The compaction of one partition: its whole file is written under a temporary name, read back and then given its name
 // together with what the manifest says of it. See compaction.ts for the order of things and why.
 
-import { createHash } from 'node:crypto'
-import { createReadStream, type Stats } from 'node:fs'
+import type { Stats } from 'node:fs'
 import { mkdir, open, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { isErrno } from '../../shared/errno.ts'
@@ -11,6 +10,7 @@ import { isSeriesName } from '../../shared/series-name.ts'
 import type { RegisteredPartition } from '../../shared/sql/manifest-queries.ts'
 import { SYSTEM_CLOCK } from '../tasks/clock.ts'
 import { syncNames } from '../lake/durable-file.ts'
+import { digestOf } from '../lake/file-list.ts'
 import { lakeFileFacts } from '../lake/lake-file-facts.ts'
 import { partitionDraftPath, publishPartition, removeStaleTemporaries } from '../lake/temporary-file.ts'
 import { commitCompaction, dropMergedRows, readPartitions } from '../storage/manifest-store.ts'
@@ -291,9 +291,8 @@ async function describeFile(path: string): Promise<{ readonly sizeBytes: bigint;
   const file = await open(path, 'r+')
   try {
     await file.sync()
-    const hash = createHash('sha256')
-    for await (const chunk of createReadStream(path) as AsyncIterable<Buffer>) hash.update(chunk)
-    return { sizeBytes: BigInt((await file.stat()).size), sha256: hash.digest('hex') }
+    const { size } = await file.stat()
+    return { sizeBytes: BigInt(size), sha256: await digestOf(file, size) }
   } finally {
     await file.close()
   }

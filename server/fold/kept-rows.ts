@@ -1,8 +1,7 @@
 // Keeps the rows of an order-book file without raw segments (a file of version 0.1) as raw lines, so that the date can be folded
 // together with what is recorded from then on.
 
-import { createHash } from 'node:crypto'
-import { createReadStream, existsSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
 import type { FileMetaData } from 'hyparquet'
@@ -10,6 +9,7 @@ import { lobFilePath, rawSegmentOfName } from '../../shared/lake-layout.ts'
 import type { LobSource } from '../../shared/lob-sources.ts'
 import { EVENT_CLEAR, EVENT_SET, LOB_FOOTER_KEYS as KEYS } from '../../shared/lob-v1.ts'
 import { MS_PER_HOUR, NS_PER_HOUR, utcDateOf } from '../../shared/utc-date.ts'
+import { digestOf } from '../lake/file-list.ts'
 import { lakeFileFacts } from '../lake/lake-file-facts.ts'
 import { fillColumn, footerValue, readLobFooter, readRowGroup } from '../lake/lob-file-reading.ts'
 import { directoryNames, seriesDates } from '../lake/series-dates.ts'
@@ -56,17 +56,17 @@ export function isKeptSegment(name: string): boolean {
 }
 
 /** The recorder's name for the rows of one file, by its bytes: those of two files are never taken for one. */
-async function keptName(path: string): Promise<string> {
-  const hash = createHash('sha256')
-  for await (const chunk of createReadStream(path)) hash.update(chunk as Buffer)
-  return `${KEPT}${hash.digest('hex').slice(0, 16)}`
+async function keptName(file: FileHandle): Promise<string> {
+  return `${KEPT}${(await digestOf(file, (await file.stat()).size)).slice(0, 16)}`
 }
 
 /** Whether version 0.1 wrote a file whose rows `segments` lack. The rows of its last hour are kept last. */
 export async function isUnkept(path: string, segments: readonly string[]): Promise<boolean> {
   const { isOld, maxTs } = (existsSync(path) ? await lakeFileFacts(path) : undefined) ?? {}
   if (isOld !== true || typeof maxTs !== 'bigint') return false
-  const [kept, hour] = [await keptName(path), Number(maxTs / NS_PER_HOUR) % 24]
+  const file = await open(path)
+  const kept = await keptName(file).finally(() => file.close())
+  const hour = Number(maxTs / NS_PER_HOUR) % 24
   return !segments.map(rawSegmentOfName).some((name) => name?.recorder === kept && name.hour === hour)
 }
 
@@ -102,7 +102,7 @@ export async function keepOldFiles(old: OldFiles): Promise<boolean> {
 export async function keepRows(kept: KeptFile): Promise<void> {
   const file = await open(kept.path)
   try {
-    const recorder = await keptName(kept.path)
+    const recorder = await keptName(file)
     const { size } = await file.stat()
     const { metadata } = await readLobFooter(file, size)
     const coversTo = BigInt(footerValue(metadata, KEYS.coversTo) ?? 0)

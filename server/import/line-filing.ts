@@ -1,4 +1,5 @@
-// Lines of an input → lines of a segment. Private frames, and those of other exchanges, are left out and counted. A line that cannot be read is a bad line.
+// Lines of an input → lines of a segment. Private frames, and those of other exchanges, are left out and counted. A line that cannot
+// be read is a bad line.
 
 import { MARKET_ID_BYTES_MAX } from '../../shared/limits.ts'
 import { lobSourceNames } from '../../shared/lob-sources.ts'

@@ -133,11 +133,11 @@ async function describe(
 }
 
 /** SHA-256 of the first `sizeBytes` bytes, in lower-case hexadecimal. */
-export async function digestOf(file: FileHandle, sizeBytes: number, signal: AbortSignal): Promise<string> {
+export async function digestOf(file: FileHandle, sizeBytes: number, signal?: AbortSignal): Promise<string> {
   const hash = createHash('sha256')
   const bytes = Buffer.alloc(READ_BYTES)
   for (let offset = 0; offset < sizeBytes;) {
-    signal.throwIfAborted()
+    signal?.throwIfAborted()
     const { bytesRead } = await file.read(bytes, 0, Math.min(READ_BYTES, sizeBytes - offset), offset)
     if (bytesRead === 0)
       throw new ApiError('lake_file_changed', 'A lake file was cut short while it was read.')
