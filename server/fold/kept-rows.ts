@@ -60,10 +60,10 @@ async function keptName(file: FileHandle): Promise<string> {
   return `${KEPT}${(await digestOf(file, (await file.stat()).size)).slice(0, 16)}`
 }
 
-/** Whether version 0.1 wrote a file whose rows `segments` lack. The rows of its last hour are kept last. */
+/** Whether version 0.1 wrote a file, other than a sample, whose rows `segments` lack. The rows of its last hour are kept last. */
 export async function isUnkept(path: string, segments: readonly string[]): Promise<boolean> {
-  const { isOld, maxTs } = (existsSync(path) ? await lakeFileFacts(path) : undefined) ?? {}
-  if (isOld !== true || typeof maxTs !== 'bigint') return false
+  const { isOld, isSample, maxTs } = (existsSync(path) ? await lakeFileFacts(path) : undefined) ?? {}
+  if (isOld !== true || isSample === true || typeof maxTs !== 'bigint') return false
   const file = await open(path)
   const kept = await keptName(file).finally(() => file.close())
   const hour = Number(maxTs / NS_PER_HOUR) % 24

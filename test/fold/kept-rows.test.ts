@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict'
 import { cp, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { test } from 'node:test'
+import { test, type TestContext } from 'node:test'
 import { keepOldFiles, keepRows } from '../../server/fold/kept-rows.ts'
 import { foldRawDates } from '../../server/fold/fold-raw-dates.ts'
 import { LobRecordingWriter } from '../../server/lake/lob-recording-writer.ts'
@@ -22,8 +22,8 @@ const SECOND = 1_000_000_000n
 const HOUR = 3600n * SECOND
 const DAY = BigInt(Date.parse(`${DATE}T00:00:00Z`)) * 1_000_000n
 
-async function writeOldFile(lake: string): Promise<string> {
-  const writer = new LobRecordingWriter({ lake, source: 'kalshi' })
+async function writeOldFile(lake: string, isSample = false): Promise<string> {
+  const writer = new LobRecordingWriter({ lake, source: 'kalshi', isSample })
   const add = (market: string, ts: bigint, event: number, price: number, qty: number, side = 0): void =>
     writer.append(SERIES, {
       marketId: `${SERIES}-26JUN24-${market}`,
@@ -72,11 +72,11 @@ test('the rows of a file without raw segments are folded again to the same books
     assert.deepEqual(changes(after.steps.get(market)!), changes(steps), market)
 })
 
-test('a file of version 0.1 is not replaced by the segments of others alone', async (t) => {
+/** A lake with a file of version 0.1 and raw segments of others; `lines` are what was recorded in these. */
+async function oldBesideOthers(t: TestContext, isSample = false) {
   const [lake, other] = [await temporaryDirectory(t), await temporaryDirectory(t)]
-  const path = await writeOldFile(lake)
+  const path = await writeOldFile(lake, isSample)
   makeOld(path)
-  const before = await readFile(path)
   const market_ticker = `${SERIES}-26JUN24-B74.5`
   const lines = [
     snapshot(1, { market_ticker, yes_dollars_fp: [['0.4500', '90.00']] }),
@@ -86,6 +86,12 @@ test('a file of version 0.1 is not replaced by the segments of others alone', as
   await cp(join(other, 'raw'), join(lake, 'raw'), { recursive: true })
   const signal = new AbortController().signal
   const fold = () => foldRawDates({ lake, source: 'kalshi', dates: [DATE] }, {}, signal)
+  return { lake, path, lines, fold }
+}
+
+test('a file of version 0.1 is not replaced by the segments of others alone', async (t) => {
+  const { lake, path, lines, fold } = await oldBesideOthers(t)
+  const before = await readFile(path)
   await assert.rejects(
     fold,
     /series=KXHIGHNY\/date=2026-06-24\/lob\.parquet was written without raw segments/,
@@ -98,6 +104,15 @@ test('a file of version 0.1 is not replaced by the segments of others alone', as
   assert.deepEqual(
     files.map(({ status, markets }) => [status, markets]),
     [['replaced', 3]],
+  )
+})
+
+test('a sample of version 0.1 is replaced by a recording', async (t) => {
+  const { fold } = await oldBesideOthers(t, true)
+  const { files } = await fold()
+  assert.deepEqual(
+    files.map(({ status, markets }) => [status, markets]),
+    [['replaced', 1]],
   )
 })
 
