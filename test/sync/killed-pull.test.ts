@@ -1,4 +1,4 @@
-// A pull that was killed has removed sealed slices from the lake, and not yet replaced the manifest that lists them.
+// A pull that was killed has removed united slices from the lake, and not yet replaced the manifest that lists them.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'

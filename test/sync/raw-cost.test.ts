@@ -14,7 +14,7 @@ import { RECORDER_PUBLISH_INTERVAL_MS } from '../../shared/limits.ts'
 import { runs } from '../support/effort.ts'
 import { type S3Server, startS3Server } from '../support/s3-server.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
-import { foldHere, folderOf, seal, SOURCE, writeSegment } from './raw-lakes.ts'
+import { foldHere, folderOf, unite, SOURCE, writeSegment } from './raw-lakes.ts'
 
 const DATE = '2026-06-24'
 /** Each makes the date longer, which is folded after every slice of it. */
@@ -86,7 +86,7 @@ test('an open day pushes 1.3 times the bytes of its derived files, and its raw',
       await pushed({ lake, remote, clock })
       await pushed({ lake, remote: other, clock, raw: false })
     }
-    const { name, lines, firstTs, lastTs } = await seal(
+    const { name, lines, firstTs, lastTs } = await unite(
       lake,
       { ...plan, fromMinute: 0, toMinute: 60 },
       slices,

@@ -1,4 +1,4 @@
-// Two collectors on one bucket through random courses: recordings, seals, imports, folds, pushes at once, kills between any two
+// Two collectors on one bucket through random courses: recordings, unions, imports, folds, pushes at once, kills between any two
 // writes, empty and stale disks. In the end both lakes and the bucket hold the same bytes, those of a fold of all segments. In
 // other courses dates are also replaced and pruned: what was removed is nowhere in the end.
 //
@@ -35,7 +35,7 @@ import {
   folderOf,
   readBucket,
   readWhole,
-  seal,
+  unite,
   SOURCE,
   writeSegment,
 } from './raw-lakes.ts'
@@ -87,7 +87,7 @@ class Collector {
   #lives = 0
   #disk = 0
   #slices = new Map<string, SegmentFacts[]>()
-  #sealed: SegmentFacts[] = []
+  #united: SegmentFacts[] = []
   #stale: string | undefined
   #removals = 0
   recorder = ''
@@ -110,7 +110,7 @@ class Collector {
     this.#disk = ++this.#lives
     this.recorder = `${this.name}${this.#disk}`
     this.#slices = new Map()
-    this.#sealed = []
+    this.#united = []
     await mkdir(this.lake, { recursive: true })
     await this.start()
   }
@@ -129,7 +129,7 @@ class Collector {
     this.#disk = ++this.#lives
     this.recorder = `${this.name}${this.#disk}`
     this.#slices = new Map()
-    this.#sealed = []
+    this.#united = []
     await cp(lake, this.lake, { recursive: true, preserveTimestamps: true })
     await this.start()
   }
@@ -151,8 +151,8 @@ class Collector {
     this.#slices.set(id, slices)
   }
 
-  /** The recorder seals an hour, removes its slices, and notes both in the manifest: as raw-hours.ts does. */
-  async seal(isKilled: boolean): Promise<void> {
+  /** The recorder unites an hour, removes its slices, and notes both in the manifest: as raw-hours.ts does. */
+  async unite(isKilled: boolean): Promise<void> {
     for (const [id, slices] of this.#slices) {
       const [date, hour] = id.split(' ') as [string, string]
       const plan = {
@@ -162,7 +162,7 @@ class Collector {
         fromMinute: 0,
         toMinute: slices.length * 3,
       }
-      this.#sealed.push(await seal(this.lake, plan, slices))
+      this.#united.push(await unite(this.lake, plan, slices))
       this.#slices.delete(id)
       if (isKilled) return
       await this.resume()
@@ -180,8 +180,8 @@ class Collector {
       const kept = before.segments.filter(
         ({ name }) => onDisk.has(name) || !name.startsWith(`${this.recorder}-`),
       )
-      const sealed = this.#sealed.filter((facts) => facts.date === date && onDisk.has(facts.name))
-      await writeManifest(this.lake, { ...before, segments: unionOfSegments(kept, sealed) })
+      const united = this.#united.filter((facts) => facts.date === date && onDisk.has(facts.name))
+      await writeManifest(this.lake, { ...before, segments: unionOfSegments(kept, united) })
     }
   }
 
@@ -218,7 +218,7 @@ class Collector {
   #noteRemoved(names: readonly string[]): void {
     for (const name of names) this.removed.add(name)
     this.#slices = new Map()
-    this.#sealed = []
+    this.#united = []
     this.recorder = `${this.name}${this.#lives}x${++this.#removals}`
   }
 
@@ -302,7 +302,7 @@ async function course(t: TestContext, seed: number, actions: readonly Action[]):
       done.push(`${collector.name} ${what}${isKilled ? ' killed' : ''}`)
       if (isKilled) writes.killAfter(random.int(0, 12))
       if (what === 'record') for (let slice = 0; slice < 3; slice++) await collector.record()
-      if (what === 'seal') await collector.seal(isKilled)
+      if (what === 'unite') await collector.unite(isKilled)
       if (what === 'import') await collector.import()
       if (what === 'fold') await collector.fold(random.pick(DATES), isKilled)
       if (what === 'push') await collector.push()
@@ -362,7 +362,7 @@ async function course(t: TestContext, seed: number, actions: readonly Action[]):
 const ACTIONS = [
   'record',
   'record',
-  'seal',
+  'unite',
   'import',
   'fold',
   'push',

@@ -46,7 +46,7 @@ export interface SegmentPlan {
   readonly fromMinute: number
   readonly toMinute: number
   readonly market?: string
-  /** The connection's name; a recorder's slices and its sealed segment share it. */
+  /** The connection's name; a recorder's slices and its united segment share it. */
   readonly connection?: string
   /** Of the connection's first line in the segment. */
   readonly firstLine?: number
@@ -77,15 +77,15 @@ export async function writeSegment(lake: string, plan: SegmentPlan): Promise<Seg
   return await writer.finish({ date, hour, recorder })
 }
 
-/** What a recorder does at the end of an hour: its slices go when the sealed segment is there. */
-export async function seal(
+/** What a recorder does at the end of an hour: its slices go when the united segment is there. */
+export async function unite(
   lake: string,
   plan: SegmentPlan,
   slices: readonly SegmentFacts[],
 ): Promise<SegmentFacts> {
-  const sealed = await writeSegment(lake, plan)
-  for (const { path } of slices) if (path !== sealed.path) await rm(path, { force: true })
-  return sealed
+  const united = await writeSegment(lake, plan)
+  for (const { path } of slices) if (path !== united.path) await rm(path, { force: true })
+  return united
 }
 
 /** Raw segments, manifests, fold states and parquet files below a directory, without hidden ones. */

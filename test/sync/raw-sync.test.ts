@@ -21,7 +21,7 @@ import {
   folderOf,
   readBucket,
   readWhole,
-  seal,
+  unite,
   SOURCE,
   writeSegment,
 } from './raw-lakes.ts'
@@ -151,7 +151,7 @@ test('the manifest is written last, after segments, files and fold state', async
   assert.deepEqual(kinds, ['segment', 'file', 'fold.json.gz', 'manifest.json'])
 })
 
-test('slices go from the bucket when the sealed hour is there, and nothing folds the date for them', async (t) => {
+test('slices go from the bucket when the united hour is there, and nothing folds the date for them', async (t) => {
   const server = await startS3Server(t)
   const lake = await temporaryDirectory(t)
   const nowMs = Date.parse(`${DATE}T04:00:30Z`)
@@ -180,7 +180,7 @@ test('slices go from the bucket when the sealed hour is there, and nothing folds
   const folder = folderOf(lake, () => folds.push(1))
   noProblems(await push(server, lake, { clock, folder }))
   assert.equal(Object.keys(await bucketOf(server)).length, 3)
-  await seal(lake, { ...plan, fromMinute: 0, toMinute: 9 }, slices)
+  await unite(lake, { ...plan, fromMinute: 0, toMinute: 9 }, slices)
   await foldHere(lake, [DATE])
   noProblems(await push(server, lake, { clock, folder }))
   assert.deepEqual(folds, [])
@@ -234,7 +234,7 @@ test('a repeated push does not send a manifest with every slice, unless another 
   assert.deepEqual(await bucketOf(server), await readWhole(lake))
 })
 
-test('listed slices go from both sides once the sealed hour is listed', async (t) => {
+test('listed slices go from both sides once the united hour is listed', async (t) => {
   const server = await startS3Server(t)
   const lake = await temporaryDirectory(t)
   const plan = { recorder: 'host1', date: DATE, hour: 3 }
@@ -247,8 +247,8 @@ test('listed slices go from both sides once the sealed hour is listed', async (t
   const other = await temporaryDirectory(t)
   noProblems(await pull(server, other, { raw: true }))
   assert.equal((await readManifest(other, SOURCE, DATE))?.segments.length, 2)
-  // The recorder notes the sealed segment instead of its slices.
-  const { name, lines, firstTs, lastTs } = await seal(lake, { ...plan, fromMinute: 0, toMinute: 6 }, slices)
+  // The recorder notes the united segment instead of its slices.
+  const { name, lines, firstTs, lastTs } = await unite(lake, { ...plan, fromMinute: 0, toMinute: 6 }, slices)
   const manifest = (await readManifest(lake, SOURCE, DATE))!
   await writeManifest(lake, { ...manifest, segments: [{ name, lines, firstTs, lastTs }] })
   const folds: number[] = []

@@ -99,7 +99,7 @@ class Recording {
   async #take(limit: WalPosition): Promise<void> {
     while (await this.#fold.advance(limit));
     await this.#fold.publish()
-    // Hours go by faster here than they are sealed.
+    // Hours go by faster here than they are united.
     await this.#fold.settled()
   }
 
