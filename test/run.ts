@@ -1,14 +1,14 @@
 // Runs the tests, some at a time, as Node's test runner does it: all of them, or those named
 // (`npm test -- dist/test/http/access-log.test.js`). Options go to the runner. In the quick gear the files of a folder share a
 // process, each as a suite of its own: most of a short file's time went into starting Node, loading the same modules and
-// making the same stores. In the full gear each file has a process.
+// making the same stores. In the other gears each file has a process.
 
 import { spawn } from 'node:child_process'
 import { chmodSync, existsSync, mkdtempSync, readdirSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join, relative, resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import { IS_FULL_EFFORT, IS_WHOLE_EFFORT } from './support/effort.ts'
+import { inFullGear, IS_WHOLE_EFFORT } from './support/effort.ts'
 import { COLD_THREADS, PLAIN_PROMISES, START_FLAGS } from './support/start-flags.ts'
 
 /** More than processors: most tests wait now and then. */
@@ -77,7 +77,7 @@ function grouped(files: readonly string[]): [key: string, files: string[]][] {
   const groups = new Map<string, string[]>()
   for (const file of files) {
     const name = relative(TESTS, resolve(file))
-    const key = IS_FULL_EFFORT || ALONE.has(name) || dirname(name) === '.' ? name : dirname(name)
+    const key = inFullGear === false || ALONE.has(name) || dirname(name) === '.' ? name : dirname(name)
     groups.set(key, [...(groups.get(key) ?? []), resolve(file)])
   }
   const rank = (key: string): number => (FIRST.includes(key) ? FIRST.indexOf(key) : FIRST.length)
