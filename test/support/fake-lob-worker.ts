@@ -82,7 +82,7 @@ async function die(how: string | undefined): Promise<never> {
   if (how === 'heap') {
     const hoard: unknown[] = []
     // In small steps: one allocation beyond the limit's last reserve would abort the whole process.
-    for (;;) hoard.push(Array<number>(500_000).fill(1.5))
+    for (;;) hoard.push(Array<number>(10_000).fill(1.5))
   }
   if (how === 'callback')
     setImmediate(() => {
