@@ -5,6 +5,8 @@ import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { cp, mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test, type TestContext } from 'node:test'
@@ -21,6 +23,8 @@ const SHORT = '/api/v1/lob?series=KXHIGHCHI&date=2026-07-03&hour=18&interval=300
 const LONG = '/api/v1/lob?series=KXHIGHNY-26JUL02&date=2026-07-02&interval=2&format=csv'
 /** Enough that each of two servers gets some first. */
 const REQUESTS = 8
+/** As long as both server libraries wait for the next request. */
+const SERVER_IDLE_MS = 10_000
 
 interface Replica {
   readonly child: ChildProcess
@@ -106,6 +110,22 @@ test('requests and streams come through as they are', options, async (t) => {
   assert.equal((await fetch(`${proxy}/metrics`)).status, 404)
   const wrong = await fetch(`${proxy}/api/v1/lob?series=KXHIGHCHI&date=no`)
   assert.equal(wrong.status, 400)
+})
+
+test('nginx closes a quiet connection before a server does, since a request might meet the closing', options, async (t) => {
+  const server = createServer({ keepAliveTimeout: SERVER_IDLE_MS }, (_, response) => response.end('there'))
+  const closing = new Promise<string>((resolve) => {
+    server.on('connection', (socket) => {
+      socket.on('end', () => resolve('nginx')).on('close', () => resolve('the server'))
+    })
+  })
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  t.after(() => server.close())
+  const { port } = server.address() as AddressInfo
+  const proxy = await startNginx(await temporaryDirectory(t), [port, port])
+  t.after(() => proxy.stop())
+  assert.equal(await textOf(`${proxy.url}/health`), 'there')
+  assert.equal(await closing, 'nginx')
 })
 
 test('what one server refuses with 429 or 503 the other answers', options, async (t) => {
