@@ -6,7 +6,7 @@ import type { FeedMessage } from '../feed/feed-message.ts'
 import { LEAVES_NS_MIN, clockOffset, leavingTimes, messageTimes } from './message-times.ts'
 import type { RecordedTimes } from './message-times.ts'
 import type { Line } from './piece.ts'
-import { isFirstBooks } from './stretches.ts'
+import { isFirstBooks } from './unnumbered-runs.ts'
 
 /** A book that is received this long after its last change was not sent because of that change. */
 export const BOOK_AGE_NS_MAX = 1_000_000_000n

@@ -5,7 +5,7 @@ import { NS_PER_HOUR, later } from '../../shared/utc-date.ts'
 import { BOOK_AGE_NS_MAX } from './line-times.ts'
 import { offsetOfLag } from './message-times.ts'
 import type { OwnLine } from './piece.ts'
-import { isFirstBooks } from './stretches.ts'
+import { isFirstBooks } from './unnumbered-runs.ts'
 
 /** An hour stays open this long after its end. A later line goes to the open hour, and its events to the start of that hour. */
 export const GRACE_NS = 15_000_000_000n

@@ -1,4 +1,4 @@
-// The chains of an exchange without sequence numbers. A stretch that does not begin a connection continues a chain that ended
+// The chains of an exchange without sequence numbers. A run that does not begin a connection continues a chain that ended
 // shortly before it. If several fit, it continues one with the same markets, then the one with the latest message.
 
 import { later } from '../../shared/utc-date.ts'
@@ -9,13 +9,13 @@ import type { LineTimes } from './line-times.ts'
 import { confirmedIn, beginningsIn } from './lone-books.ts'
 import type { ChainTarget } from './numbered-chains.ts'
 import type { Line, Piece } from './piece.ts'
-import { joinStretches, ownCount, readStretches, statedMarkets } from './stretches.ts'
-import type { Stretch } from './stretches.ts'
+import { joinLineRuns, ownCount, readLineRuns, statedMarkets } from './unnumbered-runs.ts'
+import type { LineRun } from './unnumbered-runs.ts'
 
 /** A chain continues within this time, or within the longest time between two of its lines if that is longer. */
 const SILENCE_NS_MAX = 60_000_000_000n
 
-/** The end of a chain, as it is compared with the beginning of a stretch. */
+/** The end of a chain, as it is compared with the beginning of a run. */
 export interface SilentTail {
   readonly lastAt: bigint
   readonly isEnded: boolean
@@ -32,7 +32,7 @@ export interface SilentHead {
 }
 
 /**
- * The chain that a stretch continues; undefined if none fits. Of several, one with the same markets, then the one with the latest
+ * The chain that a run continues; undefined if none fits. Of several, one with the same markets, then the one with the latest
  * message. `closes` are receive times at which a connection closed.
  */
 export function silentPredecessorOf<T extends SilentTail>(
@@ -80,16 +80,16 @@ export class UnnumberedChains {
 
   /** Takes the pieces of an hour. Call it in the order of the hours. */
   read(pieces: readonly Piece[]): void {
-    const read = pieces.map((piece) => readStretches(piece, this.#tally))
+    const read = pieces.map((piece) => readLineRuns(piece, this.#tally))
     const closes = read.flatMap((one) => one.closes)
     const owners = this.#owners()
-    const heads = joinStretches(
-      read.flatMap(({ stretches }) => stretches),
+    const heads = joinLineRuns(
+      read.flatMap(({ runs }) => runs),
       this.#tally,
     )
-      .flatMap((stretch) => this.#parts(stretch, owners))
+      .flatMap((run) => this.#parts(run, owners))
       .toSorted(compareHeads)
-    const added = new Map<OpenChain, TimedStretch[]>()
+    const added = new Map<OpenChain, TimedRun[]>()
     for (const head of heads) this.#place(head, closes, added)
     for (const [{ chain }, own] of added) this.#deliver(chain, own)
     for (const ts of closes) this.#close(ts)
@@ -103,15 +103,15 @@ export class UnnumberedChains {
     return owners
   }
 
-  /** Splits a stretch where connections begin, without lines that were read before. */
-  #parts(stretch: Stretch, owners: ReadonlyMap<number, OpenChain>): TimedStretch[] {
+  /** Splits a run where connections begin, without lines that were read before. */
+  #parts(run: LineRun, owners: ReadonlyMap<number, OpenChain>): TimedRun[] {
     let repeated: OpenChain | undefined
-    for (const { key } of stretch.lines) {
+    for (const { key } of run.lines) {
       const owner = owners.get(key)
       if (owner === undefined || owner.isEnded) continue
       if (repeated === undefined || owner.chain.id < repeated.chain.id) repeated = owner
     }
-    const lines = repeated === undefined ? stretch.lines : this.#withoutRepeats(stretch, repeated)
+    const lines = repeated === undefined ? run.lines : this.#withoutRepeats(run, repeated)
     const starts = beginningsIn(
       lines,
       repeated?.chain.markets ?? new Set(),
@@ -123,30 +123,30 @@ export class UnnumberedChains {
       const part = lines.slice(from, list[index + 1])
       const isLast = index === list.length - 1
       if (part.every(({ isOverlap }) => isOverlap === true)) {
-        if (stretch.isEnded && repeated !== undefined && isLast) {
+        if (run.isEnded && repeated !== undefined && isLast) {
           repeated.isEnded = repeated.chain.isEnded = true
-          repeated.chain.endCause ??= stretch.endCause
+          repeated.chain.endCause ??= run.endCause
         }
         return []
       }
-      return timedStretch(part, offset, {
-        isBegun: starts.includes(from) || (stretch.isBegun && repeated === undefined),
-        isEnded: !isLast || stretch.isEnded,
-        endCause: isLast ? stretch.endCause : undefined,
-        isTurned: stretch.isTurned,
+      return timedRun(part, offset, {
+        isBegun: starts.includes(from) || (run.isBegun && repeated === undefined),
+        isEnded: !isLast || run.isEnded,
+        endCause: isLast ? run.endCause : undefined,
+        isTurned: run.isTurned,
         goesOnFrom: starts.includes(from) ? undefined : repeated,
       })
     })
   }
 
-  #withoutRepeats({ lines }: Stretch, { chain }: OpenChain): readonly Line[] {
+  #withoutRepeats({ lines }: LineRun, { chain }: OpenChain): readonly Line[] {
     const known = new Set(chain.recentKeys)
     const others = lines.filter(({ key }) => !known.has(key))
     this.#tally.repeats += ownCount(lines) - ownCount(others)
     return others
   }
 
-  #place(head: TimedStretch, closes: readonly bigint[], added: Map<OpenChain, TimedStretch[]>): void {
+  #place(head: TimedRun, closes: readonly bigint[], added: Map<OpenChain, TimedRun[]>): void {
     const open = head.goesOnFrom ?? silentPredecessorOf(head, this.#open, closes) ?? this.#begin(head)
     const { chain } = open
     const own = added.get(open)
@@ -164,7 +164,7 @@ export class UnnumberedChains {
     chain.endCause ??= head.endCause
   }
 
-  #begin({ isBegun, silence, isTurned }: TimedStretch): OpenChain {
+  #begin({ isBegun, silence, isTurned }: TimedRun): OpenChain {
     const chain = this.#newChain(this.#connections.add(), isBegun, isTurned)
     chain.silence = silence
     const open = { chain, lastAt: 0n, isEnded: false, silence, markets: chain.markets }
@@ -172,10 +172,10 @@ export class UnnumberedChains {
     return open
   }
 
-  /** Stretches that continue each other get the times of their joined lines, as if they had not been cut. */
-  #deliver(chain: Chain, stretches: readonly TimedStretch[]): void {
-    const [first, ...others] = stretches as readonly [TimedStretch, ...TimedStretch[]]
-    const lines = first.lines.concat(...others.map((stretch) => stretch.lines))
+  /** Runs that continue each other get the times of their joined lines, as if they had not been cut. */
+  #deliver(chain: Chain, runs: readonly TimedRun[]): void {
+    const [first, ...others] = runs as readonly [TimedRun, ...TimedRun[]]
+    const lines = first.lines.concat(...others.map((run) => run.lines))
     const { times, correctedTimes } = others.length === 0 ? first : lineTimes(lines, offsetOf(lines))
     this.#tally.correctedTimes += correctedTimes
     for (let place = 0; place < lines.length; place++) {
@@ -197,7 +197,7 @@ export class UnnumberedChains {
   }
 }
 
-interface TimedStretch extends SilentHead, LineTimes {
+interface TimedRun extends SilentHead, LineTimes {
   readonly lines: readonly Line[]
   readonly lastAt: bigint
   readonly isEnded: boolean
@@ -207,11 +207,11 @@ interface TimedStretch extends SilentHead, LineTimes {
   readonly goesOnFrom: OpenChain | undefined
 }
 
-function timedStretch(
+function timedRun(
   lines: readonly Line[],
   offset: bigint,
-  place: Pick<TimedStretch, 'isBegun' | 'isEnded' | 'endCause' | 'isTurned' | 'goesOnFrom'>,
-): TimedStretch {
+  place: Pick<TimedRun, 'isBegun' | 'isEnded' | 'endCause' | 'isTurned' | 'goesOnFrom'>,
+): TimedRun {
   const { times, correctedTimes } = lineTimes(lines, offset)
   let silence = SILENCE_NS_MAX
   let [firstAt, lastAt, before]: [bigint | undefined, bigint, bigint | undefined] = [undefined, 0n, undefined]
@@ -238,7 +238,7 @@ function timedStretch(
   }
 }
 
-function compareHeads(a: TimedStretch, b: TimedStretch): number {
+function compareHeads(a: TimedRun, b: TimedRun): number {
   if (a.firstAt !== b.firstAt) return a.firstAt < b.firstAt ? -1 : 1
   return Number(b.isBegun) - Number(a.isBegun) || a.lines[0]!.key - b.lines[0]!.key
 }

@@ -41,7 +41,7 @@ export interface LiveFoldReport {
   readonly movedLines: number
   /** Frames of private channels, which are not kept, by type. */
   readonly privateFrames: Readonly<Record<string, number>>
-  readonly lostStretches: number
+  readonly lostParts: number
   readonly closedHours: number
   readonly publications: number
   readonly publishMs: number
@@ -127,7 +127,7 @@ export class LiveFoldLoop {
   }
 
   #report(fold: LiveFold): void {
-    const { tally, movedLines, badLines, privateFrames, lostStretches, closedHours, position } = fold.figures
+    const { tally, movedLines, badLines, privateFrames, lostParts, closedHours, position } = fold.figures
     const { messages, events, negativeLevels, gaps } = tally
     this.#noticeClock(fold.figures)
     this.#nextReportMs = performance.now() + REPORT_INTERVAL_MS
@@ -141,7 +141,7 @@ export class LiveFoldLoop {
       gaps: Object.fromEntries(gaps),
       movedLines,
       privateFrames: Object.fromEntries(privateFrames),
-      lostStretches,
+      lostParts,
       closedHours,
       publications: this.#publications,
       publishMs: this.#publishMs,

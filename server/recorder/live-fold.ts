@@ -62,7 +62,7 @@ export interface LiveFoldFigures {
   readonly badLines: number
   /** Frames of private channels, which are not kept, by type. */
   readonly privateFrames: ReadonlyMap<string, number>
-  readonly lostStretches: number
+  readonly lostParts: number
   readonly closedHours: number
   readonly position: WalPosition
   /** The latest receive time read, ms since the epoch. */
@@ -110,7 +110,7 @@ export class LiveFold {
   /** Receive time of the record being taken. */
   #now: bigint
   #heldBytes = 0
-  #lostStretches = 0
+  #lostParts = 0
   #closedHours = 0
   /** Where the log ended when reading began; undefined when that has been reached. */
   #logEnd: WalPosition | undefined
@@ -227,7 +227,7 @@ export class LiveFold {
       movedLines: this.#connections.movedLines,
       badLines: this.#lines.badLines,
       privateFrames: this.#lines.privateFrames,
-      lostStretches: this.#lostStretches,
+      lostParts: this.#lostParts,
       closedHours: this.#closedHours,
       position: this.#reader.position,
       heardMs: Number(this.#now / NS_PER_MS),
@@ -340,7 +340,7 @@ export class LiveFold {
   #take(record: WalRecord): void {
     const { kind, recvTs, payload } = record
     if (kind === WAL_KIND.lost) {
-      this.#lostStretches++
+      this.#lostParts++
       return
     }
     // A message of the hour before may still come.

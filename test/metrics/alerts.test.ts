@@ -54,7 +54,7 @@ function folded(publishedAtMs: number): NonNullable<RecorderMetrics['fold']> {
     gaps: {},
     movedLines: 0,
     privateFrames: {},
-    lostStretches: 0,
+    lostParts: 0,
     closedHours: 0,
     publications: 1,
     publishMs: 1,

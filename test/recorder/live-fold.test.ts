@@ -387,7 +387,7 @@ test('a damaged segment is a gap, and what follows it is read', async (t) => {
   const fold = await open(lake, work)
   await readAll(fold, limit)
   await fold.publish()
-  assert.equal(fold.figures.lostStretches, 1)
+  assert.equal(fold.figures.lostParts, 1)
   await fold.close()
   const books = replayRows(await readRows(pathOf(lake, DATES[0]!)))
   assert.equal(bookText(books.get(T)), 'unknown')

@@ -1,5 +1,5 @@
-// Stretches: lines of a piece between which no connection begins or ends. Without sequence numbers, a line follows another if some
-// piece has it directly after that line. Stretches that share a line are joined, in this order.
+// Runs: lines of a piece between which no connection begins or ends. Without sequence numbers, a line follows another if some
+// piece has it directly after that line. Runs that share a line are joined, in this order.
 
 import { addMarkets } from '../feed/feed-message.ts'
 import type { FoldTally, GapCause } from './fold-tally.ts'
@@ -7,7 +7,7 @@ import { HEARTBEAT_NAME } from './piece.ts'
 import type { Line, Piece } from './piece.ts'
 import { groupsOfShared } from './shared-lines.ts'
 
-export interface Stretch {
+export interface LineRun {
   readonly lines: readonly Line[]
   /** A connection begins with the first line, which has the books of all its markets. */
   readonly isBegun: boolean
@@ -19,8 +19,8 @@ export interface Stretch {
   readonly isTurned: boolean | null
 }
 
-export interface PieceStretches {
-  readonly stretches: readonly Stretch[]
+export interface PieceRuns {
+  readonly runs: readonly LineRun[]
   /** Receive times of disconnects before which the piece has no line of the connection. */
   readonly closes: readonly bigint[]
 }
@@ -49,19 +49,19 @@ function isBefore(a: Line, b: Line): boolean {
   return left !== undefined && right !== undefined && left < right
 }
 
-export function readStretches(piece: Piece, tally: FoldTally): PieceStretches {
+export function readLineRuns(piece: Piece, tally: FoldTally): PieceRuns {
   const lines = uncrossed(piece.lines)
-  const stretches: Stretch[] = []
+  const runs: LineRun[] = []
   const closes: bigint[] = []
   let open: Line[] = []
   let isBegun = false
   let isTurned = piece.useYesPrice ? true : null
-  /** The latest receipt of the stretch. */
+  /** The latest receipt of the run. */
   let latest: bigint | undefined
-  /** The keys of the stretch; filled when receive times do not ascend, because until then no line can repeat. */
+  /** The keys of the run; filled when receive times do not ascend, because until then no line can repeat. */
   let seen: Set<number> | undefined
   const finish = (isEnded: boolean, endCause?: GapCause): void => {
-    if (open.length > 0) stretches.push({ lines: open, isBegun, isEnded, endCause, isTurned })
+    if (open.length > 0) runs.push({ lines: open, isBegun, isEnded, endCause, isTurned })
     open = []
     latest = undefined
     seen = undefined
@@ -102,7 +102,7 @@ export function readStretches(piece: Piece, tally: FoldTally): PieceStretches {
     open.push(line)
   }
   finish(false)
-  return { stretches, closes }
+  return { runs, closes }
 }
 
 /** Whether a line is a heartbeat without a time: every piece may have the same line, at any time. */
@@ -126,18 +126,18 @@ export function ownCount(lines: readonly Line[]): number {
   return lines.reduce((sum, { messages, isOverlap }) => (isOverlap === true ? sum : sum + messages.length), 0)
 }
 
-/** Joins stretches that share a line. */
-export function joinStretches(stretches: readonly Stretch[], tally: FoldTally): Stretch[] {
-  return groupsOfShared(stretches, ({ lines }) => lines).map((list) => {
+/** Joins runs that share a line. */
+export function joinLineRuns(runs: readonly LineRun[], tally: FoldTally): LineRun[] {
+  return groupsOfShared(runs, ({ lines }) => lines).map((list) => {
     if (list.length === 1) return list[0]!
-    const merged = mergeStretches(list)
+    const merged = mergeRuns(list)
     for (const { lines } of list) tally.repeats += ownCount(lines)
     tally.repeats -= ownCount(merged.lines)
     return merged
   })
 }
 
-function mergeStretches(parts: readonly Stretch[]): Stretch {
+function mergeRuns(parts: readonly LineRun[]): LineRun {
   return {
     lines: linesInOrder(parts.map(({ lines }) => lines)),
     isBegun: parts.some(({ isBegun }) => isBegun),

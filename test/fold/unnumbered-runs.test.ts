@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { FoldTally } from '../../server/fold/fold-tally.ts'
 import type { Line } from '../../server/fold/piece.ts'
-import { readStretches } from '../../server/fold/stretches.ts'
+import { readLineRuns } from '../../server/fold/unnumbered-runs.ts'
 
 function lineAt(recvTs: bigint | undefined, key: number): Line {
   const body = { kind: 'other', name: 'x' } as const
@@ -20,9 +20,9 @@ test('a line that a piece repeats counts once, also of equal receive times or no
   const [early, timeless] = [lineAt(5n, 4), lineAt(undefined, 5)]
   const lines = [a, b, c, b, early, a, timeless, timeless, lineAt(30n, 6), early, c]
   const tally = new FoldTally()
-  const { stretches } = readStretches({ name: 'a', lines, sequence: 'strict', useYesPrice: false }, tally)
+  const { runs } = readLineRuns({ name: 'a', lines, sequence: 'strict', useYesPrice: false }, tally)
   assert.deepEqual(
-    stretches.map((stretch) => stretch.lines.map(({ key }) => key)),
+    runs.map((run) => run.lines.map(({ key }) => key)),
     [[1, 2, 3, 4, 5, 6]],
   )
   assert.equal(tally.repeats, 5)
