@@ -1,5 +1,5 @@
-// The lines of imported segments as the import has read them, in a temporary file. The fold that follows takes them from here:
-// parsing the segments again would double the work of an import.
+// The lines of imported segments in little memory: an hour of them waits for its chains. An import keeps those that it has read in a
+// temporary file, and the fold that follows takes them from there: parsing the segments again would double the work.
 
 import { closeSync, openSync, readSync, rmSync, writeSync } from 'node:fs'
 import { exchangeOf } from '../exchanges/registry.ts'
@@ -14,7 +14,7 @@ import type { Line, Lines } from './piece.ts'
 /** The longest temporary file. Further segments are read themselves. */
 const FILE_BYTES_MAX = 1024 * 1024 * 1024
 const BLOCK_WORDS = 16 * 1024
-/** Texts and rare messages of one segment, which stay in memory. */
+/** Texts and rare messages of one segment in the file, which stay in memory. */
 const ENTRIES_MAX = 10_000
 /** Lines with trades of all segments, which stay in memory. */
 const TRADES_BYTES_MAX = 16 * 1024 * 1024
@@ -55,6 +55,14 @@ class Block {
 
   get bytes(): Uint8Array {
     return new Uint8Array(this.numbers.buffer, 0, 8 * this.end)
+  }
+
+  /** A block of that many words, all in use; `fill` writes them. */
+  static filled(words: number, fill: (bytes: Uint8Array) => void): Block {
+    const block = new Block(words)
+    block.end = words
+    fill(block.bytes)
+    return block
   }
 
   addHead(time: bigint | undefined, number: number, first: number, second: number): void {
@@ -99,6 +107,25 @@ class Block {
   }
 }
 
+/** Where the blocks of lines are kept. */
+interface BlockStore {
+  /** Texts and rare messages of one segment at most. */
+  readonly entriesMax: number
+  /** Copies a block. Returns what gives it back; `undefined` if there is no room. */
+  keep(block: Block): (() => Block) | undefined
+  /** Whether there is room for another line with trades. */
+  takesTrades(bytes: number): boolean
+}
+
+export const IN_MEMORY: BlockStore = {
+  entriesMax: Infinity,
+  keep: ({ end, bytes }) => {
+    const kept = Block.filled(end, (copy) => copy.set(bytes))
+    return () => kept
+  },
+  takesTrades: () => false,
+}
+
 /** The content of a segment. */
 export interface DecodedSegment {
   readonly facts: ManifestSegment
@@ -109,7 +136,8 @@ export interface DecodedSegment {
 }
 
 /** The segments of one import. */
-export class DecodedSegments {
+export class DecodedSegments implements BlockStore {
+  readonly entriesMax = ENTRIES_MAX
   readonly #path: string
   #file: number | undefined
   #bytes = 0
@@ -121,7 +149,7 @@ export class DecodedSegments {
     this.#path = path
   }
 
-  keep({ name, lines: count, firstTs, lastTs }: ManifestSegment, lines: DecodedLines): void {
+  add({ name, lines: count, firstTs, lastTs }: ManifestSegment, lines: DecodedLines): void {
     lines.close()
     this.#byName.set(name, { facts: { name, lines: count, firstTs, lastTs }, lines })
   }
@@ -140,14 +168,12 @@ export class DecodedSegments {
     return lines === undefined || texts === undefined ? undefined : { header: lines.header, texts }
   }
 
-  /** Whether there is room for another line with trades. */
   takesTrades(bytes: number): boolean {
     this.#tradeBytes += bytes
     return this.#tradeBytes <= TRADES_BYTES_MAX
   }
 
-  /** Writes a block and returns where; `undefined` if there is no room. */
-  write(bytes: Uint8Array): number | undefined {
+  keep({ end, bytes }: Block): (() => Block) | undefined {
     const offset = this.#bytes
     if (offset + bytes.length > FILE_BYTES_MAX) return undefined
     try {
@@ -158,11 +184,10 @@ export class DecodedSegments {
       return undefined
     }
     this.#bytes += bytes.length
-    return offset
+    return () => Block.filled(end, (copy) => this.#readInto(copy, offset))
   }
 
-  /** Reads a block that was written. */
-  readInto(bytes: Uint8Array, offset: number): void {
+  #readInto(bytes: Uint8Array, offset: number): void {
     for (let done = 0; done < bytes.length;) {
       const count = readSync(this.#file!, bytes, done, bytes.length - done, offset + done)
       if (count === 0) throw new Error(`${this.#path} ends too early`)
@@ -183,10 +208,10 @@ export class DecodedLines implements Lines {
   readonly header: SegmentHeader
   length = 0
   isNumbered = true
-  readonly #file: DecodedSegments
+  readonly #store: BlockStore
   #block = new Block(BLOCK_WORDS)
-  /** The blocks in the file; undefined if a line could not be kept. */
-  #written: { readonly offset: number; readonly words: number }[] | undefined = []
+  /** Undefined if a line could not be kept. */
+  #blocks: (() => Block)[] | undefined = []
   /** Market ids and names of other messages. */
   readonly #texts: string[] = []
   readonly #indexes = new Map<string, number>()
@@ -195,17 +220,17 @@ export class DecodedLines implements Lines {
   /** Lines that may have trades, in UTF-8; undefined if one could not be kept. */
   #trades: Buffer[] | undefined = []
 
-  constructor(header: SegmentHeader, file: DecodedSegments) {
+  constructor(header: SegmentHeader, store: BlockStore) {
     this.header = header
-    this.#file = file
+    this.#store = store
     this.#tradeMark = exchangeOf(header.source).trades?.mark
   }
 
   /** Adds the next line and its text. If it is unknown, or there is no room, no line of the segment is kept. */
   add(line: Line | undefined, text: string): void {
-    if (this.#written === undefined) return
-    if (line === undefined || this.#texts.length + this.#rare.length > ENTRIES_MAX) {
-      this.#written = undefined
+    if (this.#blocks === undefined) return
+    if (line === undefined || this.#texts.length + this.#rare.length > this.#store.entriesMax) {
+      this.#blocks = undefined
       return
     }
     const { recvTs, key, messages, isList, isSkipped } = line
@@ -234,19 +259,18 @@ export class DecodedLines implements Lines {
 
   /** The lines that may have trades; `undefined` if they were not kept. */
   trades(): string[] | undefined {
-    return this.#written === undefined ? undefined : this.#trades?.map((text) => text.toString('utf8'))
+    return this.#blocks === undefined ? undefined : this.#trades?.map((text) => text.toString('utf8'))
   }
 
   get areKept(): boolean {
-    return this.#written !== undefined
+    return this.#blocks !== undefined
   }
 
   *[Symbol.iterator](): Generator<Line> {
-    for (const { offset, words } of this.#written ?? []) {
-      const block = new Block(words)
-      block.end = words
-      this.#file.readInto(block.bytes, offset)
-      for (let at = 0; at < words; at += block.ints[2 * at + 5]! >> FLAG_BITS) yield this.#lineAt(block, at)
+    for (const read of this.#blocks ?? []) {
+      const block = read()
+      for (let at = 0; at < block.end; at += block.ints[2 * at + 5]! >> FLAG_BITS)
+        yield this.#lineAt(block, at)
     }
   }
 
@@ -278,16 +302,15 @@ export class DecodedLines implements Lines {
     if (this.#trades === undefined || this.#tradeMark === undefined || !text.includes(this.#tradeMark)) return
     // The text is a slice of a longer one, which would stay with it.
     const bytes = Buffer.from(text)
-    if (this.#file.takesTrades(bytes.length)) this.#trades.push(bytes)
+    if (this.#store.takesTrades(bytes.length)) this.#trades.push(bytes)
     else this.#trades = undefined
   }
 
   #flush(): void {
-    const { bytes, end } = this.#block
-    if (end === 0 || this.#written === undefined) return
-    const offset = this.#file.write(bytes)
-    if (offset === undefined) this.#written = undefined
-    else this.#written.push({ offset, words: end })
+    if (this.#block.end === 0 || this.#blocks === undefined) return
+    const kept = this.#store.keep(this.#block)
+    if (kept === undefined) this.#blocks = undefined
+    else this.#blocks.push(kept)
     this.#block.end = 0
   }
 

@@ -9,11 +9,12 @@ import { EVENT_CLEAR, EVENT_GAP } from '../../shared/lob-v1.ts'
 import { exchangeOf } from '../exchanges/registry.ts'
 import { BadLineError } from '../feed/bad-line.ts'
 import type { FeedMessage } from '../feed/feed-message.ts'
-import { lacksNumber, marketsOf } from '../feed/feed-message.ts'
+import { marketsOf } from '../feed/feed-message.ts'
 import type { Frame } from '../feed/frame.ts'
 import type { ManifestSegment } from '../raw/date-manifest.ts'
 import type { KeptRow, SegmentHeader, SegmentLine } from '../raw/segment-lines.ts'
 import { readSegment } from '../raw/segment-reader.ts'
+import { DecodedLines, IN_MEMORY } from './decoded-lines.ts'
 import type { DecodedSegment, DecodedSegments } from './decoded-lines.ts'
 import { HEARTBEAT_NAME, lineKey } from './piece.ts'
 import type { Line, Piece } from './piece.ts'
@@ -92,8 +93,7 @@ export class RawPieces implements RawDates {
     const path = join(rawDateDirectory(lake, source, date), name)
     const reader = new LineReading(source, path)
     let header: SegmentHeader | undefined
-    const lines: Line[] = []
-    let isNumbered = true
+    let lines: DecodedLines | undefined
     let count = 0
     let [firstTs, lastTs]: [bigint | undefined, bigint | undefined] = [undefined, undefined]
     for await (const batch of readSegment(path, { signal })) {
@@ -118,13 +118,14 @@ export class RawPieces implements RawDates {
           ofConnection(own, connection).set(n!, read)
           continue
         }
-        const isOverlap = header!.hasOverlap === true && lines.length === 0
-        lines.push(isOverlap ? { ...read, isOverlap } : read)
-        if (read.messages.some(lacksNumber)) isNumbered = false
+        lines ??= new DecodedLines(header!, IN_MEMORY)
+        lines.add(read, '')
       }
     }
     // The reader refuses a segment without a header.
-    return { facts: { name, lines: count, firstTs, lastTs }, header: header!, lines, isNumbered }
+    lines?.close()
+    const facts = { name, lines: count, firstTs, lastTs }
+    return { facts, header: header!, lines: lines ?? [], isNumbered: lines?.isNumbered ?? true }
   }
 }
 

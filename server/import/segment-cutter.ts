@@ -159,7 +159,7 @@ export class SegmentCutter {
     const staged = await writer.stage(this.#place ?? this.#placeOf(hourMs))
     this.#writer = undefined
     this.#staged.push(staged)
-    this.#decoded.keep(staged.facts, this.#lines!)
+    this.#decoded.add(staged.facts, this.#lines!)
   }
 
   #placeOf(hourMs: number | undefined): SegmentPlace {

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { suite, test } from 'node:test'
 import type { FeedMessage } from '../../server/feed/feed-message.ts'
-import { DecodedLines, DecodedSegments } from '../../server/fold/decoded-lines.ts'
+import { DecodedLines, DecodedSegments, IN_MEMORY } from '../../server/fold/decoded-lines.ts'
 import type { Line } from '../../server/fold/piece.ts'
 import { EVENT_ADD, EVENT_SET, SIDE_ASK, SIDE_BID } from '../../shared/lob-v1.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
@@ -72,13 +72,15 @@ suite('lines that an import has read', () => {
     )
     const kept = new DecodedLines(HEADER, segments)
     for (const one of lines) kept.add(one, '')
-    segments.keep(FACTS, kept)
+    segments.add(FACTS, kept)
     const read = segments.read('a')!
+    const inMemory = new DecodedLines(HEADER, IN_MEMORY)
+    for (const one of lines) inMemory.add(one, '')
+    inMemory.close()
     const [first, ...others] = lines
-    assert.deepEqual([...read.lines].map(plainLine), [
-      { ...first, isSkipped: false, isOverlap: true },
-      ...others,
-    ])
+    const expected = [{ ...first, isSkipped: false, isOverlap: true }, ...others]
+    assert.deepEqual([...read.lines].map(plainLine), expected)
+    assert.deepEqual([...inMemory].map(plainLine), expected)
     assert.deepEqual([...read.lines].length, read.lines.length, 'they can be read again')
     assert.deepEqual({ ...read, lines: [] }, { facts: FACTS, header: HEADER, lines: [], isNumbered: false })
     assert.ok(!existsSync(path))
@@ -89,10 +91,10 @@ suite('lines that an import has read', () => {
     const segments = new DecodedSegments(join(await temporaryDirectory(t), 'missing', 'lines'))
     const unknown = new DecodedLines(HEADER, segments)
     for (const one of [line(1, MESSAGES), undefined, line(2, MESSAGES)]) unknown.add(one, '')
-    segments.keep(FACTS, unknown)
+    segments.add(FACTS, unknown)
     const homeless = new DecodedLines(HEADER, segments)
     homeless.add(line(1, MESSAGES), '')
-    segments.keep({ ...FACTS, name: 'b' }, homeless)
+    segments.add({ ...FACTS, name: 'b' }, homeless)
     assert.deepEqual(
       [segments.read('a'), segments.read('b'), segments.read('c')],
       [undefined, undefined, undefined],
