@@ -1,5 +1,5 @@
-// The lines of imported segments in little memory: an hour of them waits for its chains. An import keeps those that it has read in a
-// temporary file, and the fold that follows takes them from there: parsing the segments again would double the work.
+// The lines of segments in little memory: an hour of them waits for its chains. An import keeps those that it has read in a temporary
+// file, and the fold that follows takes them from there: parsing the segments again would double the work.
 
 import { closeSync, openSync, readSync, rmSync, writeSync } from 'node:fs'
 import { exchangeOf } from '../exchanges/registry.ts'
@@ -7,19 +7,19 @@ import { lacksNumber } from '../feed/feed-message.ts'
 import type { FeedBody, FeedMessage, LevelChange } from '../feed/feed-message.ts'
 import type { BookLevel } from '../lake/exact-book.ts'
 import type { ManifestSegment } from '../raw/date-manifest.ts'
-import type { SegmentHeader } from '../raw/segment-lines.ts'
+import type { ConnectionEvent, SegmentHeader } from '../raw/segment-lines.ts'
 import type { TradeLines } from '../trades/trade-reading.ts'
 import type { Line, Lines } from './piece.ts'
 
 /** The longest temporary file. Further segments are read themselves. */
 const FILE_BYTES_MAX = 1024 * 1024 * 1024
-const BLOCK_WORDS = 16 * 1024
 /** Texts and rare messages of one segment in the file, which stay in memory. */
 const ENTRIES_MAX = 10_000
 /** Lines with trades of all segments, which stay in memory. */
 const TRADES_BYTES_MAX = 16 * 1024 * 1024
 
-// A line is three 64-bit words, then its messages: receive time; key; number of messages, and flags with the number of words.
+// A line is three 64-bit words, then its messages: receive time; key, or number of a recorder's line; number of messages, and flags
+// with the number of words. The time of a row follows its message.
 // A message is three words, then its parts: time; number; subscription, and kind with the number of parts.
 // A part (a level or a change) is two words: quantity; price, and index of the market with the side.
 const HEAD_WORDS = 3
@@ -27,7 +27,13 @@ const PART_WORDS = 2
 const IS_LIST = 1
 const IS_SKIPPED = 2
 const IS_OVERLAP = 4
-const FLAG_BITS = 3
+const IS_ROW = 8
+/** From here three bits: the place of the event in EVENTS and 1. */
+const EVENT_SHIFT = 4
+const EVENT_MASK = 7
+const EVENTS: readonly ConnectionEvent[] = ['open', 'close', 'alive', 'lost']
+const FLAG_BITS = 7
+const RARE_FLAGS = IS_SKIPPED | IS_OVERLAP | IS_ROW | (EVENT_MASK << EVENT_SHIFT)
 /** Kinds of message; those between are changes with this event of lob.v1. A book begins with a part for its market. */
 const BOOK = 0
 const OTHER = 6
@@ -35,8 +41,9 @@ const OTHER = 6
 const RARE = 7
 const KIND_BITS = 3
 const KIND_MASK = 7
-/** A number that is undefined. */
+/** A subscription, a sequence number and a time that are undefined. */
 const NONE = -1
+const NO_NUMBER = -Infinity
 const NO_TIME = -1n
 
 /** The same bytes as times, as numbers, and as integers of half a word. */
@@ -82,6 +89,11 @@ class Block {
     this.end += PART_WORDS
   }
 
+  addTime(time: bigint): void {
+    this.times[this.end] = time
+    this.end++
+  }
+
   timeAt(at: number): bigint | undefined {
     const time = this.times[at]!
     return time === NO_TIME ? undefined : time
@@ -94,7 +106,7 @@ class Block {
 
   seqAt(at: number): number | undefined {
     const seq = this.numbers[at + 1]!
-    return seq === NONE ? undefined : seq
+    return seq === NO_NUMBER ? undefined : seq
   }
 
   levelAt(at: number): BookLevel {
@@ -109,6 +121,8 @@ class Block {
 
 /** Where the blocks of lines are kept. */
 interface BlockStore {
+  /** Of a block, unless a line is longer. */
+  readonly blockWords: number
   /** Texts and rare messages of one segment at most. */
   readonly entriesMax: number
   /** Copies a block. Returns what gives it back; `undefined` if there is no room. */
@@ -118,6 +132,8 @@ interface BlockStore {
 }
 
 export const IN_MEMORY: BlockStore = {
+  // An hour may have many connections.
+  blockWords: 1024,
   entriesMax: Infinity,
   keep: ({ end, bytes }) => {
     const kept = Block.filled(end, (copy) => copy.set(bytes))
@@ -137,6 +153,7 @@ export interface DecodedSegment {
 
 /** The segments of one import. */
 export class DecodedSegments implements BlockStore {
+  readonly blockWords = 16 * 1024
   readonly entriesMax = ENTRIES_MAX
   readonly #path: string
   #file: number | undefined
@@ -208,8 +225,10 @@ export class DecodedLines implements Lines {
   readonly header: SegmentHeader
   length = 0
   isNumbered = true
+  /** Lines of a recorder. */
+  #isOwn = false
   readonly #store: BlockStore
-  #block = new Block(BLOCK_WORDS)
+  #block: Block
   /** Undefined if a line could not be kept. */
   #blocks: (() => Block)[] | undefined = []
   /** Market ids and names of other messages. */
@@ -223,6 +242,7 @@ export class DecodedLines implements Lines {
   constructor(header: SegmentHeader, store: BlockStore) {
     this.header = header
     this.#store = store
+    this.#block = new Block(store.blockWords)
     this.#tradeMark = exchangeOf(header.source).trades?.mark
   }
 
@@ -233,21 +253,24 @@ export class DecodedLines implements Lines {
       this.#blocks = undefined
       return
     }
-    const { recvTs, key, messages, isList, isSkipped } = line
+    const { recvTs, n, key, messages, isList, isSkipped, event, rowRecvTs } = line
     const isOverlap = this.header.hasOverlap === true && this.length === 0
     this.length++
+    this.#isOwn = n !== undefined
     if (messages.some(lacksNumber)) this.isNumbered = false
     if (messages.some(({ body }) => body.kind === 'other')) this.#addTrades(text)
-    let words = HEAD_WORDS
+    let words = rowRecvTs === undefined ? HEAD_WORDS : HEAD_WORDS + 1
     for (const message of messages) words += HEAD_WORDS + PART_WORDS * partsOf(message)
     if (this.#block.end + words > this.#block.numbers.length) {
       this.#flush()
       if (words > this.#block.numbers.length) this.#block = new Block(words)
     }
-    const flags =
-      (isList ? IS_LIST : 0) | (isSkipped === true ? IS_SKIPPED : 0) | (isOverlap ? IS_OVERLAP : 0)
-    this.#block.addHead(recvTs, key, messages.length, flags | (words << FLAG_BITS))
+    let flags = (isList ? IS_LIST : 0) | (isSkipped === true ? IS_SKIPPED : 0) | (isOverlap ? IS_OVERLAP : 0)
+    if (event !== undefined) flags |= (EVENTS.indexOf(event) + 1) << EVENT_SHIFT
+    if (rowRecvTs !== undefined) flags |= IS_ROW
+    this.#block.addHead(recvTs, n ?? key, messages.length, flags | (words << FLAG_BITS))
     for (const message of messages) this.#addMessage(this.#block, message)
+    if (rowRecvTs !== undefined) this.#block.addTime(rowRecvTs)
   }
 
   /** No line follows. */
@@ -276,15 +299,22 @@ export class DecodedLines implements Lines {
 
   #lineAt(block: Block, at: number): Line {
     const flags = block.ints[2 * at + 5]!
+    const number = block.numbers[at + 1]!
     const line = {
       recvTs: block.timeAt(at),
-      n: undefined,
-      key: block.numbers[at + 1]!,
+      n: this.#isOwn ? number : undefined,
+      key: this.#isOwn ? 0 : number,
       isList: (flags & IS_LIST) !== 0,
       messages: this.#messagesAt(block, at + HEAD_WORDS, block.ints[2 * at + 4]!),
     }
-    if ((flags & (IS_SKIPPED | IS_OVERLAP)) === 0) return line
-    return { ...line, isSkipped: (flags & IS_SKIPPED) !== 0, isOverlap: (flags & IS_OVERLAP) !== 0 }
+    if ((flags & RARE_FLAGS) === 0) return line
+    return {
+      ...line,
+      isSkipped: (flags & IS_SKIPPED) !== 0,
+      isOverlap: (flags & IS_OVERLAP) !== 0,
+      event: EVENTS[((flags >> EVENT_SHIFT) & EVENT_MASK) - 1],
+      rowRecvTs: (flags & IS_ROW) === 0 ? undefined : block.timeAt(at + (flags >> FLAG_BITS) - 1),
+    }
   }
 
   #messagesAt(block: Block, at: number, count: number): FeedMessage[] {
@@ -315,7 +345,7 @@ export class DecodedLines implements Lines {
   }
 
   #addMessage(block: Block, message: FeedMessage): void {
-    const { sid = NONE, seq = NONE, ts, body } = message
+    const { sid = NONE, seq = NO_NUMBER, ts, body } = message
     const kind = kindOf(message)
     block.addHead(ts, seq, kind === RARE ? NONE : sid, kind | (partsOf(message) << KIND_BITS))
     if (kind === RARE) block.addPart(0, 0, this.#rare.push(message) - 1, 0)

@@ -2,6 +2,7 @@
 // has to be inferred. Every result depends on the lines alone: a recorder that reads its log and a fold that reads its segments get
 // the same books.
 
+import { groupedBy } from '../../shared/grouped-by.ts'
 import { NS_PER_DAY, NS_PER_HOUR, later } from '../../shared/utc-date.ts'
 import type { FeedMessage } from '../feed/feed-message.ts'
 import type { Chain, ChainSink, Connections, Leaving } from './chain.ts'
@@ -9,6 +10,7 @@ import { leftMarkets } from './chain-events.ts'
 import type { FoldTally, GapCause } from './fold-tally.ts'
 import { bookTime, exchangeTime, floorOf, offsetOf } from './own-times.ts'
 import type { OwnLine, Piece } from './piece.ts'
+import { mergeSorted } from './sorted-merge.ts'
 import { Subscriptions } from './subscriptions.ts'
 import type { SubscriptionsState } from './subscriptions.ts'
 
@@ -125,23 +127,13 @@ export class OwnConnections {
 
   /** Takes the lines of an hour. Recorders are independent of each other. */
   takeHour(pieces: readonly Piece[]): void {
-    const lines = pieces.flatMap((piece) => {
-      const { connection } = piece
-      if (connection === undefined) return []
-      const { recorder, start } = partsOf(connection)
-      const process = `${recorder}/${String(start).padStart(16, '0')}`
-      // A line about an earlier time, such as `alive`, does not go before the one that it follows.
-      let at = 0n
-      return [...piece.lines].map((line) => {
-        const recvTs = line.recvTs ?? 0n
-        at = later(recvTs, at)
-        return { process, at, line: { ...line, connection, n: line.n!, recvTs } }
-      })
-    })
-    // Lines of a process are taken in the order of receipt.
-    const order = (a: (typeof lines)[number], b: (typeof lines)[number]): number =>
-      a.process === b.process ? (a.at < b.at ? -1 : Number(a.at > b.at)) : a.process < b.process ? -1 : 1
-    for (const { line } of lines.toSorted(order)) this.take(line)
+    const byProcess = groupedBy(pieces, ({ connection }) => connection && processOf(connection))
+    byProcess.delete(undefined)
+    for (const [, own] of [...byProcess].toSorted(([a = ''], [b = '']) => (a < b ? -1 : 1))) {
+      // Lines of a process are taken in the order of receipt.
+      const placed = mergeSorted(own.map(placedLines), (a, b) => (a.at < b.at ? -1 : Number(a.at > b.at)))
+      for (const { line } of placed) this.take(line)
+    }
   }
 
   /**
@@ -503,4 +495,22 @@ export function leavingOf(spine: Chain, sid: number | null, marketId: string): b
 /** The start of an hour's UTC day, ns. */
 function dayOf(hour: number): bigint {
   return ((BigInt(hour) * NS_PER_HOUR) / NS_PER_DAY) * NS_PER_DAY
+}
+
+function processOf(connection: string): string {
+  const { recorder, start } = partsOf(connection)
+  return `${recorder}/${String(start).padStart(16, '0')}`
+}
+
+/** The lines of a connection. One about an earlier time, such as `alive`, does not go before the one that it follows. */
+function* placedLines({
+  connection,
+  lines,
+}: Piece): Generator<{ readonly at: bigint; readonly line: OwnLine }> {
+  let at = 0n
+  for (const line of lines) {
+    const recvTs = line.recvTs ?? 0n
+    at = later(recvTs, at)
+    yield { at, line: { ...line, connection: connection!, n: line.n!, recvTs } }
+  }
 }

@@ -17,7 +17,8 @@ import { readSegment } from '../raw/segment-reader.ts'
 import { DecodedLines, IN_MEMORY } from './decoded-lines.ts'
 import type { DecodedSegment, DecodedSegments } from './decoded-lines.ts'
 import { HEARTBEAT_NAME, lineKey } from './piece.ts'
-import type { Line, Piece } from './piece.ts'
+import type { Line, Lines, Piece } from './piece.ts'
+import { mergeSorted } from './sorted-merge.ts'
 import type { RawDates } from './source-fold.ts'
 
 export interface RawPiecesOptions {
@@ -60,18 +61,21 @@ export class RawPieces implements RawDates {
     const byHour = groupedBy(this.#options.segmentsOf(date), (name) => rawSegmentOfName(name)!.hour)
     for (const [, names] of [...byHour].toSorted(([a], [b]) => a - b)) {
       const pieces: Piece[] = []
-      const own = new Map<string, Map<number, Line>>()
+      const own = new Map<string, OwnLines>()
       for (const name of names.toSorted()) {
         const piece = await this.#read(date, name, own)
         if (piece !== undefined) pieces.push(piece)
       }
-      for (const [connection, lines] of own) pieces.push(ownPiece(connection, lines))
+      for (const [connection, lines] of own) {
+        lines.close()
+        pieces.push({ name: connection, lines, sequence: 'strict', useYesPrice: true, connection })
+      }
       yield pieces
     }
   }
 
   /** Reads a segment. Returns the piece of an imported one; lines of a recorder go to `own`, by connection and number. */
-  async #read(date: string, name: string, own: Map<string, Map<number, Line>>): Promise<Piece | undefined> {
+  async #read(date: string, name: string, own: Map<string, OwnLines>): Promise<Piece | undefined> {
     const { decoded, onSegment } = this.#options
     const { facts, header, lines, isNumbered } =
       decoded?.read(name) ?? (await this.#readFile(date, name, own))
@@ -88,7 +92,7 @@ export class RawPieces implements RawDates {
   }
 
   /** Lines without a connection are in the result, those of a recorder in `own`. */
-  async #readFile(date: string, name: string, own: Map<string, Map<number, Line>>): Promise<DecodedSegment> {
+  async #readFile(date: string, name: string, own: Map<string, OwnLines>): Promise<DecodedSegment> {
     const { lake, source, signal } = this.#options
     const path = join(rawDateDirectory(lake, source, date), name)
     const reader = new LineReading(source, path)
@@ -115,7 +119,9 @@ export class RawPieces implements RawDates {
         if (line.kind === 'rest') continue
         const read = reader.read(line)
         if (connection !== undefined) {
-          ofConnection(own, connection).set(n!, read)
+          const known = own.get(connection) ?? new OwnLines(header!)
+          own.set(connection, known)
+          known.add(read, n!)
           continue
         }
         lines ??= new DecodedLines(header!, IN_MEMORY)
@@ -140,15 +146,39 @@ function messageOfRow(
   return { ...place, body: { kind: 'changes', event, changes: [{ marketId, side, price, qty }] } }
 }
 
-function ofConnection(own: Map<string, Map<number, Line>>, connection: string): Map<number, Line> {
-  let lines = own.get(connection)
-  if (lines === undefined) own.set(connection, (lines = new Map()))
-  return lines
-}
+/** The lines of a recorder's connection in an hour, each once, by their numbers. */
+class OwnLines implements Lines {
+  readonly #header: SegmentHeader
+  /** Each in the order of its numbers. After a restart, two slices may have the same lines. */
+  readonly #parts: DecodedLines[] = []
+  #last = Infinity
+  length = 0
 
-function ownPiece(connection: string, lines: ReadonlyMap<number, Line>): Piece {
-  const sorted = [...lines].toSorted(([a], [b]) => a - b).map(([, line]) => line)
-  return { name: connection, lines: sorted, sequence: 'strict', useYesPrice: true, connection }
+  constructor(header: SegmentHeader) {
+    this.#header = header
+  }
+
+  add(line: Line, n: number): void {
+    if (n <= this.#last) {
+      this.close()
+      this.#parts.push(new DecodedLines(this.#header, IN_MEMORY))
+    }
+    this.#parts.at(-1)!.add(line, '')
+    this.#last = n
+    this.length++
+  }
+
+  close(): void {
+    this.#parts.at(-1)?.close()
+  }
+
+  *[Symbol.iterator](): Generator<Line> {
+    let last = -1
+    for (const line of mergeSorted(this.#parts, (a, b) => a.n! - b.n!)) {
+      if (line.n! > last) yield line
+      last = line.n!
+    }
+  }
 }
 
 /** Turns the lines of one segment into those of the fold. */

@@ -53,7 +53,7 @@ function plainLine(one: Line): Line {
   return { ...one, messages }
 }
 
-suite('lines that an import has read', () => {
+suite('lines in blocks', () => {
   test('come back as they were, over several blocks, and leave no file', async (t) => {
     const path = join(await temporaryDirectory(t), 'lines')
     const segments = new DecodedSegments(path)
@@ -78,13 +78,34 @@ suite('lines that an import has read', () => {
     for (const one of lines) inMemory.add(one, '')
     inMemory.close()
     const [first, ...others] = lines
-    const expected = [{ ...first, isSkipped: false, isOverlap: true }, ...others]
+    const rare = { isSkipped: false, isOverlap: false, event: undefined, rowRecvTs: undefined }
+    const expected = [
+      { ...rare, ...first, isOverlap: true },
+      ...others.map((one) => (one.isSkipped === true ? { ...rare, ...one } : one)),
+    ]
     assert.deepEqual([...read.lines].map(plainLine), expected)
     assert.deepEqual([...inMemory].map(plainLine), expected)
     assert.deepEqual([...read.lines].length, read.lines.length, 'they can be read again')
     assert.deepEqual({ ...read, lines: [] }, { facts: FACTS, header: HEADER, lines: [], isNumbered: false })
     assert.ok(!existsSync(path))
     segments.discard()
+  })
+
+  test('of a recorder come back with their numbers, events and rows', () => {
+    const lines = [
+      line(0, [], { n: 0, event: 'open' }),
+      line(0, MESSAGES, { n: 1, isList: true, recvTs: 5n }),
+      line(0, [{ ...plain, seq: -1, body: { kind: 'finished', marketId: 'M' } }], { n: 3, rowRecvTs: 7n }),
+      line(0, [], { n: 2 ** 40, event: 'lost' }),
+    ]
+    const kept = new DecodedLines({ source: 'kalshi', recorder: 'host1' }, IN_MEMORY)
+    for (const one of lines) kept.add(one, '')
+    kept.close()
+    const rare = { isSkipped: false, isOverlap: false, event: undefined, rowRecvTs: undefined }
+    assert.deepEqual(
+      [...kept].map(plainLine),
+      lines.map((one) => (one.isList ? one : { ...rare, ...one })),
+    )
   })
 
   test('are not kept if one of them is unknown or there is no room', async (t) => {
