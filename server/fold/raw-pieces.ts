@@ -146,11 +146,16 @@ function messageOfRow(
   return { ...place, body: { kind: 'changes', event, changes: [{ marketId, side, price, qty }] } }
 }
 
+/** More than an hour has slices. */
+const PARTS_MAX = 1_000
+
 /** The lines of a recorder's connection in an hour, each once, by their numbers. */
 class OwnLines implements Lines {
   readonly #header: SegmentHeader
   /** Each in the order of its numbers. After a restart, two slices may have the same lines. */
   readonly #parts: DecodedLines[] = []
+  /** Of segments in which somebody has mixed up the lines. */
+  readonly #others: Line[] = []
   #last = Infinity
   length = 0
 
@@ -159,13 +164,17 @@ class OwnLines implements Lines {
   }
 
   add(line: Line, n: number): void {
+    this.length++
     if (n <= this.#last) {
+      if (this.#parts.length === PARTS_MAX) {
+        this.#others.push(line)
+        return
+      }
       this.close()
       this.#parts.push(new DecodedLines(this.#header, IN_MEMORY))
     }
     this.#parts.at(-1)!.add(line, '')
     this.#last = n
-    this.length++
   }
 
   close(): void {
@@ -173,8 +182,9 @@ class OwnLines implements Lines {
   }
 
   *[Symbol.iterator](): Generator<Line> {
+    const order = (a: Line, b: Line): number => a.n! - b.n!
     let last = -1
-    for (const line of mergeSorted(this.#parts, (a, b) => a.n! - b.n!)) {
+    for (const line of mergeSorted([...this.#parts, this.#others.toSorted(order)], order)) {
       if (line.n! > last) yield line
       last = line.n!
     }
