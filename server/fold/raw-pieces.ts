@@ -182,13 +182,16 @@ class OwnLines implements Lines {
   }
 
   *[Symbol.iterator](): Generator<Line> {
-    const order = (a: Line, b: Line): number => a.n! - b.n!
     let last = -1
-    for (const line of mergeSorted([...this.#parts, this.#others.toSorted(order)], order)) {
+    for (const line of mergeSorted([...this.#parts, this.#others.toSorted(byNumber)], byNumber)) {
       if (line.n! > last) yield line
       last = line.n!
     }
   }
+}
+
+function byNumber(a: Line, b: Line): number {
+  return a.n! - b.n!
 }
 
 /** Turns the lines of one segment into those of the fold. */
