@@ -112,21 +112,25 @@ test('requests and streams come through as they are', options, async (t) => {
   assert.equal(wrong.status, 400)
 })
 
-test('nginx closes a quiet connection before a server does, since a request might meet the closing', options, async (t) => {
-  const server = createServer({ keepAliveTimeout: SERVER_IDLE_MS }, (_, response) => response.end('there'))
-  const closing = new Promise<string>((resolve) => {
-    server.on('connection', (socket) => {
-      socket.on('end', () => resolve('nginx')).on('close', () => resolve('the server'))
+test(
+  'nginx closes a quiet connection before a server does, since a request might meet the closing',
+  options,
+  async (t) => {
+    const server = createServer({ keepAliveTimeout: SERVER_IDLE_MS }, (_, response) => response.end('there'))
+    const closing = new Promise<string>((resolve) => {
+      server.on('connection', (socket) => {
+        socket.on('end', () => resolve('nginx')).on('close', () => resolve('the server'))
+      })
     })
-  })
-  await once(server.listen(0, '127.0.0.1'), 'listening')
-  t.after(() => server.close())
-  const { port } = server.address() as AddressInfo
-  const proxy = await startNginx(await temporaryDirectory(t), [port, port])
-  t.after(() => proxy.stop())
-  assert.equal(await textOf(`${proxy.url}/health`), 'there')
-  assert.equal(await closing, 'nginx')
-})
+    await once(server.listen(0, '127.0.0.1'), 'listening')
+    t.after(() => server.close())
+    const { port } = server.address() as AddressInfo
+    const proxy = await startNginx(await temporaryDirectory(t), [port, port])
+    t.after(() => proxy.stop())
+    assert.equal(await textOf(`${proxy.url}/health`), 'there')
+    assert.equal(await closing, 'nginx')
+  },
+)
 
 test('what one server refuses with 429 or 503 the other answers', options, async (t) => {
   const damaged = await sampleCopy(await temporaryDirectory(t))
