@@ -12,9 +12,11 @@
 // that no manifest lists are folded where no epoch was raised, and removed from the bucket where one was. Segments of rows that
 // REST gave are no recording: a replacement keeps them on both sides, and only a date that is sealed loses them.
 
+import { join } from 'node:path'
 import { RAW_MANIFEST_NAME, rawSegmentOfName } from '../../shared/lake-layout.ts'
 import { FOLD_VERSION } from '../fold/fold-raw-dates.ts'
 import { FOLD_STATE_NAME } from '../fold/fold-state.ts'
+import { isUnkept } from '../fold/kept-rows.ts'
 import { BUSY_WAIT_MS_MAX, MergeBusy, withSource } from '../fold/series-lock.ts'
 import { addsUnlisted, manifestText, readManifest, writeManifest } from '../raw/date-manifest.ts'
 import { inParallel } from './in-parallel.ts'
@@ -263,7 +265,10 @@ class DateSync {
     const isGuarded = to.manifest === undefined && (isPush || !this.#hadSegments)
     const work = async (): Promise<boolean> => {
       for (const key of from.files)
-        if (!isPush || !this.#isEqual(key)) await transfers.copy(key, direction, { isGuarded })
+        if (!isPush || !this.#isEqual(key))
+          await transfers.copy(key, direction, {
+            isGuarded: isGuarded || (!isPush && (await this.#isUnkept(key))),
+          })
       // A manifest without segments keeps every file (`--keep-raw`), and a side without files has pruned them.
       const isReplaced = isRemoval && [from.listed, to.listed, from.files].every(({ length }) => length > 0)
       for (const key of isReplaced ? to.files : [])
@@ -276,6 +281,11 @@ class DateSync {
       return false
     }
     return isPush ? await work() : await this.#locked(work)
+  }
+
+  /** Whether version 0.1 wrote the lake's file, and no segment of the lake has its rows yet. */
+  async #isUnkept(key: string): Promise<boolean> {
+    return await isUnkept(join(this.#transfers.options.lake, key), this.#date.local.segments)
   }
 
   /** Runs `work` under the source's lock, so that no import and no fold changes it meanwhile. */

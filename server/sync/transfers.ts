@@ -174,7 +174,7 @@ export class Transfers {
       const sides = { source: from, target: to, next, present, direction, signal }
       const isJudged = isGuarded && !replace
       const reason =
-        heldBecause ?? (isJudged ? await conflictOf(sides, await this.#isOwn(present)) : undefined)
+        heldBecause ?? (isJudged ? await conflictOf(sides, await this.#isOwn(present, direction)) : undefined)
       if (reason !== undefined) {
         progress?.onBytes?.(next.sizeBytes)
         throw new SyncConflict(key, reason)
@@ -268,11 +268,16 @@ export class Transfers {
     }
   }
 
-  /** Whether this lake wrote the object, or its file was made from it: a copy that rows were added to before a push. */
-  async #isOwn(present: ObjectHead): Promise<boolean> {
-    const isWritten = wasWritten(this.options.journal.get(present.key), present)
-    if (isWritten || !this.isPush) return isWritten
+  /**
+   * Whether this lake wrote the object, or its file was made from it: a copy that rows were added to before a push. For a pull, which
+   * a push may do too: whether the lake's file was pulled.
+   */
+  async #isOwn(present: ObjectHead, direction: Direction): Promise<boolean> {
+    const isSame = direction === this.options.direction
+    if (isSame && wasWritten(this.options.journal.get(present.key), present)) return true
+    if (!this.isPush) return false
     const pulled = (await this.#pulled()).get(present.key)
+    if (direction === 'pull') return wasWritten(pulled, present)
     return pulled !== undefined && wasWritten({ ...pulled, targetVersion: pulled.sourceVersion }, present)
   }
 

@@ -2,8 +2,9 @@
 // books of the date before that, of which it pulls only the fold state.
 
 import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { framesText, eventText } from '../../server/raw/segment-lines.ts'
@@ -11,9 +12,12 @@ import { SegmentWriter } from '../../server/raw/segment-writer.ts'
 import { DirectoryStore } from '../../server/sync/directory-store.ts'
 import { syncLake } from '../../server/sync/lake-sync.ts'
 import { pullOpenDates, pushNewSegments } from '../../server/sync/open-dates.ts'
+import { SyncJournal } from '../../server/sync/sync-journal.ts'
 import { delta, snapshot } from '../support/kalshi-frames.ts'
+import { makeOld } from '../support/lob-files.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
-import { foldHere, folderOf, SOURCE } from './raw-lakes.ts'
+import { lobFilePath } from '../../shared/lake-layout.ts'
+import { foldHere, folderOf, SOURCE, writeSegment } from './raw-lakes.ts'
 
 const [BEFORE, YESTERDAY, TODAY] = ['2026-06-24', '2026-06-25', '2026-06-26'] as const
 const MARKET = 'KXHIGHNY-26JUN24-T82'
@@ -75,4 +79,31 @@ test('a collector with an empty lake pulls the order-book files of version 0.1 o
     [BEFORE, YESTERDAY, TODAY].map((date) => existsSync(join(lake, keyOf(date)))),
     [false, true, true],
   )
+})
+
+test('a synchronization never replaces a file of version 0.1 whose rows are not kept yet', async (t) => {
+  const [lake, upgraded, bucket] = await Promise.all([1, 2, 3].map(() => temporaryDirectory(t)))
+  const remote = new DirectoryStore(bucket!)
+  const clock = { nowMs: () => Date.parse(`${TODAY}T12:30:00Z`), sleep: async () => {} }
+  const options = { lake: lake!, remote, clock, signal: new AbortController().signal }
+  const segment = { date: TODAY, fromMinute: 0, toMinute: 60 }
+  await writeSegment(upgraded!, { ...segment, recorder: 'host1', hour: 11 })
+  await foldHere(upgraded!, [TODAY])
+  await syncLake({ lake: upgraded!, remote, direction: 'push', clock })
+  await writeSegment(lake!, { ...segment, recorder: 'host2', hour: 10 })
+  await foldHere(lake!, [TODAY])
+  await rm(join(lake!, 'raw'), { recursive: true })
+  const path = lobFilePath(lake!, SOURCE, 'KXHIGHNY', TODAY)
+  makeOld(path)
+  const before = await readFile(path)
+  const journal = await SyncJournal.open(lake!, `push ${remote.name}`)
+  const pushed = createHash('sha256').update(before).digest('hex')
+  await journal.noteOwn(`lob/source=${SOURCE}/series=KXHIGHNY/date=${TODAY}/lob.parquet`, pushed)
+  await journal.close()
+  // A collector that could not record, for instance while the exchange was away, and was started again.
+  await pullOpenDates({ ...options, sources: [SOURCE] })
+  await pullOpenDates({ ...options, sources: [SOURCE] })
+  assert.ok(before.equals(await readFile(path)), 'replaced by a pull')
+  await syncLake({ ...options, direction: 'push', folder: folderOf(lake!) })
+  assert.ok(before.equals(await readFile(path)), 'replaced by a push')
 })
