@@ -150,7 +150,9 @@ export class LiveFold {
       hasRaw: (date) => this.#hadRaw.has(date),
       onDate: (date) => this.#keepOldFiles(date),
       onUnited: async (hour) => {
-        if (hour + 1 === this.#hour && !this.#shared.isFolded(utcDateOf(hour * MS_PER_HOUR)))
+        // The first hour of a date shows whether trades of the date before came late.
+        const isFirst = (hour * MS_PER_HOUR) % MS_PER_DAY === 0
+        if ((isFirst || hour + 1 === this.#hour) && !this.#shared.isFolded(utcDateOf(hour * MS_PER_HOUR)))
           await this.#trades.publish(hour)
       },
       onWarning,

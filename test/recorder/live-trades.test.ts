@@ -139,23 +139,38 @@ test('a date that is folded keeps its late trades when the slices of its last ho
   await next.close()
 })
 
-test('a trade that comes after the fold of its date is published when the first hour of the next one is closed', async (t) => {
-  const root = await temporaryDirectory(t)
-  const [lake, workDirectory] = [join(root, 'lake'), join(root, 'work')]
-  const fold = await LiveFold.open({ lake, source: 'kalshi', workDirectory })
-  const publishUntil = async (records: readonly ScriptRecord[], ids: readonly string[]): Promise<void> => {
-    const limit = await writeWal(workDirectory, 'kalshi', records)
-    while (await fold.advance(limit));
-    // A date is folded for a fifth of the time at most.
-    await eventually(async () => {
-      await fold.publish()
-      await fold.settled()
-      return (await idsOf(lake)).join() === ids.join()
-    }, `${ids.join()} are published`)
-  }
-  const first = { ms: MIDNIGHT - 60_000, frame: trade('a', MIDNIGHT - 60_000) }
-  await publishUntil([first, ...heard(MIDNIGHT - 55_000, MIDNIGHT + 150_000)], ['a'])
-  const late = { ms: MIDNIGHT + 354_000, frame: trade('late', MIDNIGHT - 27_000, 2) }
-  await publishUntil([late, ...heard(MIDNIGHT + 355_000, MIDNIGHT + 3_660_000)], ['a', 'late'])
-  await fold.close()
-})
+/** Reads the records, and publishes until the lake has trades of these ids. */
+async function publishUntil(
+  { lake, workDirectory }: { readonly lake: string; readonly workDirectory: string },
+  fold: LiveFold,
+  records: readonly ScriptRecord[],
+  ids: readonly string[],
+): Promise<void> {
+  const limit = await writeWal(workDirectory, 'kalshi', records)
+  while (await fold.advance(limit));
+  // A date is folded for a fifth of the time at most.
+  await eventually(async () => {
+    await fold.publish()
+    await fold.settled()
+    return (await idsOf(lake)).join() === ids.join()
+  }, `${ids.join()} are published`)
+}
+
+for (const isStopped of [false, true])
+  test(`a trade that comes after the fold of its date is published when the first hour of the next one is closed${isStopped ? ', with later ones, after a stop' : ''}`, async (t) => {
+    const root = await temporaryDirectory(t)
+    const place = { lake: join(root, 'lake'), workDirectory: join(root, 'work') }
+    let fold = await LiveFold.open({ ...place, source: 'kalshi' })
+    const first = { ms: MIDNIGHT - 60_000, frame: trade('a', MIDNIGHT - 60_000) }
+    await publishUntil(place, fold, [first, ...heard(MIDNIGHT - 55_000, MIDNIGHT + 150_000)], ['a'])
+    const late = { ms: MIDNIGHT + 354_000, frame: trade('late', MIDNIGHT - 27_000, 2) }
+    await publishUntil(place, fold, [late, ...heard(MIDNIGHT + 355_000, MIDNIGHT + 400_000)], ['a'])
+    if (isStopped) {
+      await fold.close()
+      fold = await LiveFold.open({ ...place, source: 'kalshi' })
+    }
+    const nextMs = MIDNIGHT + (isStopped ? 9_000_000 : 405_000)
+    const others = heard(nextMs, isStopped ? nextMs + 60_000 : MIDNIGHT + 3_660_000)
+    await publishUntil(place, fold, others, ['a', 'late'])
+    await fold.close()
+  })
