@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { LOB_SOURCES } from '../../shared/lob-sources.ts'
 import type { LobSource } from '../../shared/lob-sources.ts'
 import { SPILL_BUFFER_BYTES_MAX } from '../../shared/limits.ts'
-import { MS_PER_DAY, MS_PER_HOUR, NS_PER_HOUR, NS_PER_MS, utcDateOf } from '../../shared/utc-date.ts'
+import { MS_PER_DAY, MS_PER_HOUR, NS_PER_HOUR, NS_PER_MS, addDays, utcDateOf } from '../../shared/utc-date.ts'
 import { exchangeOf } from '../exchanges/registry.ts'
 import type { Folding } from '../fold/fold-order.ts'
 import { FOLD_VERSION } from '../fold/fold-raw-dates.ts'
@@ -18,7 +18,7 @@ import { GRACE_NS } from '../fold/own-times.ts'
 import { BUSY_WAIT_MS_MAX } from '../fold/series-lock.ts'
 import { LobRowGroup } from '../lake/lob-row-group.ts'
 import type { SeriesRecording } from '../lake/series-recording.ts'
-import { readManifest } from '../raw/date-manifest.ts'
+import { readManifest, segmentsOnDisk } from '../raw/date-manifest.ts'
 import { seriesText } from '../raw/segment-lines.ts'
 import { checkpointPath, readCheckpoint, writeCheckpoint } from './checkpoint.ts'
 import type { LiveFoldState, StatedSeries } from './checkpoint.ts'
@@ -298,6 +298,7 @@ export class LiveFold {
     if (isLast || this.#raw.isDue) await this.#raw.flush()
     await this.#removeLog()
     for (const date of this.#dates.keys()) {
+      await this.#keepBefore(addDays(date, -1))
       if (this.#hadRaw.has(date)) await this.#keepOldFiles(date)
       await this.#shared.notice(date)
       if (await this.#shared.isReplaced(date)) this.#lacksBooks = true
@@ -434,6 +435,17 @@ export class LiveFold {
     if (await keepOldFiles(old)) this.#shared.add(date)
     this.#hadRaw.add(date)
     this.#kept.add(date)
+  }
+
+  /** The date before the open one may have a 0.1 file beside segments of others. No fold could change either date until it is kept. */
+  async #keepBefore(date: string): Promise<void> {
+    const { lake, source } = this.#options
+    if (this.#kept.has(date) || this.#dates.has(date)) return
+    if ((await segmentsOnDisk(lake, source, date)).length === 0) return
+    this.#kept.add(date)
+    if (!(await keepOldFiles({ ...this.#options, date, hasRaw: true }))) return
+    this.#shared.add(date)
+    this.#shared.end(date)
   }
 
   /** Lists the segments of a date that only this recorder has. A fold lists those of a shared date. */

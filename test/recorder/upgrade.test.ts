@@ -104,3 +104,26 @@ test('a file of version 0.1 is kept also where raw segments of another recorder 
   assert.deepEqual(times.slice(0, CHANGES), earlier)
   assert.equal(times.length, 3 * CHANGES)
 })
+
+test('a file of version 0.1 of the date before is kept, too, where another recorder has segments of it', async (t) => {
+  const [lake, before, after, other, otherWork] = await Promise.all(
+    Array.from({ length: 5 }, () => temporaryDirectory(t)),
+  )
+  const markets = [MARKETS.KXHIGHNY]
+  await record(lake!, before!, script('2026-06-24T10:00:00Z', markets))
+  await rm(join(lake!, 'raw'), { recursive: true })
+  makeOld(lobFilePath(lake!, 'kalshi', 'KXHIGHNY', '2026-06-24'))
+  for (const start of ['2026-06-24T11:00:00Z', '2026-06-25T00:01:00Z'])
+    await record(other!, otherWork!, script(start, markets))
+  await cp(join(other!, 'raw'), join(lake!, 'raw'), { recursive: true })
+  const manifest = join('raw', 'source=kalshi', 'date=2026-06-24', 'manifest.json')
+  await rm(join(lake!, manifest))
+
+  const warnings = await record(lake!, after!, script('2026-06-25T00:10:00Z', markets))
+  assert.deepEqual(
+    warnings.map((text) => /are kept as raw segments/.test(text)),
+    [true],
+  )
+  const rows = await readSeries(lake!, 'kalshi', 'KXHIGHNY')
+  assert.equal(rows.filter(({ event }) => event === 2).length, 4 * CHANGES)
+})
