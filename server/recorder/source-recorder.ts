@@ -22,6 +22,7 @@ import { PAUSE_NS_MAX } from '../fold/own-connections.ts'
 import { ReceiveClock } from '../feed/receive-clock.ts'
 import type { SourceRecorderOptions } from './source-recorder-options.ts'
 import { aliveMark, closeMark, lostMark, openMark } from '../feed/wal-mark.ts'
+import { lastStart } from './wal-reader.ts'
 import { WAL_KIND } from './wal-record.ts'
 import type { WalKind } from './wal-record.ts'
 import { WriteAheadLog } from './write-ahead-log.ts'
@@ -61,12 +62,20 @@ export class SourceRecorder {
   #synced = 0
   #syncDelayMs = 0
   readonly #startedAtMs = Date.now()
+  /** Names this run in the log. Higher than that of the run before, also if the clock was put back since: lower ones count as read. */
+  readonly #start: number
   #statedMs = 0
   #stating: Promise<void> | undefined
   #isCongested = false
   #congestions = 0
 
-  private constructor(options: SourceRecorderOptions, log: WriteAheadLog, lock: DataDirectoryLock) {
+  private constructor(
+    options: SourceRecorderOptions,
+    log: WriteAheadLog,
+    lock: DataDirectoryLock,
+    startBefore: number,
+  ) {
+    this.#start = Math.max(this.#startedAtMs, startBefore + 1)
     this.#options = options
     this.#log = log
     this.#lock = lock
@@ -100,6 +109,7 @@ export class SourceRecorder {
     lock: DataDirectoryLock,
   ): Promise<SourceRecorder> {
     let recorder: SourceRecorder | undefined
+    const startBefore = await lastStart(directory)
     const log = await WriteAheadLog.open({
       directory,
       onSynced: (position, records, delayMs) => {
@@ -113,7 +123,7 @@ export class SourceRecorder {
       },
       onFailed: (error) => options.onFailed(error),
     })
-    recorder = new SourceRecorder(options, log, lock)
+    recorder = new SourceRecorder(options, log, lock, startBefore)
     recorder.#begin()
     return recorder
   }
@@ -242,7 +252,7 @@ export class SourceRecorder {
     if (ts > this.#lastTs) this.#lastTs = ts
     const { number: lane = 0, begunMs = 0, n = 0 } = place ?? {}
     try {
-      this.#log.append({ kind, lane, begunMs, start: this.#startedAtMs, n, recvTs: this.#lastTs, payload })
+      this.#log.append({ kind, lane, begunMs, start: this.#start, n, recvTs: this.#lastTs, payload })
       if (place === undefined) return
       place.n++
       place.saidMs = nowMs

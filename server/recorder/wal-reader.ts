@@ -6,7 +6,7 @@ import type { FileHandle } from 'node:fs/promises'
 import { WAL_READ_BYTES } from '../../shared/limits.ts'
 import { WAL_KIND, WAL_LENGTH_BYTES_MIN, getWalRecord, walRecordBytes } from './wal-record.ts'
 import type { WalRecord } from './wal-record.ts'
-import { WAL_MAGIC, listWalSegments } from './wal-segment.ts'
+import { WAL_MAGIC, endOfLog, listWalSegments } from './wal-segment.ts'
 import type { WalPosition } from './wal-segment.ts'
 
 /** Consecutive records of one file of the log. Payloads are only valid until the next batch is asked for. */
@@ -164,5 +164,17 @@ function lostRecord(offset: number): WalRecord {
     n: 0,
     payload: Buffer.alloc(0),
     offset,
+  }
+}
+
+/** The start of the process that wrote the last segment; 0 if there is none. */
+export async function lastStart(directory: string): Promise<number> {
+  const end = await endOfLog(await listWalSegments(directory))
+  if (end === undefined) return 0
+  const reader = new WalReader(directory, { segment: end.segment, offset: 0 })
+  try {
+    return (await reader.next(end))?.records[0]?.start ?? 0
+  } finally {
+    await reader.close()
   }
 }

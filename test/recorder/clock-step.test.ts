@@ -1,12 +1,16 @@
 // The recorder beside a local exchange while the machine's clock is put wrong for a while: every book stands at its time.
 
 import assert from 'node:assert/strict'
+import { join } from 'node:path'
 import { test } from 'node:test'
+import { openMark } from '../../server/feed/wal-mark.ts'
 import { ReceiveClock } from '../../server/feed/receive-clock.ts'
+import { WAL_KIND } from '../../server/recorder/wal-record.ts'
 import { EVENT_ADD } from '../../shared/lob-v1.ts'
 import { LocalKalshi } from '../support/local-kalshi.ts'
 import { checkAgainst, eventually, readSeries, recordKalshi } from '../support/recorder-harness.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
+import { writeWal } from '../support/wal-script.ts'
 
 const TICKER = 'KXHIGHNY-26NOV20-B45.5'
 const NS_PER_MS = 1_000_000n
@@ -60,3 +64,21 @@ for (const behindMs of [8_000, 20_000]) {
     assert.deepEqual([changes.length, rows.length > changes.length, early.length], [100, true, 0])
   })
 }
+
+test('a recorder that starts after the clock was put back keeps what it receives', async (t) => {
+  const exchange = await LocalKalshi.start(t)
+  exchange.setBook(TICKER, [[0, 40, 1000]])
+  const root = await temporaryDirectory(t)
+  const ms = Date.now() + 3_000
+  await writeWal(join(root, 'work'), 'kalshi', [
+    { kind: WAL_KIND.start, ms },
+    { kind: WAL_KIND.mark, ms, frame: openMark() },
+  ])
+  const { recorder, lake } = await recordKalshi(t, exchange, root, [TICKER])
+  await exchange.until(() => exchange.isFollowed(TICKER))
+  for (let index = 0; index < 100; index += 1) exchange.change(TICKER, index % 2, 30 + (index % 20), 100)
+  await eventually(() => recorder.metrics.frames >= exchange.sentFrames, 'everything sent has come')
+  await recorder.stop()
+  const rows = await readSeries(lake, 'kalshi', 'KXHIGHNY')
+  assert.equal(rows.filter(({ event }) => event === EVENT_ADD).length, 100)
+})
