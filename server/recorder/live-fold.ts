@@ -18,7 +18,7 @@ import { GRACE_NS } from '../fold/own-times.ts'
 import { BUSY_WAIT_MS_MAX } from '../fold/series-lock.ts'
 import { LobRowGroup } from '../lake/lob-row-group.ts'
 import type { SeriesRecording } from '../lake/series-recording.ts'
-import { readManifest, segmentsOnDisk } from '../raw/date-manifest.ts'
+import { readManifest } from '../raw/date-manifest.ts'
 import { seriesText } from '../raw/segment-lines.ts'
 import { checkpointPath, readCheckpoint, writeCheckpoint } from './checkpoint.ts'
 import type { LiveFoldState, StatedSeries } from './checkpoint.ts'
@@ -150,9 +150,8 @@ export class LiveFold {
       hasRaw: (date) => this.#hadRaw.has(date),
       onDate: (date) => this.#keepOldFiles(date),
       onUnited: async (hour) => {
-        // The first hour of a date shows whether trades of the date before came late.
-        const isFirst = (hour * MS_PER_HOUR) % MS_PER_DAY === 0
-        if ((isFirst || hour + 1 === this.#hour) && !this.#shared.isFolded(utcDateOf(hour * MS_PER_HOUR)))
+        const isNeeded = hour + 1 === this.#hour || (hour * MS_PER_HOUR) % MS_PER_DAY === 0
+        if (isNeeded && !this.#shared.isFolded(utcDateOf(hour * MS_PER_HOUR)))
           await this.#trades.publish(hour)
       },
       onWarning,
@@ -298,7 +297,7 @@ export class LiveFold {
     if (isLast || this.#raw.isDue) await this.#raw.flush()
     await this.#removeLog()
     for (const date of this.#dates.keys()) {
-      await this.#keepBefore(addDays(date, -1))
+      if (!this.#dates.has(addDays(date, -1))) await this.#shared.keepOver(addDays(date, -1))
       if (this.#hadRaw.has(date)) await this.#keepOldFiles(date)
       await this.#shared.notice(date)
       if (await this.#shared.isReplaced(date)) this.#lacksBooks = true
@@ -435,17 +434,6 @@ export class LiveFold {
     if (await keepOldFiles(old)) this.#shared.add(date)
     this.#hadRaw.add(date)
     this.#kept.add(date)
-  }
-
-  /** The date before the open one may have a 0.1 file beside segments of others. No fold could change either date until it is kept. */
-  async #keepBefore(date: string): Promise<void> {
-    const { lake, source } = this.#options
-    if (this.#kept.has(date) || this.#dates.has(date)) return
-    if ((await segmentsOnDisk(lake, source, date)).length === 0) return
-    this.#kept.add(date)
-    if (!(await keepOldFiles({ ...this.#options, date, hasRaw: true }))) return
-    this.#shared.add(date)
-    this.#shared.end(date)
   }
 
   /** Lists the segments of a date that only this recorder has. A fold lists those of a shared date. */

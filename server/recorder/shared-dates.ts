@@ -39,6 +39,8 @@ interface SharedDate {
 export class SharedDates {
   readonly #options: SharedDatesOptions
   readonly #dates = new Map<string, SharedDate>()
+  /** Dates that were over when they had segments first, or when this process began. */
+  readonly #kept = new Set<string>()
   readonly #folder: RawFolder
   #folding: Promise<void> | undefined
   /** Aborts folds of dates that only this recorder has. */
@@ -74,6 +76,15 @@ export class SharedDates {
     const isOther = names.some((name) => !this.isOwn(name))
     // A replaced date counts only segments since the replacement. The recorder's state has more.
     if (isOther || ((await readManifest(lake, source, date))?.epoch ?? 0) > 0) this.add(date)
+  }
+
+  /** Keeps the 0.1 files of a date that is over, beside segments of others. Until then no fold can change it, nor the date after it. */
+  async keepOver(date: string): Promise<void> {
+    const { lake, source, onFold } = this.#options
+    if (this.#kept.has(date) || (await segmentsOnDisk(lake, source, date)).length === 0) return
+    this.#kept.add(date)
+    await onFold(date)
+    if (this.has(date)) this.end(date)
   }
 
   /** The date is over. Earlier dates that are folded are forgotten. */
