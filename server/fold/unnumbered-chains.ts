@@ -147,7 +147,12 @@ export class UnnumberedChains {
   }
 
   #place(head: TimedRun, closes: readonly bigint[], added: Map<OpenChain, TimedRun[]>): void {
-    const open = head.goesOnFrom ?? silentPredecessorOf(head, this.#open, closes) ?? this.#begin(head)
+    // A run whose overlap line no chain of this date has follows a chain of the date before.
+    const isOfDateBefore = head.lines[0]?.isOverlap === true
+    const open =
+      head.goesOnFrom ??
+      (isOfDateBefore ? undefined : silentPredecessorOf(head, this.#open, closes)) ??
+      this.#begin(head)
     const { chain } = open
     const own = added.get(open)
     if (own === undefined) added.set(open, [head])

@@ -68,3 +68,34 @@ test('files that have heartbeats without a time give the same books as one file'
   await runImport(cut, 'polymarket', { paths })
   assert.deepEqual(await lakeHashes(cut), await lakeHashes(whole))
 })
+
+test('a connection over midnight is not joined to another that begins just after it', async (t) => {
+  const directory = await temporaryDirectory(t)
+  const midnight = Date.parse('2026-06-25T00:00:00Z')
+  const recording = (token: string, timesS: readonly number[]): string => {
+    const market = `0x${token.repeat(64)}`
+    const lines = timesS.map((second, index) => {
+      const time = midnight + second * 1000
+      const change = { asset_id: token, price: `0.${10 + index}`, size: '5', side: 'BUY' }
+      const frame =
+        index === 0
+          ? [{ event_type: 'book', market, asset_id: token, timestamp: String(time), bids: [], asks: [] }]
+          : { event_type: 'price_change', market, timestamp: String(time), price_changes: [change] }
+      return `${JSON.stringify({ recv_ts: time, msg: frame })}\n`
+    })
+    return lines.join('')
+  }
+  const paths = [recording('1', [-90, -30, 20, 40]), recording('2', [5, 10, 15])].map((text, number) => {
+    const path = join(directory, `${number}.ndjson`)
+    writeFileSync(path, text)
+    return path
+  })
+  const lake = join(directory, 'lake')
+  await runImport(lake, 'polymarket', { paths })
+  const { steps } = await readLake(lake)
+  const bookAt = (token: string, second: number): string =>
+    textAt(steps.get(`0x${token.repeat(64)}:${token}`) ?? [], BigInt(midnight + second * 1000) * 1_000_000n)
+  assert.equal(bookAt('1', 10), '0:1100=5000000')
+  assert.equal(bookAt('1', 40), '0:1100=5000000 0:1200=5000000 0:1300=5000000')
+  assert.equal(bookAt('2', 15), '0:1100=5000000 0:1200=5000000')
+})
