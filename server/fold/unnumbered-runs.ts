@@ -93,7 +93,8 @@ export function readLineRuns(piece: Piece, tally: FoldTally): PieceRuns {
       continue
     }
     if (isFirstBooks(line)) {
-      finish(false)
+      const books = statedMarkets([line])
+      finish([...statedMarkets(open)].every((id) => books.has(id)))
       isBegun = true
     }
     for (const { body } of line.messages)

@@ -142,3 +142,27 @@ test('the books of several conditions in lines of their own begin a connection, 
     assert.equal(bookAt(id, 21), '0:3000=9000000')
   }
 })
+
+const tokenList = (minutes: number, token: string, changed: number, price: string): string =>
+  line(minutes, [
+    {
+      event_type: 'book',
+      market: MARKET,
+      asset_id: token,
+      timestamp: String(MS + changed * MINUTE),
+      bids: [{ price, size: '9' }],
+      asks: [],
+    },
+  ])
+
+test('a file that fits nothing is not taken for the rest of a connection that another one replaced in its file', async (t) => {
+  const first = tokenList(0, '7', -30, '0.4') + tokenChange(5, '7', '0.1')
+  const second = tokenList(6, '7', 5.5, '0.3') + tokenChange(6.5, '7', '0.2')
+  // The first connection had been silent for five minutes before, the second for half a minute.
+  const files = [first + second, tokenChange(7.6, '7', '0.2')]
+  const bookAt = await booksOf(await temporaryDirectory(t), 'polymarket', files)
+  assert.equal(bookAt(Y, 5), '0:1000=5000000 0:4000=9000000')
+  assert.equal(bookAt(Y, 5.9), UNKNOWN)
+  assert.equal(bookAt(Y, 6.2), '0:3000=9000000')
+  assert.equal(bookAt(Y, 7.6), UNKNOWN)
+})
