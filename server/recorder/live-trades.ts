@@ -76,11 +76,13 @@ export class LiveTrades {
     const place = { ...this.#options, toMs: (hour + 1) * MS_PER_HOUR }
     try {
       try {
+        const isFirst = !this.#whole.has(this.#of(date))
         const trades = await this.#read(date, hour)
         await stageDate(trades, place, tally, (file) => files.push(file))
         publishTrades(files)
         const before = addDays(date, -1)
-        if (hour % HOURS_PER_DAY === 0 && trades.neighbours.has(before)) this.#options.shared.end(before)
+        // Its late trades are in the first hour. An earlier process may have ended before it folded that date again.
+        if (isFirst && trades.neighbours.has(before)) this.#options.shared.end(before)
       } finally {
         await settleTrades(this.#options.lake, files)
       }

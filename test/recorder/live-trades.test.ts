@@ -174,3 +174,24 @@ for (const isStopped of [false, true])
     await publishUntil(place, fold, others, ['a', 'late'])
     await fold.close()
   })
+
+test('a trade that comes after the fold of its date is published where the recorder is killed before the next fold', async (t) => {
+  const root = await temporaryDirectory(t)
+  const place = { lake: join(root, 'lake'), workDirectory: join(root, 'work') }
+  const killed = await LiveFold.open({ ...place, source: 'kalshi' })
+  const first = { ms: MIDNIGHT - 60_000, frame: trade('a', MIDNIGHT - 60_000) }
+  await publishUntil(place, killed, [first, ...heard(MIDNIGHT - 55_000, MIDNIGHT + 150_000)], ['a'])
+  const late = { ms: MIDNIGHT + 354_000, frame: trade('late', MIDNIGHT - 27_000, 2) }
+  const limit = await writeWal(place.workDirectory, 'kalshi', [
+    late,
+    ...heard(MIDNIGHT + 355_000, MIDNIGHT + 3_660_000),
+  ])
+  while (await killed.advance(limit));
+  // It unites the slices of the hour, but folds nothing.
+  await killed.publish(true)
+  await killed.settled()
+  const next = await LiveFold.open({ ...place, source: 'kalshi' })
+  const others = heard(MIDNIGHT + 3_665_000, MIDNIGHT + 7_260_000)
+  await publishUntil(place, next, others, ['a', 'late'])
+  await next.close()
+})
