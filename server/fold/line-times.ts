@@ -20,7 +20,7 @@ export interface LineTimes {
 }
 
 /** By how much the recorder's clock is off: see `clockOffset`. */
-export function offsetOf(lines: readonly Line[]): bigint {
+function offsetOf(lines: readonly Line[]): bigint {
   const given = lines.map(({ messages: [first], recvTs }) => ({
     ts: first?.body.kind === 'book' ? undefined : first?.ts,
     recvTs,
@@ -29,7 +29,8 @@ export function offsetOf(lines: readonly Line[]): bigint {
 }
 
 /** The time of each line of a chain. */
-export function lineTimes(lines: readonly Line[], offset: bigint): LineTimes {
+export function lineTimes(lines: readonly Line[]): LineTimes {
+  const offset = offsetOf(lines)
   const isWrong = leavingTimes(lines.map(({ recvTs }) => recvTs))
   const stated = lines.map((line, place) =>
     statedTimes(line, isWrong[place] === 1 ? undefined : line.recvTs, offset),

@@ -25,8 +25,9 @@ function booksFrom(
   return end === place ? undefined : { end, books }
 }
 
-function isOfBooks({ messages }: Line): boolean {
-  return messages.length > 0 && messages.every(({ body }) => body.kind === 'book')
+/** A connection that begins with an overlap line begins in the segment before. */
+function isOfBooks({ messages, isOverlap }: Line): boolean {
+  return isOverlap !== true && messages.length > 0 && messages.every(({ body }) => body.kind === 'book')
 }
 
 /** The subscriptions that a line confirms. */

@@ -4,7 +4,7 @@
 import { later } from '../../shared/utc-date.ts'
 import type { Chain, ChainSink, Connections } from './chain.ts'
 import type { GapCause, FoldTally } from './fold-tally.ts'
-import { lineTimes, offsetOf, provenAt } from './line-times.ts'
+import { lineTimes, provenAt } from './line-times.ts'
 import type { LineTimes } from './line-times.ts'
 import { confirmedIn, beginningsIn } from './lone-books.ts'
 import type { ChainTarget } from './numbered-chains.ts'
@@ -117,7 +117,6 @@ export class UnnumberedChains {
       repeated?.chain.markets ?? new Set(),
       repeated?.chain.confirmed ?? new Set(),
     )
-    const offset = offsetOf(lines)
     const bounds = starts[0] === 0 ? starts : [0, ...starts]
     return bounds.flatMap((from, index, list) => {
       const part = lines.slice(from, list[index + 1])
@@ -129,7 +128,7 @@ export class UnnumberedChains {
         }
         return []
       }
-      return timedRun(part, offset, {
+      return timedRun(part, {
         isBegun: starts.includes(from) || (run.isBegun && repeated === undefined),
         isEnded: !isLast || run.isEnded,
         endCause: isLast ? run.endCause : undefined,
@@ -181,7 +180,7 @@ export class UnnumberedChains {
   #deliver(chain: Chain, runs: readonly TimedRun[]): void {
     const [first, ...others] = runs as readonly [TimedRun, ...TimedRun[]]
     const lines = first.lines.concat(...others.map((run) => run.lines))
-    const { times, correctedTimes } = others.length === 0 ? first : lineTimes(lines, offsetOf(lines))
+    const { times, correctedTimes } = others.length === 0 ? first : lineTimes(lines)
     this.#tally.correctedTimes += correctedTimes
     for (let place = 0; place < lines.length; place++) {
       const line = lines[place]!
@@ -214,10 +213,9 @@ interface TimedRun extends SilentHead, LineTimes {
 
 function timedRun(
   lines: readonly Line[],
-  offset: bigint,
   place: Pick<TimedRun, 'isBegun' | 'isEnded' | 'endCause' | 'isTurned' | 'goesOnFrom'>,
 ): TimedRun {
-  const { times, correctedTimes } = lineTimes(lines, offset)
+  const { times, correctedTimes } = lineTimes(lines)
   let silence = SILENCE_NS_MAX
   let [firstAt, lastAt, before]: [bigint | undefined, bigint, bigint | undefined] = [undefined, 0n, undefined]
   for (let index = 0; index < lines.length; index++) {

@@ -92,7 +92,7 @@ export function readLineRuns(piece: Piece, tally: FoldTally): PieceRuns {
       tally.repeats += line.messages.length
       continue
     }
-    if (isFirstBooks(line)) {
+    if (line.isOverlap !== true && isFirstBooks(line)) {
       const books = statedMarkets([line])
       finish([...statedMarkets(open)].every((id) => books.has(id)))
       isBegun = true

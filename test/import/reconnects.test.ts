@@ -9,7 +9,7 @@ import { B, MS, T, delta, snapshot } from '../support/kalshi-frames.ts'
 import { runImport } from '../support/import-harness.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
 import { UNKNOWN, textAt } from './pieces/book-steps.ts'
-import { readLake } from './pieces/lake-reader.ts'
+import { lakeHashes, readLake } from './pieces/lake-reader.ts'
 
 const MINUTE = 60_000
 const at = (minutes: number): bigint => BigInt(MS + minutes * MINUTE) * 1_000_000n
@@ -165,4 +165,46 @@ test('a file that fits nothing is not taken for the rest of a connection that an
   assert.equal(bookAt(Y, 5.9), UNKNOWN)
   assert.equal(bookAt(Y, 6.2), '0:3000=9000000')
   assert.equal(bookAt(Y, 7.6), UNKNOWN)
+})
+
+test('a connection that begins with the last message of a date goes on after midnight', async (t) => {
+  const untilMidnight = (Date.UTC(2026, 5, 25) - MS) / MINUTE
+  const first = tokenList(untilMidnight - 0.01, '7', untilMidnight - 30, '0.4')
+  const files = [
+    first + tokenChange(untilMidnight + 0.5, '7', '0.1') + tokenChange(untilMidnight + 5, '7', '0.2'),
+  ]
+  const bookAt = await booksOf(await temporaryDirectory(t), 'polymarket', files)
+  assert.equal(bookAt(Y, untilMidnight), '0:4000=9000000')
+  assert.equal(bookAt(Y, untilMidnight + 5), '0:1000=5000000 0:2000=5000000 0:4000=9000000')
+})
+
+test('the clock of a connection is corrected by its own messages, wherever its files are cut', async (t) => {
+  const wholeSeconds = (text: string): string =>
+    text.replaceAll(/"recv_ts":(\d+)/g, (_, ms) => `"recv_ts":${Math.floor(Number(ms) / 1000) * 1000}`)
+  const second = (number: number): number => number / 60
+  const heartbeat = (seconds: number): string => line(second(seconds), 'PONG')
+  const books = (seconds: number): string =>
+    tokenBook(second(seconds), '7', -30, '0.4') + tokenBook(second(seconds), '8', -40, '0.6')
+  const lines = [
+    ...[
+      books(0),
+      tokenChange(second(20.5), '7', '0.1'),
+      heartbeat(30),
+      tokenChange(second(50.5), '7', '0.2'),
+    ],
+    ...[heartbeat(60), books(200), tokenChange(second(220.99), '7', '0.1'), heartbeat(230)],
+  ].map(wholeSeconds)
+  const directory = await temporaryDirectory(t)
+  for (const [name, cut] of [
+    ['whole', lines.length],
+    ['cut', 3],
+  ] as const) {
+    const paths = [lines.slice(0, cut), lines.slice(cut)].map((_, number) =>
+      join(directory, `${name}-${number}`),
+    )
+    await writeFile(paths[0]!, lines.slice(0, cut).join(''))
+    await writeFile(paths[1]!, lines.slice(cut).join(''))
+    await runImport(join(directory, name), 'polymarket', { paths })
+  }
+  assert.deepEqual(await lakeHashes(join(directory, 'cut')), await lakeHashes(join(directory, 'whole')))
 })
