@@ -186,13 +186,14 @@ test('the clock of a connection is corrected by its own messages, wherever its f
   const books = (seconds: number): string =>
     tokenBook(second(seconds), '7', -30, '0.4') + tokenBook(second(seconds), '8', -40, '0.6')
   const lines = [
-    ...[
-      books(0),
-      tokenChange(second(20.5), '7', '0.1'),
-      heartbeat(30),
-      tokenChange(second(50.5), '7', '0.2'),
-    ],
-    ...[heartbeat(60), books(200), tokenChange(second(220.99), '7', '0.1'), heartbeat(230)],
+    books(0),
+    tokenChange(second(20.5), '7', '0.1'),
+    heartbeat(30),
+    tokenChange(second(50.5), '7', '0.2'),
+    heartbeat(60),
+    books(200),
+    tokenChange(second(220.99), '7', '0.1'),
+    heartbeat(230),
   ].map(wholeSeconds)
   const directory = await temporaryDirectory(t)
   for (const [name, cut] of [
