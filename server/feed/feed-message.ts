@@ -1,5 +1,6 @@
 // What the fold needs of one frame, whichever exchange sent it. Each exchange turns its frames into these.
 
+import { isDeepStrictEqual } from 'node:util'
 import type { BookLevel } from '../lake/exact-book.ts'
 
 /** A level's new quantity (`set`) or by how much it changed (`add`); units are those of lob.v1. */
@@ -50,4 +51,13 @@ export function addMarkets(body: FeedBody, markets: Set<string>): void {
 /** Whether a book or a change has no sequence number: a recording may lack those of its exchange. */
 export function lacksNumber({ sid, seq, body: { kind } }: FeedMessage): boolean {
   return (kind === 'book' || kind === 'changes') && (sid === undefined || seq === undefined)
+}
+
+/** Whether the messages of two lines state one event of the exchange. One connection does not send an event twice. */
+export function areOfOneEvent(a: readonly FeedMessage[], b: readonly FeedMessage[]): boolean {
+  return (
+    a[0]?.ts !== undefined &&
+    a.length === b.length &&
+    a.every(({ ts, body }, index) => ts === b[index]!.ts && isDeepStrictEqual(body, b[index]!.body))
+  )
 }

@@ -21,8 +21,8 @@ export interface LineTimes {
 
 /** By how much the recorder's clock is off: see `clockOffset`. */
 function offsetOf(lines: readonly Line[]): bigint {
-  const given = lines.map(({ messages: [first], recvTs }) => ({
-    ts: first?.body.kind === 'book' ? undefined : first?.ts,
+  const given = lines.map(({ messages: [first], recvTs, isOverlap }) => ({
+    ts: first?.body.kind === 'book' || isOverlap === true ? undefined : first?.ts,
     recvTs,
   }))
   return clockOffset(given) ?? 0n

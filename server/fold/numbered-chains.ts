@@ -1,7 +1,10 @@
 // The chains of an exchange whose messages have sequence numbers. A run continues the chain whose last number is the one before its
-// first. If several chains fit, it continues one with the same markets, then the one that is nearest in time.
+// first. If several chains fit, it continues one with the same markets, then one whose last message is another event than its first,
+// then the one that is nearest in time.
 
 import { NS_PER_DAY, later } from '../../shared/utc-date.ts'
+import { areOfOneEvent } from '../feed/feed-message.ts'
+import type { FeedMessage } from '../feed/feed-message.ts'
 import { Chain } from './chain.ts'
 import type { ChainSink, Connections } from './chain.ts'
 import type { FoldTally } from './fold-tally.ts'
@@ -28,6 +31,8 @@ export interface Tail {
   readonly markets: ReadonlySet<string>
   /** The keys of its latest lines. */
   readonly recentKeys?: readonly number[]
+  /** Its last message. */
+  readonly last?: readonly FeedMessage[]
 }
 
 export interface Head {
@@ -42,13 +47,15 @@ export interface Head {
   readonly markets: ReadonlySet<string>
   /** The line that its piece shares with the piece before. */
   readonly afterKey?: number | undefined
+  /** Its first message. */
+  readonly first?: readonly FeedMessage[]
 }
 
 /** The chain that a run continues; undefined if none fits. */
 export function predecessorOf<T extends Tail>(head: Head, tails: Iterable<T>): T | undefined {
   if (head.firstSeq <= 1) return undefined
   let best: T | undefined
-  let [bestFit, bestAway] = [false, 0n]
+  let [bestRank, bestAway] = [0, 0n]
   for (const tail of tails) {
     const isNext = head.isPartial ? tail.lastSeq < head.firstSeq : tail.lastSeq === head.firstSeq - 1
     if (tail.sid !== head.sid || tail.isEnded || !isNext) continue
@@ -60,11 +67,12 @@ export function predecessorOf<T extends Tail>(head: Head, tails: Iterable<T>): T
     // A recording of some markets may have fewer of them in the next file.
     if (head.isPartial && ![...tail.markets].every((id) => head.markets.has(id))) continue
     const away = head.firstAt - tail.lastAt
-    const isFit = [...head.markets].some((id) => tail.markets.has(id))
+    const isOfMarkets = [...head.markets].some((id) => tail.markets.has(id))
+    const rank = isOfMarkets ? Number(areOfOneEvent(tail.last ?? [], head.first ?? [])) : 2
     const distance = away < 0n ? -away : away
-    if (best !== undefined && (isFit !== bestFit ? bestFit : distance >= bestAway)) continue
+    if (best !== undefined && (rank === bestRank ? distance >= bestAway : rank > bestRank)) continue
     best = tail
-    bestFit = isFit
+    bestRank = rank
     bestAway = distance
   }
   return best
@@ -94,6 +102,7 @@ class OpenChain implements Tail {
   readonly sid: number
   readonly markets: Set<string>
   lastSeq = 0
+  last: readonly FeedMessage[] = []
   lastAt = 0n
   lastRecvTs: bigint | undefined
   isEnded = false
@@ -199,7 +208,8 @@ export class NumberedChains {
       if (!isRepeat || seq > lastSeq) chain.note(seq, key)
       else this.#tally.repeats++
     chain.lastAsideKey = run.asides.at(-1)?.key ?? chain.lastAsideKey
-    this.#tails.move(open, Math.max(lastSeq, run.messages.at(-1)!.seq))
+    if (head.lastSeq > lastSeq) open.last = [run.messages.at(-1)!.message]
+    this.#tails.move(open, Math.max(lastSeq, head.lastSeq))
     open.lastAt = later(head.lastAt, open.lastAt)
     if (head.lastRecvTs !== undefined) open.lastRecvTs = later(head.lastRecvTs, open.lastRecvTs)
     for (const id of run.markets) open.markets.add(id)
@@ -406,6 +416,7 @@ function withTimes(run: Run): TimedRun {
     lastAt: tail.at(-1) ?? 0n,
     markets: run.markets,
     afterKey: run.afterKey,
+    first: [messages[0]!.message],
   }
 }
 

@@ -1,7 +1,9 @@
 // The chains of an exchange without sequence numbers. A run that does not begin a connection continues a chain that ended
-// shortly before it. If several fit, it continues one with the same markets, then the one with the latest message.
+// shortly before it. If several fit, it continues one with the same markets, then one whose last line is another event than its
+// first, then the one with the latest message.
 
 import { later } from '../../shared/utc-date.ts'
+import { areOfOneEvent } from '../feed/feed-message.ts'
 import type { Chain, ChainSink, Connections } from './chain.ts'
 import type { GapCause, FoldTally } from './fold-tally.ts'
 import { lineTimes, provenAt } from './line-times.ts'
@@ -22,6 +24,8 @@ export interface SilentTail {
   /** The longest time between two of its lines, at least SILENCE_NS_MAX. */
   readonly silence: bigint
   readonly markets: ReadonlySet<string>
+  /** Its last line, if it is in memory. */
+  readonly last?: Line | undefined
 }
 
 export interface SilentHead {
@@ -29,27 +33,36 @@ export interface SilentHead {
   readonly firstAt: bigint
   readonly silence: bigint
   readonly markets: ReadonlySet<string>
+  /** In memory, if it is not of another date. */
+  readonly lines?: readonly Line[]
 }
 
 /**
- * The chain that a run continues; undefined if none fits. Of several, one with the same markets, then the one with the latest
- * message. `closes` are receive times at which a connection closed.
+ * The chain that a run continues; undefined if none fits. Of several, one with the same markets, then one whose last line is another
+ * event than the first of the run, then the one with the latest message. `closes` are receive times at which a connection closed.
+ * `lacks`: another connection received a change before the run that is missing in the chain.
  */
 export function silentPredecessorOf<T extends SilentTail>(
   head: SilentHead,
   tails: Iterable<T>,
   closes: readonly bigint[],
+  lacks: (tail: T) => boolean = () => false,
 ): T | undefined {
   if (head.isBegun) return undefined
-  const fitting = [...tails].filter(({ lastAt, isEnded, silence }) => {
+  const fitting = [...tails].filter((tail) => {
+    const { lastAt, isEnded, silence } = tail
     const gap = head.firstAt - lastAt
     const bound = silence > head.silence ? silence : head.silence
-    return !isEnded && gap >= 0n && gap <= bound && !closes.some((ts) => ts >= lastAt && ts <= head.firstAt)
+    if (isEnded || gap < 0n || gap > bound) return false
+    return !closes.some((ts) => ts >= lastAt && ts <= head.firstAt) && !lacks(tail)
   })
   const isOfMarkets = ({ markets }: T): boolean => [...head.markets].some((id) => markets.has(id))
+  const isOfOneEvent = ({ last }: T): boolean =>
+    last !== undefined && areOfOneEvent(last.messages, head.lines?.[0]?.messages ?? [])
   return fitting.toSorted(
     (a, b) =>
       Number(isOfMarkets(b)) - Number(isOfMarkets(a)) ||
+      Number(isOfOneEvent(a)) - Number(isOfOneEvent(b)) ||
       (a.lastAt < b.lastAt ? 1 : a.lastAt > b.lastAt ? -1 : 0),
   )[0]
 }
@@ -57,6 +70,7 @@ export function silentPredecessorOf<T extends SilentTail>(
 interface OpenChain extends SilentTail {
   readonly chain: Chain
   lastAt: bigint
+  last: Line | undefined
   isEnded: boolean
   silence: bigint
 }
@@ -150,7 +164,9 @@ export class UnnumberedChains {
     const isOfDateBefore = head.lines[0]?.isOverlap === true
     const open =
       head.goesOnFrom ??
-      (isOfDateBefore ? undefined : silentPredecessorOf(head, this.#open, closes)) ??
+      (isOfDateBefore
+        ? undefined
+        : silentPredecessorOf(head, this.#open, closes, (tail) => lacksChange(tail, head, added))) ??
       this.#begin(head)
     const { chain } = open
     const own = added.get(open)
@@ -161,6 +177,7 @@ export class UnnumberedChains {
       for (const sid of confirmedIn(line)) chain.confirmed.add(sid)
     }
     for (const id of head.markets) chain.markets.add(id)
+    if (head.lastAt >= open.lastAt) open.last = head.lines.at(-1)
     open.lastAt = later(head.lastAt, open.lastAt)
     if (head.silence > open.silence) open.silence = chain.silence = head.silence
     if (!head.isEnded) return
@@ -171,7 +188,7 @@ export class UnnumberedChains {
   #begin({ isBegun, silence, isTurned }: TimedRun): OpenChain {
     const chain = this.#newChain(this.#connections.add(), isBegun, isTurned)
     chain.silence = silence
-    const open = { chain, lastAt: 0n, isEnded: false, silence, markets: chain.markets }
+    const open = { chain, lastAt: 0n, last: undefined, isEnded: false, silence, markets: chain.markets }
     this.#open.push(open)
     return open
   }
@@ -244,4 +261,26 @@ function timedRun(
 function compareHeads(a: TimedRun, b: TimedRun): number {
   if (a.firstAt !== b.firstAt) return a.firstAt < b.firstAt ? -1 : 1
   return Number(b.isBegun) - Number(a.isBegun) || a.lines[0]!.key - b.lines[0]!.key
+}
+
+/** Whether one of the other chains got a change of the tail's markets between the tail and the run. */
+function lacksChange(
+  tail: OpenChain,
+  { firstAt }: TimedRun,
+  added: ReadonlyMap<OpenChain, readonly TimedRun[]>,
+): boolean {
+  const isMissing = (at: bigint | undefined, { messages }: Line): boolean => {
+    if (at === undefined || at <= tail.lastAt || at >= firstAt) return false
+    return messages.some(
+      ({ ts, body }) =>
+        ts === at &&
+        body.kind === 'changes' &&
+        body.changes.some((change) => tail.markets.has(change.marketId)),
+    )
+  }
+  return [...added].some(
+    ([open, runs]) =>
+      open !== tail &&
+      runs.some(({ lines, times }) => lines.some((line, place) => isMissing(times[place], line))),
+  )
 }

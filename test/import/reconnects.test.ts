@@ -178,34 +178,75 @@ test('a connection that begins with the last message of a date goes on after mid
   assert.equal(bookAt(Y, untilMidnight + 5), '0:1000=5000000 0:2000=5000000 0:4000=9000000')
 })
 
-test('the clock of a connection is corrected by its own messages, wherever its files are cut', async (t) => {
+test('the clock of a connection is corrected by its own messages of an hour, wherever its files are cut', async (t) => {
   const wholeSeconds = (text: string): string =>
     text.replaceAll(/"recv_ts":(\d+)/g, (_, ms) => `"recv_ts":${Math.floor(Number(ms) / 1000) * 1000}`)
   const second = (number: number): number => number / 60
   const heartbeat = (seconds: number): string => line(second(seconds), 'PONG')
   const books = (seconds: number): string =>
     tokenBook(second(seconds), '7', -30, '0.4') + tokenBook(second(seconds), '8', -40, '0.6')
-  const lines = [
-    books(0),
-    tokenChange(second(20.5), '7', '0.1'),
-    heartbeat(30),
-    tokenChange(second(50.5), '7', '0.2'),
-    heartbeat(60),
-    books(200),
-    tokenChange(second(220.99), '7', '0.1'),
-    heartbeat(230),
-  ].map(wholeSeconds)
+  const untilMidnight = (Date.UTC(2026, 5, 25) - MS) / 1000
+  const recordings = [
+    [books(0), tokenChange(second(20.5), '7', '0.1'), heartbeat(30)],
+    [tokenChange(second(50.5), '7', '0.2'), heartbeat(60), books(200)],
+    [tokenChange(second(220.99), '7', '0.1'), heartbeat(230)],
+    [books(untilMidnight - 30), tokenChange(second(untilMidnight - 0.01), '7', '0.1')],
+    [tokenChange(second(untilMidnight + 20.5), '7', '0.2'), heartbeat(untilMidnight + 30)],
+  ].map((lines) => lines.map(wholeSeconds).join(''))
   const directory = await temporaryDirectory(t)
-  for (const [name, cut] of [
-    ['whole', lines.length],
-    ['cut', 3],
+  for (const [name, files] of [
+    ['whole', [recordings.join('')]],
+    ['cut', recordings],
   ] as const) {
-    const paths = [lines.slice(0, cut), lines.slice(cut)].map((_, number) =>
-      join(directory, `${name}-${number}`),
-    )
-    await writeFile(paths[0]!, lines.slice(0, cut).join(''))
-    await writeFile(paths[1]!, lines.slice(cut).join(''))
+    const paths = files.map((_, number) => join(directory, `${name}-${number}.ndjson`))
+    for (const [number, path] of paths.entries()) await writeFile(path, files[number]!)
     await runImport(join(directory, name), 'polymarket', { paths })
   }
   assert.deepEqual(await lakeHashes(join(directory, 'cut')), await lakeHashes(join(directory, 'whole')))
+})
+
+/** Recorders receive a message at different times. */
+function receivedLater(text: string, ms: number): string {
+  return text.replaceAll(/"recv_ts":(\d+)/g, (_, received) => `"recv_ts":${Number(received) + ms}`)
+}
+
+test('a file is not joined to a connection that already has its first message', async (t) => {
+  const changes = (sid: number, firstSeq: number, minutes: readonly number[]): string =>
+    minutes.map((minute, index) => change(sid, firstSeq + index, minute)).join('')
+  // The second recorder has one more market, so that its numbers are one ahead.
+  const first = kalshiBook(1, 1, 0, 40) + changes(1, 2, [10, 20])
+  const second = kalshiBook(1, 1, 0, 40) + kalshiBook(1, 2, 0, 40, B) + change(1, 3, 10)
+  const files = [first, ...[second, changes(1, 4, [20, 30])].map((text) => receivedLater(text, 5))]
+  const bookAt = await booksOf(await temporaryDirectory(t), 'kalshi', files)
+  assert.equal(bookAt(T, 20), '0:4000=9000000 0:4500=10000000')
+  assert.equal(bookAt(T, 30), '0:4000=9000000 0:4500=15000000')
+})
+
+test('two recorders whose files are cut within the same minute are not mistaken for each other', async (t) => {
+  const changes = (minutes: readonly number[]): string =>
+    minutes.map((minute) => tokenChange(minute, '7', `0.${10 + minute * 10}`)).join('')
+  const book = tokenList(0, '7', -30, '0.4')
+  const files = [
+    book + changes([0.5]),
+    book + changes([0.5, 1]),
+    changes([1, 1.5, 1.6]),
+    changes([1.5, 1.6, 2]),
+  ]
+  const received = files.map((text, number) => receivedLater(text, number % 2 === 0 ? 5 : 6))
+  const bookAt = await booksOf(await temporaryDirectory(t), 'polymarket', received)
+  assert.equal(
+    bookAt(Y, 2),
+    '0:1500=5000000 0:2000=5000000 0:2500=5000000 0:2600=5000000 0:3000=5000000 0:4000=9000000',
+  )
+})
+
+test('a file is not joined to a connection in which a change is missing that another recorder has', async (t) => {
+  const first = tokenList(0, '7', -30, '0.4') + tokenChange(5, '7', '0.1')
+  const second =
+    tokenList(5.2, '7', 5, '0.4') + tokenChange(5.5, '7', '0.2') + line(5.6, { type: 'disconnect' })
+  // The first recorder's file with the change of minute 5.5 is missing.
+  const files = [first, second, tokenChange(6, '7', '0.3')]
+  const bookAt = await booksOf(await temporaryDirectory(t), 'polymarket', files)
+  assert.equal(bookAt(Y, 5.5), '0:2000=5000000 0:4000=9000000')
+  assert.equal(bookAt(Y, 6), UNKNOWN)
 })

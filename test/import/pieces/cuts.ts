@@ -13,8 +13,7 @@ import type { Recording } from './recording-model.ts'
 import type { SeededRandom } from './seeded-random.ts'
 import type { TrueWorld } from './true-world.ts'
 import type { LobSource } from '../../../shared/lob-sources.ts'
-
-const NS_PER_HOUR = 3_600_000_000_000n
+import { NS_PER_HOUR } from '../../../shared/utc-date.ts'
 
 export const CUT_KINDS = ['whole', 'midnight', 'hourly', 'random', 'overlap', 'connection', 'market'] as const
 export type CutKind = (typeof CUT_KINDS)[number]
@@ -74,7 +73,8 @@ export function isTold(recordings: readonly Recording[], { imports }: Cut): bool
   )
 }
 
-function looksLikeAnother(messages: readonly Message[]): boolean {
+/** Whether a subscription begins beside one that has no message afterwards. */
+export function looksLikeAnother(messages: readonly Message[]): boolean {
   const numbered = messages.filter(({ sid }) => sid !== undefined)
   const begun = new Set(numbered.filter(({ seq }) => seq === 1).map(({ sid }) => sid))
   const last = numbered.findLastIndex(({ sid }) => !begun.has(sid))

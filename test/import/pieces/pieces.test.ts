@@ -28,7 +28,7 @@ import type { RecordedWorld } from './recording-model.ts'
 import { referenceOf } from './reference.ts'
 import type { Reference } from './reference.ts'
 import { SeededRandom } from './seeded-random.ts'
-import { areAlike, whyUndecided } from './undecided.ts'
+import { MAY_SHOW_MORE, whyUndecided } from './undecided.ts'
 import { someVariations, varied } from './variations.ts'
 import type { Variation } from './variations.ts'
 import type { LobSource } from '../../../shared/lob-sources.ts'
@@ -92,11 +92,20 @@ async function runCase(
       reference,
     )
     const why = isTold(recordings, cut) ? whyUndecided(recorded, cut) : 'connections are not told apart'
-    const isCounted = variations.length === 0 || (why === undefined && !areAlike(recorded))
-    const outcome = { seed, tags, invented, known, provable, isTold: isCounted }
-    return why === undefined || differing.length + lost.length === 0
-      ? { ...outcome, bytes: [...differing, ...stray], lost, undecided: undefined }
-      : { ...outcome, bytes: stray, lost: [], undecided: why }
+    const isCounted = variations.length === 0 || why === undefined
+    const outcome = { seed, tags, known, provable, isTold: isCounted }
+    const excused = MAY_SHOW_MORE.has(why ?? '')
+      ? [...differing, ...lost, ...invented]
+      : [...differing, ...lost]
+    return why === undefined || excused.length === 0
+      ? { ...outcome, bytes: [...differing, ...stray], lost, invented, undecided: undefined }
+      : {
+          ...outcome,
+          bytes: stray,
+          lost: [],
+          invented: invented.filter((one) => !excused.includes(one)),
+          undecided: why,
+        }
   } catch (error) {
     const failure = `the import fails: ${error instanceof Error ? error.message.slice(0, 300) : String(error)}`
     const failures = { bytes: [failure], invented: [failure], lost: [failure] }

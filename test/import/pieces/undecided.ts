@@ -1,6 +1,9 @@
-// Cases in which messages without sequence numbers do not show to which connection they belong. Then books may be
-// unknown, and the bytes may depend on the cut. Books that the recordings do not prove are wrong in every case.
+// Cases in which messages do not show to which connection they belong. Then books may be unknown, and the bytes may depend on
+// the cut. Books that the recordings do not prove are wrong in every case but those of MAY_SHOW_MORE.
 
+import { groupedBy } from '../../../shared/grouped-by.ts'
+import { NS_PER_DAY, NS_PER_HOUR } from '../../../shared/utc-date.ts'
+import { looksLikeAnother } from './cuts.ts'
 import type { Cut, FilePiece } from './cuts.ts'
 import { lineOf } from './recorded-frames.ts'
 import type { LineForm, Message } from './recorded-frames.ts'
@@ -12,11 +15,30 @@ const PAUSE_NS = 60n * NS_PER_S
 /** Books of all markets within this time look like the beginning of a connection. */
 const TOGETHER_NS = NS_PER_S / 2n
 
+/** A line that comes so long after midnight without a time of the exchange is filed under the date before. */
+const GRACE_NS = 15n * NS_PER_S
+
+const ALIKE = 'two recorders have the same line'
+const LONE_BOOK = 'a connection begins with one book'
+const LONG_PAUSE = 'a connection pauses for more than a minute at a cut'
+/** A run of lines may be two connections', or the beginning of a connection or of a file look like the rest of another one. */
+export const MAY_SHOW_MORE: ReadonlySet<string> = new Set([ALIKE, LONE_BOOK, LONG_PAUSE])
+
 /** Why the messages of a case do not decide; `undefined` if they do. */
-export function whyUndecided({ world, recordings }: RecordedWorld, cut: Cut): string | undefined {
-  if (world.source === 'kalshi') return undefined
-  if (recordings.some(hasBooksTogether)) return 'books of all markets are sent again together'
+export function whyUndecided(recorded: RecordedWorld, cut: Cut): string | undefined {
+  const { world, recordings } = recorded
   const files = cut.imports.flat()
+  if (world.source === 'kalshi') {
+    const hours = [...recordings, ...files].flatMap(({ messages }) => [
+      ...groupedBy(messages, ({ connection, recvTs }) => `${connection} ${recvTs / NS_PER_HOUR}`).values(),
+    ])
+    return hours.some(looksLikeAnother) ? 'a subscription begins in an hour beside older ones' : undefined
+  }
+  if (areAlike(recorded)) return ALIKE
+  if (files.some(beginsWithOneBook)) return LONE_BOOK
+  if (recordings.some(hasBooksTogether)) return 'books of all markets are sent again together'
+  if (recordings.some(({ messages }) => messages.at(-1)!.recvTs % NS_PER_DAY < GRACE_NS))
+    return 'a recording ends just after midnight'
   for (const file of files) {
     const head = bareBeginning(file, files)
     if (head === undefined) continue
@@ -24,10 +46,18 @@ export function whyUndecided({ world, recordings }: RecordedWorld, cut: Cut): st
       bareEnds(other, files).filter((end) => fits(end, head, other, file)),
     )
     const before = file.recording.messages[file.recording.messages.indexOf(head) - 1]!
-    if (!ends.includes(before)) return 'a connection pauses for more than a minute at a cut'
+    if (!ends.includes(before)) return LONG_PAUSE
     if (new Set(ends).size > 1) return 'several ends fit a beginning'
   }
   return undefined
+}
+
+/** The file has one of the books with which a connection begins, or its only book, in a line of its own. */
+function beginsWithOneBook({ recording, messages: [head, next] }: FilePiece): boolean {
+  const own = recording.messages.filter(({ connection }) => connection === head!.connection)
+  const end = own.findIndex(({ parts, isArray }) => isArray === true || parts[0]?.kind !== 'book')
+  const first = own.slice(0, end === -1 ? own.length : end)
+  return first.includes(head!) && (next === undefined || !first.includes(next))
 }
 
 function hasBooksTogether({ messages }: Recording): boolean {
@@ -74,7 +104,7 @@ function fits(end: Message, head: Message, ends: FilePiece, heads: FilePiece): b
 
 /** The longest pause of a message's connection in a file. */
 function longestPause({ messages }: FilePiece, { connection }: Message): bigint {
-  const own = messages.filter((message) => message.connection === connection)
+  const own = messages.filter((one) => one.connection === connection && one.other !== 'disconnect')
   return own.reduce((longest, { recvTs }, index) => {
     const pause = index === 0 ? 0n : recvTs - own[index - 1]!.recvTs
     return pause > longest ? pause : longest
@@ -84,7 +114,7 @@ function longestPause({ messages }: FilePiece, { connection }: Message): bigint 
 const ANY_FORM: LineForm = { isInteger: false, wrapper: 'number' }
 
 /** Messages that two recorders received at one time look like one message in two files. */
-export function areAlike({ world, recordings }: RecordedWorld): boolean {
+function areAlike({ world, recordings }: RecordedWorld): boolean {
   const lines = recordings.flatMap(({ messages }) => [
     ...new Set(messages.map((message) => lineOf(message, world, ANY_FORM))),
   ])
