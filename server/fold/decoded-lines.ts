@@ -292,7 +292,7 @@ export class DecodedLines implements Lines {
   *[Symbol.iterator](): Generator<Line> {
     for (const read of this.#blocks ?? []) {
       const block = read()
-      for (let at = 0; at < block.end; at += block.ints[2 * at + 5]! >> FLAG_BITS)
+      for (let at = 0; at < block.end; at += block.ints[2 * at + 5]! >>> FLAG_BITS)
         yield this.#lineAt(block, at)
     }
   }
@@ -313,7 +313,7 @@ export class DecodedLines implements Lines {
       isSkipped: (flags & IS_SKIPPED) !== 0,
       isOverlap: (flags & IS_OVERLAP) !== 0,
       event: EVENTS[((flags >> EVENT_SHIFT) & EVENT_MASK) - 1],
-      rowRecvTs: (flags & IS_ROW) === 0 ? undefined : block.timeAt(at + (flags >> FLAG_BITS) - 1),
+      rowRecvTs: (flags & IS_ROW) === 0 ? undefined : block.timeAt(at + (flags >>> FLAG_BITS) - 1),
     }
   }
 

@@ -54,6 +54,27 @@ function plainLine(one: Line): Line {
 }
 
 suite('lines in blocks', () => {
+  test('come back where a line has millions of messages', () => {
+    const other: FeedMessage = { ...plain, body: { kind: 'other', name: 'ok' } }
+    const lines = new DecodedLines(HEADER, IN_MEMORY)
+    lines.add(
+      line(
+        1,
+        Array.from({ length: 3_400_000 }, () => other),
+      ),
+      '',
+    )
+    lines.add(line(2, MESSAGES, { rowRecvTs: 5n }), '')
+    lines.close()
+    assert.deepEqual(
+      Array.from(lines, ({ key, messages, rowRecvTs }) => [key, messages.length, rowRecvTs]),
+      [
+        [1, 3_400_000, undefined],
+        [2, MESSAGES.length, 5n],
+      ],
+    )
+  })
+
   test('come back as they were, over several blocks, and leave no file', async (t) => {
     const path = join(await temporaryDirectory(t), 'lines')
     const segments = new DecodedSegments(path)
