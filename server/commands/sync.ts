@@ -139,10 +139,7 @@ function problems({ failures, conflictReasons, sampleCount }: LakeSyncResult): s
     ...failures.map(({ key, reason }) => `failed: ${key}: ${reason}\n`),
     ...[...conflictReasons]
       .toSorted(([a], [b]) => (a < b ? -1 : 1))
-      .map(
-        ([key, reason]) =>
-          `conflict: ${key}: ${reason}${key.startsWith('raw/') ? '' : '; --replace replaces it'}\n`,
-      ),
+      .map(([key, reason]) => `conflict: ${key}: ${reason}\n`),
     ...(sampleCount === 0 ? [] : [`${sampleCount} samples were not pushed: their data is invented\n`]),
   ]
   const rest = lines.length - SYNC_PROBLEMS_SHOWN

@@ -17,23 +17,30 @@ export interface Replacement {
 }
 
 const FOREIGN = 'another writer made it'
+const REMEDY = '; sync --replace replaces it'
+const OLD =
+  'version 0.1 wrote the file in the lake, and no raw segments of the lake have its rows. A collector keeps them if it starts on the ' +
+  "file's date or the next one. Later, import everything recorded of the date at once with `import --replace`, or give the file up: " +
+  '`sync --from <place> --raw --replace`'
 
 /**
- * Why the object may not be replaced, for people; undefined if it may.
+ * Why the object may not be replaced, for people, with the remedy; undefined if it may.
  * @param isOwn whether this synchronization wrote the present object
  */
 export async function conflictOf(replacement: Replacement, isOwn: boolean): Promise<string | undefined> {
-  return replacement.direction === 'pull'
-    ? pullConflict(replacement, isOwn)
-    : pushConflict(replacement, isOwn)
+  if (replacement.direction === 'pull') return await pullConflict(replacement, isOwn)
+  const reason = await pushConflict(replacement, isOwn)
+  return reason === undefined ? undefined : `${reason}${REMEDY}`
 }
 
 async function pullConflict(
   { target, present, signal }: Replacement,
   isOwn: boolean,
 ): Promise<string | undefined> {
-  if (isOwn || (await isSampleObject(target, present, signal))) return undefined
-  return FOREIGN
+  if (isOwn || isUnmarkedSample(present)) return undefined
+  const { isSample, isOld } = (await factsOf(target, present, signal)) ?? {}
+  if (isSample === true) return undefined
+  return isOld === true ? OLD : `${FOREIGN}${REMEDY}`
 }
 
 async function pushConflict(

@@ -65,6 +65,11 @@ test('raw segments are pushed unless they are not wanted, and pulled on demand',
   const copies = [await temporaryDirectory(t), await temporaryDirectory(t)] as const
   await run('--lake', copies[0], '--from', place)
   assert.deepEqual(Object.keys(await readWhole(copies[0])), derived)
+  // --replace does not help here.
+  await writeTree(copies[0], { [derived.find((key) => key.startsWith('lob/'))!]: 'other' })
+  const held = await sync(['--lake', copies[0], '--to', place, '--replace'])
+  assert.equal(held.code, 1)
+  assert.match(held.stderr, /the lake holds none; pull them with `sync --from <place> --raw`\n/)
   await run('--lake', copies[1], '--from', place, '--raw')
   assert.deepEqual(await readWhole(copies[1]), await readWhole(lake))
   const { code, stderr } = await sync(['--lake', lake, '--to', place, '--raw'])

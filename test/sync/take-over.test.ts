@@ -98,12 +98,19 @@ test('a synchronization never replaces a file of version 0.1 whose rows are not 
   const before = await readFile(path)
   const journal = await SyncJournal.open(lake!, `push ${remote.name}`)
   const pushed = createHash('sha256').update(before).digest('hex')
-  await journal.noteOwn(`lob/source=${SOURCE}/series=KXHIGHNY/date=${TODAY}/lob.parquet`, pushed)
+  const key = `lob/source=${SOURCE}/series=KXHIGHNY/date=${TODAY}/lob.parquet`
+  await journal.noteOwn(key, pushed)
   await journal.close()
   // A collector that could not record, for instance while the exchange was away, and was started again.
   await pullOpenDates({ ...options, sources: [SOURCE] })
-  await pullOpenDates({ ...options, sources: [SOURCE] })
+  const { conflictReasons } = await pullOpenDates({ ...options, sources: [SOURCE] })
   assert.ok(before.equals(await readFile(path)), 'replaced by a pull')
+  assert.deepEqual([...conflictReasons.keys()], [key])
+  assert.match(conflictReasons.get(key) ?? '', /version 0\.1 .* no raw segments .* --raw --replace/)
   await syncLake({ ...options, direction: 'push', folder: folderOf(lake!) })
   assert.ok(before.equals(await readFile(path)), 'replaced by a push')
+  // The operator gives it up.
+  const { conflicts } = await syncLake({ ...options, direction: 'pull', raw: true, replace: true })
+  assert.deepEqual(conflicts, [])
+  assert.ok((await readFile(join(bucket!, key))).equals(await readFile(path)), 'not replaced')
 })
