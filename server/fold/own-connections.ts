@@ -66,6 +66,8 @@ interface Connection {
   subscriptions: Subscriptions
   /** It began before the date. */
   isOlder: boolean
+  /** Its process has ended. */
+  isOver?: boolean
   /** The smallest receive time minus exchange time, ns. */
   lag: bigint | undefined
   waiting: OwnLine[]
@@ -150,6 +152,8 @@ export class OwnConnections {
     const hour = this.#hourOf(known, line, now)
     const date = this.#options.dateOf(dayOf(hour))
     const isPause = line.recvTs > recorder.now + PAUSE_NS_MAX
+    // After a pause, the hour of the last line is still open.
+    if (!isPause) recorder.now = now
     if (start > recorder.start || isPause) this.#interrupt(name, date.dayStart, start > recorder.start)
     recorder.start = start
     recorder.now = now
@@ -176,10 +180,20 @@ export class OwnConnections {
     return least
   }
 
+  /** Another process of the recorder starts: connections of the one before end with the last message that it received. */
+  endProcess(recorder: string): void {
+    for (const connection of this.#connections.values())
+      if (connection.recorder === recorder) connection.isOver = true
+  }
+
   /** A date is over: connections without a line of the next date continue in it. */
   enterDate(next: OwnDate): void {
     for (const connection of this.#connections.values()) {
       if (connection.date.dayStart >= next.dayStart) continue
+      if (connection.isOver === true) {
+        this.#drop(connection)
+        continue
+      }
       connection.hour = Number(next.dayStart / NS_PER_HOUR)
       this.#cross(connection, next, connection.nextN)
     }

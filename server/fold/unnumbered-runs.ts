@@ -94,8 +94,10 @@ export function readLineRuns(piece: Piece, tally: FoldTally): PieceRuns {
     }
     if (line.isOverlap !== true && isFirstBooks(line)) {
       const books = statedMarkets([line])
-      finish([...statedMarkets(open)].every((id) => books.has(id)))
+      // If the time goes back, another recorder's recording follows in the piece.
+      finish(latest === line.recvTs && [...statedMarkets(open)].every((id) => books.has(id)))
       isBegun = true
+      latest = line.recvTs
     }
     for (const { body } of line.messages)
       if (body.kind === 'subscribe' && body.useYesPrice !== undefined) isTurned = body.useYesPrice

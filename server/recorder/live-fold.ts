@@ -348,8 +348,10 @@ export class LiveFold {
     // A message of the hour before may still come.
     this.#hour ??= Number((recvTs - GRACE_NS) / NS_PER_HOUR)
     if (kind <= WAL_KIND.mark) this.#takeLine(record)
-    if (kind === WAL_KIND.start && this.#now > 0n && this.#logEnd !== undefined)
-      this.#stops.push({ from: this.#now, to: recvTs })
+    if (kind === WAL_KIND.start) {
+      this.#connections.endProcess(this.#recorder)
+      if (this.#now > 0n && this.#logEnd !== undefined) this.#stops.push({ from: this.#now, to: recvTs })
+    }
     if (recvTs > this.#now) this.#now = recvTs
     if (kind === WAL_KIND.series) this.#takeSeries(recvTs, payload)
     else if (kind === WAL_KIND.clock || kind === WAL_KIND.start) this.#takeTime()

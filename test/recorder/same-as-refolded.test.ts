@@ -24,6 +24,7 @@ import type { ScriptRecord } from '../support/wal-script.ts'
 const SEEDS = runs(3, 60, 'REFOLD_RUNS')
 const ONLY = process.env['REFOLD_SEED']
 const MINUTE_MS = 60_000
+const HOUR_MS = 60 * MINUTE_MS
 const MARKETS = ['KXHIGHNY-26JUN24-T82', 'KXHIGHNY-26JUN24-B81.5', 'KXHIGHCHI-26JUN24-T90'] as const
 const CONDITION = `0x${'ab'.repeat(32)}`
 const TOKENS = ['101', '102', '103'] as const
@@ -161,10 +162,12 @@ function script(source: LobSource, random: SeededRandom): ScriptRecord[] {
   let lanes = lanesOf(source, random)
   const records: ScriptRecord[] = [{ kind: WAL_KIND.start, ms: startMs }, series]
   for (let ms = startMs + 100; ms < endMs; ms += random.int(500, 9_000)) {
-    if (random.chance(0.001)) {
-      ms += random.int(MINUTE_MS, 90 * MINUTE_MS)
+    const isNearHour = HOUR_MS - (ms % HOUR_MS) < MINUTE_MS
+    if (random.chance(isNearHour ? 0.03 : 0.001)) {
+      const isShort = random.chance(0.5)
+      ms += isShort ? random.int(500, MINUTE_MS) : random.int(MINUTE_MS, 90 * MINUTE_MS)
       // The machine slept, or the process was killed and another one starts.
-      if (random.chance(0.5)) {
+      if (isShort || random.chance(0.5)) {
         records.push({ kind: WAL_KIND.start, ms }, { ...series, ms })
         lanes = lanesOf(source, random)
       }
