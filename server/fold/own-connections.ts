@@ -49,6 +49,8 @@ interface Recorder {
   start: number
   /** The latest receive time. */
   now: bigint
+  /** Another process has started, which has no line yet. */
+  isRestarted?: boolean
 }
 
 interface Connection {
@@ -66,8 +68,6 @@ interface Connection {
   subscriptions: Subscriptions
   /** It began before the date. */
   isOlder: boolean
-  /** Its process has ended. */
-  isOver?: boolean
   /** The smallest receive time minus exchange time, ns. */
   lag: bigint | undefined
   waiting: OwnLine[]
@@ -157,6 +157,7 @@ export class OwnConnections {
     if (start > recorder.start || isPause) this.#interrupt(name, date.dayStart, start > recorder.start)
     recorder.start = start
     recorder.now = now
+    recorder.isRestarted = false
     const connection = this.#enter(this.#connections.get(line.connection), line, date, hour, name)
     if (line.n > connection.nextN) this.#lose(connection, 'loss in the recording')
     connection.nextN = line.n + 1
@@ -165,10 +166,17 @@ export class OwnConnections {
     return hour
   }
 
+  /** Another process of the recorder starts. */
+  restart(name: string): void {
+    const recorder = this.#recorders.get(name)
+    if (recorder !== undefined) recorder.isRestarted = true
+  }
+
   /** Whether the recorder stands still at `now` (ns). Its next line shows which connections ended. */
   isPaused(name: string, now: bigint): boolean {
     const recorder = this.#recorders.get(name)
-    if (recorder === undefined || now <= recorder.now + PAUSE_NS_MAX) return false
+    if (recorder === undefined || (recorder.isRestarted !== true && now <= recorder.now + PAUSE_NS_MAX))
+      return false
     return [...this.#connections.values()].some((connection) => connection.recorder === name)
   }
 
@@ -180,20 +188,10 @@ export class OwnConnections {
     return least
   }
 
-  /** Another process of the recorder starts: connections of the one before end with the last message that it received. */
-  endProcess(recorder: string): void {
-    for (const connection of this.#connections.values())
-      if (connection.recorder === recorder) connection.isOver = true
-  }
-
   /** A date is over: connections without a line of the next date continue in it. */
   enterDate(next: OwnDate): void {
     for (const connection of this.#connections.values()) {
       if (connection.date.dayStart >= next.dayStart) continue
-      if (connection.isOver === true) {
-        this.#drop(connection)
-        continue
-      }
       connection.hour = Number(next.dayStart / NS_PER_HOUR)
       this.#cross(connection, next, connection.nextN)
     }

@@ -349,7 +349,7 @@ export class LiveFold {
     this.#hour ??= Number((recvTs - GRACE_NS) / NS_PER_HOUR)
     if (kind <= WAL_KIND.mark) this.#takeLine(record)
     if (kind === WAL_KIND.start) {
-      this.#connections.endProcess(this.#recorder)
+      this.#connections.restart(this.#recorder)
       if (this.#now > 0n && this.#logEnd !== undefined) this.#stops.push({ from: this.#now, to: recvTs })
     }
     if (recvTs > this.#now) this.#now = recvTs
