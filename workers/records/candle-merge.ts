@@ -11,33 +11,18 @@ type CandleStream = AsyncGenerator<CandleRows, void, void>
 
 /** Passes every candle to the sink, until both streams end or it is full. */
 export async function mergeCandles(left: CandleStream, right: CandleStream, sink: CandleSink): Promise<void> {
-  const first: Cursor = { rows: undefined, at: 0 }
-  const second: Cursor = { rows: undefined, at: 0 }
-  try {
-    await advance(first, left)
-    await advance(second, right)
-    while (!sink.isFull && (first.rows !== undefined || second.rows !== undefined)) {
-      passUntilOneEnds(first, second, sink)
-      if (first.rows !== undefined && first.at === first.rows.length) await advance(first, left)
-      if (second.rows !== undefined && second.at === second.rows.length) await advance(second, right)
-    }
-  } finally {
-    await left.return()
-    await right.return()
+  for await (const rows of mergedCandles(left, right)) {
+    if (sink.rows !== undefined) sink.rows(rows, 0, rows.length)
+    else for (let at = 0; at < rows.length; at++) sink.row(rows.market[at]!, rows.endMs[at]!, rows, at)
+    if (sink.isFull) break
   }
 }
 
-/** The same as a stream. A set that is yielded may be used again for the next one. */
+/** The candles of both. A set that is yielded may be used again for the next one. */
 export async function* mergedCandles(left: CandleStream, right: CandleStream): CandleStream {
   const first: Cursor = { rows: undefined, at: 0 }
   const second: Cursor = { rows: undefined, at: 0 }
   const merged = new CandleRows()
-  const sink: CandleSink = {
-    isFull: false,
-    row: (market, endMs, values, at) => void merged.copy(market, endMs, values, at),
-    rows: (values, from, to) => merged.copyAll(values, from, to),
-    finish: () => {},
-  }
   try {
     await advance(first, left)
     await advance(second, right)
@@ -48,7 +33,7 @@ export async function* mergedCandles(left: CandleStream, right: CandleStream): C
         yield only.rows
       } else {
         merged.clear()
-        passUntilOneEnds(first, second, sink)
+        takeUntilOneEnds(first, second, merged)
         yield merged
       }
       if (first.rows !== undefined && first.at === first.rows.length) await advance(first, left)
@@ -66,29 +51,27 @@ async function advance(cursor: Cursor, stream: CandleStream): Promise<void> {
   cursor.at = 0
 }
 
-function passUntilOneEnds(first: Cursor, second: Cursor, sink: CandleSink): void {
+function takeUntilOneEnds(first: Cursor, second: Cursor, merged: CandleRows): void {
   const { rows: a } = first
   const { rows: b } = second
   if (a === undefined || b === undefined) {
-    passAll(a === undefined ? second : first, sink)
+    takeRest(a === undefined ? second : first, merged)
     return
   }
-  // A batch that has been passed on is fetched anew before the other stream may go on.
-  while (!sink.isFull && first.at < a.length && second.at < b.length) {
+  // A batch that has been taken is fetched anew before the other stream may go on.
+  while (first.at < a.length && second.at < b.length) {
     const isFirst = isBefore(a, first.at, b, second.at)
     const rows = isFirst ? a : b
     const at = isFirst ? first.at++ : second.at++
-    sink.row(rows.market[at]!, rows.endMs[at]!, rows, at)
+    merged.copy(rows.market[at]!, rows.endMs[at]!, rows, at)
   }
 }
 
-/** Passes on the rest of a batch. */
-function passAll(cursor: Cursor, sink: CandleSink): void {
+function takeRest(cursor: Cursor, merged: CandleRows): void {
   const { rows, at } = cursor
-  if (rows === undefined || at === rows.length) return
+  if (rows === undefined) return
   cursor.at = rows.length
-  if (sink.rows !== undefined) sink.rows(rows, at, rows.length)
-  else for (let row = at; row < rows.length; row++) sink.row(rows.market[row]!, rows.endMs[row]!, rows, row)
+  merged.copyAll(rows, at, rows.length)
 }
 
 function isBefore(a: CandleRows, atA: number, b: CandleRows, atB: number): boolean {
