@@ -29,157 +29,139 @@ interface LeafForm {
 }
 
 /** One column: takes the rows of a group, encodes them, and is cleared for the next. */
-export interface RecordLeaf extends LeafColumn {
-  take(values: ColumnValues, from: number, count: number): void
-  clear(): void
-}
-
-export class TextLeaf implements RecordLeaf {
+export abstract class RecordLeaf implements LeafColumn {
   readonly path: readonly string[]
   readonly type: PhysicalType
-  readonly #isNullable: boolean
-  readonly #texts: TextBuffer
-  #rows = 0
+  protected readonly isNullable: boolean
+  protected rows = 0
 
-  constructor({ name, type, isNullable }: LeafForm, rowsMax: number) {
+  constructor({ name, type, isNullable }: LeafForm) {
     this.path = [name]
     this.type = type
-    this.#isNullable = isNullable
+    this.isNullable = isNullable
+  }
+
+  abstract take(values: ColumnValues, from: number, count: number): void
+  abstract encode(pages: ChunkPages): EncodedChunk
+
+  clear(): void {
+    this.rows = 0
+  }
+
+  /** Writes the levels of a nullable column, and returns how many values are null. */
+  protected appendLevels(page: PageBuffer, isNull: (row: number) => boolean): number {
+    return this.isNullable ? appendDefinitionLevels(page, this.rows, isNull) : 0
+  }
+}
+
+export class TextLeaf extends RecordLeaf {
+  readonly #texts: TextBuffer
+
+  constructor(form: LeafForm, rowsMax: number) {
+    super(form)
     this.#texts = new TextBuffer(rowsMax)
   }
 
-  take(values: ColumnValues, from: number, count: number): void {
-    if (values instanceof Float64Array || values instanceof BigInt64Array)
-      throw new Error(`column ${this.path[0]} holds numbers`)
-    this.#texts.take(values, from, count)
-    this.#rows += count
+  override take(values: ColumnValues, from: number, count: number): void {
+    this.#texts.take(textsOf(this, values), from, count)
+    this.rows += count
   }
 
-  encode(pages: ChunkPages): EncodedChunk {
+  override encode(pages: ChunkPages): EncodedChunk {
     const texts = this.#texts
-    const nullCount = this.#isNullable
-      ? appendDefinitionLevels(pages.data, this.#rows, (row) => texts.isNull(row))
-      : 0
-    return { valueCount: this.#rows, nullCount, ...texts.encode(pages) }
+    const nullCount = this.appendLevels(pages.data, (row) => texts.isNull(row))
+    return { valueCount: this.rows, nullCount, ...texts.encode(pages) }
   }
 
-  clear(): void {
-    this.#rows = 0
+  override clear(): void {
+    super.clear()
     this.#texts.clear()
   }
 }
 
 /** Times in nanoseconds, of which a negative one is null. */
-export class NanosecondsLeaf implements RecordLeaf {
-  readonly path: readonly string[]
-  readonly type: PhysicalType
-  readonly #isNullable: boolean
+export class NanosecondsLeaf extends RecordLeaf {
   readonly #values: BigInt64Array
-  #rows = 0
 
-  constructor({ name, type, isNullable }: LeafForm, rowsMax: number) {
-    this.path = [name]
-    this.type = type
-    this.#isNullable = isNullable
+  constructor(form: LeafForm, rowsMax: number) {
+    super(form)
     this.#values = new BigInt64Array(rowsMax)
   }
 
-  take(values: ColumnValues, from: number, count: number): void {
+  override take(values: ColumnValues, from: number, count: number): void {
     if (!(values instanceof BigInt64Array)) throw new Error(`column ${this.path[0]} holds no times`)
-    this.#values.set(values.subarray(from, from + count), this.#rows)
-    this.#rows += count
+    this.#values.set(values.subarray(from, from + count), this.rows)
+    this.rows += count
   }
 
-  encode(pages: ChunkPages): EncodedChunk {
+  override encode(pages: ChunkPages): EncodedChunk {
     // Halves, because each big integer that is read would be an object.
     const halves = new Int32Array(this.#values.buffer)
-    const nullCount = this.#isNullable
-      ? appendDefinitionLevels(pages.data, this.#rows, (row) => halves[2 * row + 1]! < 0)
-      : 0
-    let at = pages.data.reserve(8 * (this.#rows - nullCount))
+    const nullCount = this.appendLevels(pages.data, (row) => halves[2 * row + 1]! < 0)
+    let at = pages.data.reserve(8 * (this.rows - nullCount))
     const { view } = pages.data
-    for (let row = 0; row < this.#rows; row++) {
+    for (let row = 0; row < this.rows; row++) {
       if (halves[2 * row + 1]! < 0) continue
       view.setInt32(at, halves[2 * row]!, true)
       view.setInt32(at + 4, halves[2 * row + 1]!, true)
       at += 8
     }
-    return { valueCount: this.#rows, dictionaryCount: 0, encoding: 'PLAIN', nullCount }
-  }
-
-  clear(): void {
-    this.#rows = 0
+    return { valueCount: this.rows, dictionaryCount: 0, encoding: 'PLAIN', nullCount }
   }
 }
 
 /** Dates, `YYYY-MM-DD` in memory and days since the epoch in the file. */
-export class DateLeaf implements RecordLeaf {
-  readonly path: readonly string[]
-  readonly type: PhysicalType
-  readonly #isNullable: boolean
+export class DateLeaf extends RecordLeaf {
   readonly #dates: (string | null)[] = []
 
-  constructor({ name, type, isNullable }: LeafForm) {
-    this.path = [name]
-    this.type = type
-    this.#isNullable = isNullable
+  override take(values: ColumnValues, from: number, count: number): void {
+    const texts = textsOf(this, values)
+    for (let row = from; row < from + count; row++) this.#dates.push(texts.at(row) ?? null)
+    this.rows += count
   }
 
-  take(values: ColumnValues, from: number, count: number): void {
-    if (values instanceof Float64Array || values instanceof BigInt64Array)
-      throw new Error(`column ${this.path[0]} holds numbers`)
-    for (let row = from; row < from + count; row++) this.#dates.push(values.at(row) ?? null)
-  }
-
-  encode(pages: ChunkPages): EncodedChunk {
+  override encode(pages: ChunkPages): EncodedChunk {
     const dates = this.#dates
-    const nullCount = this.#isNullable
-      ? appendDefinitionLevels(pages.data, dates.length, (row) => dates[row] === null)
-      : 0
+    const nullCount = this.appendLevels(pages.data, (row) => dates[row] === null)
     for (const date of dates)
       if (date !== null) pages.data.appendUint32(Date.parse(`${date}T00:00:00Z`) / MS_PER_DAY)
-    return { valueCount: dates.length, dictionaryCount: 0, encoding: 'PLAIN', nullCount }
+    return { valueCount: this.rows, dictionaryCount: 0, encoding: 'PLAIN', nullCount }
   }
 
-  clear(): void {
+  override clear(): void {
+    super.clear()
     this.#dates.length = 0
   }
 }
 
-export class NumberLeaf implements RecordLeaf {
-  readonly path: readonly string[]
-  readonly type: PhysicalType
-  readonly #isNullable: boolean
+export class NumberLeaf extends RecordLeaf {
   readonly #isInstant: boolean
   readonly #values: Float64Array
   readonly #codes: CodeArray
   readonly #byteCodes: Uint8Array
-  #rows = 0
 
   /** Instants are milliseconds in memory and microseconds in the file. */
-  constructor({ name, type, isNullable }: LeafForm, rowsMax: number, isInstant: boolean) {
-    this.path = [name]
-    this.type = type
-    this.#isNullable = isNullable
+  constructor(form: LeafForm, rowsMax: number, isInstant: boolean) {
+    super(form)
     this.#isInstant = isInstant
     this.#values = new Float64Array(rowsMax)
-    this.#codes = new CodeArray(isInstant || type === 'BOOLEAN' ? 0 : rowsMax)
+    this.#codes = new CodeArray(isInstant || form.type === 'BOOLEAN' ? 0 : rowsMax)
     this.#byteCodes = new Uint8Array(this.#codes.capacity)
   }
 
-  take(values: ColumnValues, from: number, count: number): void {
+  override take(values: ColumnValues, from: number, count: number): void {
     if (!(values instanceof Float64Array)) throw new Error(`column ${this.path[0]} holds texts`)
-    this.#values.set(values.subarray(from, from + count), this.#rows)
-    this.#rows += count
+    this.#values.set(values.subarray(from, from + count), this.rows)
+    this.rows += count
   }
 
-  encode(pages: ChunkPages): EncodedChunk {
+  override encode(pages: ChunkPages): EncodedChunk {
     const { type } = this
-    const values = this.#values.subarray(0, this.#rows)
-    const nullCount = this.#isNullable ? appendNumberLevels(pages.data, values) : 0
-    const chunk = { valueCount: this.#rows, nullCount }
+    const values = this.#values.subarray(0, this.rows)
+    const nullCount = this.isNullable ? appendNumberLevels(pages.data, values) : 0
+    const chunk = { valueCount: this.rows, nullCount }
     const span =
-      this.#codes.capacity === 0 ? undefined : spanOf(values, this.#rows - nullCount, type === 'DOUBLE')
+      this.#codes.capacity === 0 ? undefined : spanOf(values, this.rows - nullCount, type === 'DOUBLE')
     if (span !== undefined) {
       appendNumbers(pages.dictionary, type, valuesOf(span))
       if (span.size <= BYTE_CODES_MAX)
@@ -191,10 +173,12 @@ export class NumberLeaf implements RecordLeaf {
     else appendNumbers(pages.data, type, values, this.#isInstant ? MICROSECONDS_PER_MS : 1)
     return { ...chunk, dictionaryCount: 0, encoding: 'PLAIN' }
   }
+}
 
-  clear(): void {
-    this.#rows = 0
-  }
+function textsOf({ path }: RecordLeaf, values: ColumnValues) {
+  if (values instanceof Float64Array || values instanceof BigInt64Array)
+    throw new Error(`column ${path[0]} holds numbers`)
+  return values
 }
 
 function appendNumberLevels(page: PageBuffer, values: Float64Array): number {
