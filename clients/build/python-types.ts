@@ -110,7 +110,7 @@ function method(endpoint: ClientEndpoint, endpoints: readonly ClientEndpoint[]):
   const columnsOf = firstOfPrefix(endpoints, endpoint).row
   const { row, path, parameters, summary, formats, schema } = endpoint
   const inPath = parameters.filter((parameter) => parameter.in === 'path')
-  const query = parameters.filter((parameter) => parameter.in === 'query')
+  const query = parameters.filter((parameter) => parameter.in !== 'path')
   const declared = [
     ...query.map((parameter) =>
       parameter.required === true

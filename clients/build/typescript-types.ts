@@ -99,7 +99,7 @@ function columnType(endpoint: ClientEndpoint): string {
 
 function endpointTypes(endpoint: ClientEndpoint, isRowNew: boolean, isPrefixNew: boolean): string {
   const { row, prefix, parameters } = endpoint
-  const query = parameters.filter((parameter) => parameter.in === 'query')
+  const query = parameters.filter((parameter) => parameter.in !== 'path')
   const hasColumns = hasParameter(endpoint, 'columns')
   const column = columnType(endpoint)
   const blocks = [

@@ -48,20 +48,17 @@ export const CANDLE_PARAMETERS = [
   ),
   {
     name: 'interval',
-    in: 'query',
     description: 'Length of a candle in minutes.',
     schema: { type: 'integer', minimum: 1, maximum: 1440, enum: CANDLE_INTERVALS, default: 1 },
   },
   {
     name: 'fill',
-    in: 'query',
     description: 'Fill gaps between traded candles. Only for json; the other formats ignore it.',
     schema: { type: 'string', enum: ['true', 'false'], default: 'true' },
     isForJsonAlone: true,
   },
   {
     name: 'aggregate',
-    in: 'query',
     description:
       'Roll up to so many minutes, a multiple of interval. Buckets are aligned to local midnight of tz; a candle is served when its own end lies in the range.',
     schema: { type: 'integer', minimum: 1, maximum: CANDLE_AGGREGATE_MIN_MAX },

@@ -28,13 +28,11 @@ const CLIMATE_PARAMETERS = [
   dateParameter('to', 'Last climate date.'),
   {
     name: 'units',
-    in: 'query',
     description: 'raw: degrees F; metric: degrees C. Field names keep their raw suffix.',
     schema: { type: 'string', enum: ['raw', 'metric'], default: 'raw' },
   },
   {
     name: 'revisions',
-    in: 'query',
     description: 'true: every product of a date instead of the one that counts.',
     schema: { type: 'string', enum: ['true', 'false'], default: 'false' },
   },

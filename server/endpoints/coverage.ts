@@ -46,7 +46,6 @@ const COVERAGE_PARAMETERS = [
   ...SUBJECT_PARAMETERS,
   {
     name: 'by',
-    in: 'query',
     description: 'One row for each hour or for each date of a market.',
     schema: { type: 'string', enum: COVERAGE_PERIODS, default: 'day' },
   },

@@ -23,14 +23,12 @@ const REQUESTS_MAX = 8
 const FILES_PARAMETERS = [
   {
     name: 'dataset',
-    in: 'query',
     description: 'Order books (lob), trades, candles or observations.',
     schema: { type: 'string', enum: LAKE_DATASETS },
     required: true,
   },
   {
     name: 'source',
-    in: 'query',
     description: 'Only this exchange; for lob and trades.',
     schema: { type: 'string', enum: lobSources() },
   },

@@ -38,7 +38,6 @@ const AT_PARAMETERS = [
   LEVELS,
   {
     name: 'by',
-    in: 'query',
     description:
       'exchange: the events that happened by the instant. received: those that the recorder had received by then; the books of midnight count as received.',
     schema: { type: 'string', enum: ['exchange', 'received'], default: 'exchange' },

@@ -27,7 +27,6 @@ import { FORMAT_PARAMETER } from './record-parameters.ts'
 
 export const SOURCE_PARAMETER = {
   name: 'source',
-  in: 'query',
   description: 'Data source.',
   schema: { type: 'string', enum: lobSources(), default: lobSources()[0] },
 } as const satisfies Parameter
@@ -56,7 +55,6 @@ export const LOB_PARAMETERS = [
   },
   {
     name: 'interval',
-    in: 'query',
     description: 'Seconds from one snapshot to the next.',
     schema: {
       type: 'integer',
@@ -67,7 +65,6 @@ export const LOB_PARAMETERS = [
   },
   {
     name: 'levels',
-    in: 'query',
     description: 'Book levels per side.',
     schema: {
       type: 'integer',
@@ -78,14 +75,12 @@ export const LOB_PARAMETERS = [
   },
   {
     name: 'hour',
-    in: 'query',
     description: 'Only the snapshots of this UTC hour.',
     schema: { type: 'integer', minimum: 0, maximum: 23 },
   },
   FORMAT_PARAMETER,
   {
     name: 'columns',
-    in: 'query',
     description: 'Comma-separated columns, in the order wanted. Default: all but book_state.',
     schema: {
       type: 'array',
@@ -96,14 +91,12 @@ export const LOB_PARAMETERS = [
   },
   {
     name: 'nulls',
-    in: 'query',
     description:
       'true: best_bid and best_ask are null without a level on that side, spread and mid unless both sides have one.',
     schema: { type: 'string', enum: ['true', 'false'], default: 'false' },
   },
   {
     name: 'on_gap',
-    in: 'query',
     description:
       'Rows whose book is lost: empty gives them without levels, hold with those of the last book, skip leaves them out, fail refuses the request with 409.',
     schema: { type: 'string', enum: ON_GAP, default: 'empty' },
@@ -114,7 +107,6 @@ export const LOB_PARAMETERS = [
   ),
   {
     name: 'limit',
-    in: 'query',
     description: `The first rows alone, up to ${JSON_ROWS_MAX} in json and ${STREAMED_ROWS_MAX} in the other formats. Link names the request for the rows behind them.`,
     schema: { type: 'integer', minimum: 1, maximum: STREAMED_ROWS_MAX },
   },

@@ -32,13 +32,11 @@ export const OBSERVATION_PARAMETERS = [
   ...INSTANT_RANGE_PARAMETERS,
   {
     name: 'type',
-    in: 'query',
     description: 'Only routine (METAR) or special (SPECI) reports.',
     schema: { type: 'string', enum: OBSERVATION_TYPES },
   },
   {
     name: 'units',
-    in: 'query',
     description: 'Units of the values. Field names keep their raw suffix.',
     schema: { type: 'string', enum: UNIT_SYSTEMS, default: 'raw' },
   },

@@ -11,13 +11,11 @@ const LIST_OFFSET_MAX = 1_000_000_000
 export const PAGE_PARAMETERS = [
   {
     name: 'limit',
-    in: 'query',
     description: 'Maximum number of records.',
     schema: { type: 'integer', minimum: 1, maximum: LIST_LIMIT_MAX, default: LIST_LIMIT_DEFAULT },
   },
   {
     name: 'offset',
-    in: 'query',
     description: 'Records to skip.',
     schema: { type: 'integer', minimum: 0, maximum: LIST_OFFSET_MAX, default: 0 },
   },

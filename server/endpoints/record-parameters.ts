@@ -18,14 +18,12 @@ import { instantMs, nsBeyondMs, rangeEndMs } from '../query/time-range.ts'
 
 export const FORMAT_PARAMETER = {
   name: 'format',
-  in: 'query',
   description: 'Output format.',
   schema: { type: 'string', enum: formatNames(), default: 'json' },
 } as const satisfies Parameter
 
 export const OFFSET_PARAMETER = {
   name: 'offset',
-  in: 'query',
   description:
     'Rows to skip. The Link header of a page that limit cut short has the address of the next one.',
   schema: { type: 'integer', minimum: 0, maximum: RECORD_OFFSET_MAX, default: 0 },
@@ -33,7 +31,6 @@ export const OFFSET_PARAMETER = {
 
 export const TIME_ZONE_PARAMETER = {
   name: 'tz',
-  in: 'query',
   description:
     "Zone of the time labels: UTC, station (each row's station) or an IANA name. Filters stay UTC.",
   schema: { type: 'string', format: 'time-zone', default: 'UTC' },
@@ -55,7 +52,6 @@ export function stationCode(name: string): string {
 export function limitParameter<const Default extends number>(fallback: Default) {
   return {
     name: 'limit',
-    in: 'query',
     description: `Rows at most: up to ${JSON_ROWS_MAX} for json, ${STREAMED_ROWS_MAX} for the other formats.`,
     schema: { type: 'integer', minimum: 1, maximum: STREAMED_ROWS_MAX, default: fallback },
   } as const
@@ -71,7 +67,6 @@ export function columnNames<Kind extends RecordKind>(kind: Kind): readonly Colum
 export function columnsParameter<Kind extends RecordKind>(kind: Kind) {
   return {
     name: 'columns',
-    in: 'query',
     description: 'Comma-separated columns, in the order wanted. Default: all.',
     schema: {
       type: 'array',

@@ -55,7 +55,6 @@ export function seriesListEndpoint(catalogue: Catalogue): Endpoint {
     parameters: [
       {
         name: 'active',
-        in: 'query',
         description: 'Only those that are (true) or are not (false) active.',
         schema: { type: 'string', enum: ['true', 'false'] },
       },

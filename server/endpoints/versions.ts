@@ -15,7 +15,6 @@ const PARTITIONS_MAX = 1_000
 const PARAMETERS = [
   {
     name: 'dataset',
-    in: 'query',
     description: 'Order books (lob), trades, candles or observations.',
     schema: { type: 'string', enum: LAKE_DATASETS },
     required: true,

@@ -120,7 +120,7 @@ function parameterObject(parameter: Parameter, examples: readonly ExampleRequest
   const example = examples.find(({ values }) => values[parameter.name] !== undefined)?.values[parameter.name]
   return {
     name: parameter.name,
-    in: parameter.in,
+    in: parameter.in ?? 'query',
     required: parameter.in === 'path' || parameter.required === true,
     description: parameter.description,
     schema: parameter.schema,

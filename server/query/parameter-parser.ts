@@ -79,7 +79,7 @@ export class ParameterParser<const P extends readonly Parameter[]> {
     this.#parameters = parameters
     this.#declared = new Map(parameters.map((parameter) => [parameter.name, parameter]))
     this.#rule = rule
-    const known = parameters.filter((p) => p.in === 'query').map((p) => p.name)
+    const known = parameters.filter((p) => p.in !== 'path').map((p) => p.name)
     this.#offered = known.length === 0 ? 'none' : known.join(', ')
     this.#isAnyTextInPath =
       rule === undefined &&
@@ -141,7 +141,7 @@ export class ParameterParser<const P extends readonly Parameter[]> {
     for (const { name, value } of entries) {
       const declared = this.#declared.get(name)
       if (isOtherFormat && declared?.isForJsonAlone === true) continue
-      if (declared === undefined || declared.in !== 'query') report(name, this.#unknownName(name))
+      if (declared === undefined || declared.in === 'path') report(name, this.#unknownName(name))
       else if (texts.has(name)) {
         texts.set(name, '')
         report(name, `${name} must be given once.`)

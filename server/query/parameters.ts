@@ -27,8 +27,8 @@ export interface ListSchema {
 
 export interface Parameter {
   readonly name: string
-  /** Where it stands; a path parameter is always required. */
-  readonly in: 'query' | 'path'
+  /** Stands in the path, not in the query, and is always required. */
+  readonly in?: 'path'
   readonly description: string
   readonly schema: IntegerSchema | TextSchema | ListSchema
   readonly required?: boolean
@@ -38,17 +38,17 @@ export interface Parameter {
 
 /** A text without further conditions. */
 export function textParameter<const Name extends string>(name: Name, description: string) {
-  return { name, in: 'query', description, schema: { type: 'string' } } as const
+  return { name, description, schema: { type: 'string' } } as const
 }
 
 /** A UTC date. */
 export function dateParameter<const Name extends string>(name: Name, description: string) {
-  return { name, in: 'query', description, schema: { type: 'string', format: 'date' } } as const
+  return { name, description, schema: { type: 'string', format: 'date' } } as const
 }
 
 /** An instant: RFC 3339 or a UTC date. */
 export function instantParameter<const Name extends string>(name: Name, description: string) {
-  return { name, in: 'query', description, schema: { type: 'string', format: 'instant' } } as const
+  return { name, description, schema: { type: 'string', format: 'instant' } } as const
 }
 
 type SchemaValue<S> = S extends { readonly type: 'integer' }

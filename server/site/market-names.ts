@@ -14,15 +14,9 @@ export type ReadMarketNames =
   | undefined
 
 const PARAMETERS = [
-  {
-    name: 'source',
-    in: 'query',
-    description: '',
-    schema: { type: 'string', enum: lobSources() },
-    required: true,
-  },
-  { name: 'series', in: 'query', description: '', schema: { type: 'string' }, required: true },
-  { name: 'date', in: 'query', description: '', schema: { type: 'string', format: 'date' }, required: true },
+  { name: 'source', description: '', schema: { type: 'string', enum: lobSources() }, required: true },
+  { name: 'series', description: '', schema: { type: 'string' }, required: true },
+  { name: 'date', description: '', schema: { type: 'string', format: 'date' }, required: true },
 ] as const
 
 export function marketNamesEndpoint(lake: string, read: ReadMarketNames): Endpoint {

@@ -63,7 +63,7 @@ test('a declaration that the clients do not say fails the build', async () => {
     ...endpoint,
     parameters: [
       ...endpoint.parameters,
-      { name: 'more', in: 'query', description: 'More.', schema: { type: 'string' } } as const,
+      { name: 'more', description: 'More.', schema: { type: 'string' } } as const,
     ],
   }))
   assert.deepEqual(await outdatedNames(withParameter), BOTH)

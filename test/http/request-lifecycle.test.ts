@@ -256,12 +256,7 @@ test('hands path and query values to the handler', async (t) => {
     summary: 'x',
     parameters: [
       { name: 'name', in: 'path', description: 'x', schema: { type: 'string' } },
-      {
-        name: 'times',
-        in: 'query',
-        description: 'x',
-        schema: { type: 'integer', minimum: 1, maximum: 3, default: 1 },
-      },
+      { name: 'times', description: 'x', schema: { type: 'integer', minimum: 1, maximum: 3, default: 1 } },
     ],
     handle: async ({ name, times }) => jsonReply(name.repeat(times)),
   })

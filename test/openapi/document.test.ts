@@ -191,9 +191,9 @@ test('the document holds the very declarations that validate requests', async ()
   const operation = paths['/api/v1/lob']?.get
   assert.deepEqual(
     operation?.parameters.map(({ name, in: place, required, schema }) => ({ name, place, required, schema })),
-    [...LOB_PARAMETERS, VERSION_PARAMETER].map(({ name, in: place, schema }) => ({
+    [...LOB_PARAMETERS, VERSION_PARAMETER].map(({ name, schema }) => ({
       name,
-      place,
+      place: 'query',
       required: false,
       schema,
     })),

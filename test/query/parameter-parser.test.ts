@@ -7,24 +7,13 @@ import { ApiError } from '../../shared/errors.ts'
 
 const PARAMETERS = [
   { name: 'ticker', in: 'path', description: 'a', schema: { type: 'string' } },
-  { name: 'station', in: 'query', description: 'b', schema: { type: 'string' }, required: true },
-  {
-    name: 'limit',
-    in: 'query',
-    description: 'c',
-    schema: { type: 'integer', minimum: 1, maximum: 500, default: 10 },
-  },
-  { name: 'hour', in: 'query', description: 'd', schema: { type: 'integer', minimum: 0, maximum: 23 } },
-  { name: 'date', in: 'query', description: 'e', schema: { type: 'string', format: 'date' } },
-  {
-    name: 'format',
-    in: 'query',
-    description: 'f',
-    schema: { type: 'string', enum: ['json', 'csv'], default: 'json' },
-  },
+  { name: 'station', description: 'b', schema: { type: 'string' }, required: true },
+  { name: 'limit', description: 'c', schema: { type: 'integer', minimum: 1, maximum: 500, default: 10 } },
+  { name: 'hour', description: 'd', schema: { type: 'integer', minimum: 0, maximum: 23 } },
+  { name: 'date', description: 'e', schema: { type: 'string', format: 'date' } },
+  { name: 'format', description: 'f', schema: { type: 'string', enum: ['json', 'csv'], default: 'json' } },
   {
     name: 'columns',
-    in: 'query',
     description: 'g',
     schema: { type: 'array', items: { type: 'string', enum: ['ts', 'mid'] }, uniqueItems: true, minItems: 1 },
   },
