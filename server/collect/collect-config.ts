@@ -71,12 +71,12 @@ export const COLLECT_OPTIONS = [
   { name: 'source', placeholder: '<name,…>', description: 'only these sources; "none" for none', env: 'BOOKCAST_INGEST_SOURCES', default: SOURCE_NAMES.join(',') },
   ...INGEST_OPTIONS,
   ...RECORDER_OPTIONS,
-  { name: 'compact', placeholder: '<on|off>', description: 'move closed days from the relational store to the lake', env: 'BOOKCAST_COMPACT', default: 'on' },
-  { name: 'compact-delay-hours', placeholder: '<n>', description: 'hours between the end of a UTC day and its move', env: 'BOOKCAST_COMPACT_DELAY_HOURS', default: String(COMPACTION_DELAY_MS / MS_PER_HOUR) },
-  { name: 'compact-grace-minutes', placeholder: '<n>', description: `time that rows stay in the store after their file was pushed, for servers that pull the lake (default ${COMPACTION_GRACE_MS / MS_PER_MINUTE} with --sync-to, else 0)`, env: 'BOOKCAST_COMPACT_GRACE_MINUTES' },
-  { name: 'compact-interval-ms', placeholder: '<ms>', description: 'pause between two compactions', env: 'BOOKCAST_COMPACT_INTERVAL_MS', default: String(COMPACTION_INTERVAL_MS) },
-  { name: 'sync-to', placeholder: '<place>', description: 's3://bucket/prefix or a directory; the lake is pushed to it', env: 'BOOKCAST_SYNC_TO' },
-  { name: 'no-raw', placeholder: '', isFlag: true, description: 'do not push raw segments (--sync-to): only what is derived from them', env: 'BOOKCAST_SYNC_NO_RAW' },
+  { name: 'compact', placeholder: '<on|off>', description: 'move closed days from the relational store to the lake', default: 'on' },
+  { name: 'compact-delay-hours', placeholder: '<n>', description: 'hours between the end of a UTC day and its move', default: String(COMPACTION_DELAY_MS / MS_PER_HOUR) },
+  { name: 'compact-grace-minutes', placeholder: '<n>', description: `time that rows stay in the store after their file was pushed, for servers that pull the lake (default ${COMPACTION_GRACE_MS / MS_PER_MINUTE} with --sync-to, else 0)` },
+  { name: 'compact-interval-ms', placeholder: '<ms>', description: 'pause between two compactions', default: String(COMPACTION_INTERVAL_MS) },
+  { name: 'sync-to', placeholder: '<place>', description: 's3://bucket/prefix or a directory; the lake is pushed to it' },
+  { name: 'no-raw', description: 'do not push raw segments (--sync-to): only what is derived from them', env: 'BOOKCAST_SYNC_NO_RAW' },
   ...OBJECT_STORE_OPTIONS,
 ] as const satisfies readonly OptionDeclaration[]
 

@@ -15,6 +15,7 @@ import {
   describeOptions,
   integerOption,
   type OptionDeclaration,
+  optionsOf,
   type ParsedOptions,
 } from '../options/options.ts'
 import { readStoreOptions, STORE_OPTIONS } from '../storage/store-options.ts'
@@ -22,28 +23,23 @@ import { refuseOldLayout } from '../lake/old-layout.ts'
 import { openExistingStore } from './open-store.ts'
 
 const OPTIONS: readonly OptionDeclaration[] = [
-  {
-    name: 'lake',
-    placeholder: '<dir>',
-    description: 'the lake that rows move to; required',
-    env: 'BOOKCAST_LAKE',
-  },
+  { name: 'lake', placeholder: '<dir>', description: 'the lake that rows move to; required' },
   ...STORE_OPTIONS,
-  {
-    name: 'delay-hours',
-    placeholder: '<n>',
-    description: 'hours between the end of a UTC day and its move',
-    env: 'BOOKCAST_COMPACT_DELAY_HOURS',
-    default: String(COMPACTION_DELAY_MS / MS_PER_HOUR),
-  },
-  {
-    name: 'grace-minutes',
-    placeholder: '<n>',
-    description:
-      'time that rows stay in the store after their file was written, for servers with a copy of the lake',
-    env: 'BOOKCAST_COMPACT_GRACE_MINUTES',
-    default: '0',
-  },
+  ...optionsOf('compact', [
+    {
+      name: 'delay-hours',
+      placeholder: '<n>',
+      description: 'hours between the end of a UTC day and its move',
+      default: String(COMPACTION_DELAY_MS / MS_PER_HOUR),
+    },
+    {
+      name: 'grace-minutes',
+      placeholder: '<n>',
+      description:
+        'time that rows stay in the store after their file was written, for servers with a copy of the lake',
+      default: '0',
+    },
+  ]),
 ]
 
 const MS_PER_MINUTE = 60_000

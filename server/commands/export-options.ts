@@ -30,7 +30,7 @@ const CONCURRENCY_MAX = 64
 
 function parameter(name: string, placeholder: string, description: string): OptionDeclaration {
   const env = `BOOKCAST_EXPORT_${name.toUpperCase()}`
-  return { name, placeholder, description, env, isNotInFile: true }
+  return { name, placeholder, description, env }
 }
 
 const LAKE = { name: 'lake', placeholder: '<dir>', description: 'the lake; required', env: 'BOOKCAST_LAKE' }

@@ -36,6 +36,7 @@ import {
   dateOption,
   describeOptions,
   type OptionDeclaration,
+  optionsOf,
   type ParsedOptions,
 } from '../options/options.ts'
 import { RECORD_SECRETS_HELP, seriesOptions } from '../recorder/recording-config.ts'
@@ -45,31 +46,20 @@ import { openMigratedStore } from './open-store.ts'
 import { optionCommand } from './option-command.ts'
 
 const OPTIONS: readonly OptionDeclaration[] = [
-  {
-    name: 'once',
-    placeholder: '',
-    description: 'query every source once, then exit',
-    env: 'BOOKCAST_INGEST_ONCE',
-    isFlag: true,
-  },
-  {
-    name: 'from',
-    placeholder: '<date>',
-    description: 'backfill from this UTC date (YYYY-MM-DD), then exit',
-    env: 'BOOKCAST_INGEST_FROM',
-  },
-  {
-    name: 'to',
-    placeholder: '<date>',
-    description: 'last date of the backfill; default: today',
-    env: 'BOOKCAST_INGEST_TO',
-  },
+  ...optionsOf('ingest', [
+    { name: 'once', description: 'query every source once, then exit' },
+    {
+      name: 'from',
+      placeholder: '<date>',
+      description: 'backfill from this UTC date (YYYY-MM-DD), then exit',
+    },
+    { name: 'to', placeholder: '<date>', description: 'last date of the backfill; default: today' },
+  ]),
   {
     name: 'lake',
     placeholder: '<dir>',
     description:
       'the lake: recordings, closed days and past trades are written to it, and --sync-to pushes it',
-    env: 'BOOKCAST_LAKE',
   },
   {
     name: 'metrics',

@@ -13,12 +13,7 @@ import { optionCommand } from './option-command.ts'
 import { mustBeDirectory } from './directories.ts'
 
 const OPTIONS: readonly OptionDeclaration[] = [
-  {
-    name: 'lake',
-    placeholder: '<place>',
-    description: 's3://bucket/prefix or a directory; required',
-    env: 'BOOKCAST_LAKE',
-  },
+  { name: 'lake', placeholder: '<place>', description: 's3://bucket/prefix or a directory; required' },
   ...S3_OPTIONS,
   { name: 'region', placeholder: '<name>', description: "the bucket's region", env: 'AWS_REGION' },
 ]

@@ -21,40 +21,34 @@ import {
   describeOptions,
   integerOption,
   type OptionDeclaration,
+  optionsOf,
   type ParsedOptions,
 } from '../options/options.ts'
 import { refuseOldLayout } from '../lake/old-layout.ts'
 import { mib } from './step-progress.ts'
 
 const OPTIONS: readonly OptionDeclaration[] = [
-  { name: 'lake', placeholder: '<dir>', description: 'the lake; required', env: 'BOOKCAST_LAKE' },
-  {
-    name: 'before',
-    placeholder: '<date>',
-    description: 'remove order-book and trades files of earlier dates (YYYY-MM-DD), at least two days ago',
-    env: 'BOOKCAST_PRUNE_BEFORE',
-  },
-  {
-    name: 'keep-raw',
-    placeholder: '<days>',
-    description:
-      'remove raw segments of dates older than this, at least 2; derived files stay. Default: keep all',
-    env: 'BOOKCAST_PRUNE_KEEP_RAW',
-  },
-  {
-    name: 'kept-in',
-    placeholder: '<place>',
-    description:
-      'only remove order-book files that s3://bucket/prefix or a directory holds with the same bytes',
-    env: 'BOOKCAST_PRUNE_KEPT_IN',
-  },
-  {
-    name: 'apply',
-    placeholder: '',
-    isFlag: true,
-    description: 'remove the files; without it they are only listed',
-    env: 'BOOKCAST_PRUNE_APPLY',
-  },
+  { name: 'lake', placeholder: '<dir>', description: 'the lake; required' },
+  ...optionsOf('prune', [
+    {
+      name: 'before',
+      placeholder: '<date>',
+      description: 'remove order-book and trades files of earlier dates (YYYY-MM-DD), at least two days ago',
+    },
+    {
+      name: 'keep-raw',
+      placeholder: '<days>',
+      description:
+        'remove raw segments of dates older than this, at least 2; derived files stay. Default: keep all',
+    },
+    {
+      name: 'kept-in',
+      placeholder: '<place>',
+      description:
+        'only remove order-book files that s3://bucket/prefix or a directory holds with the same bytes',
+    },
+    { name: 'apply', description: 'remove the files; without it they are only listed' },
+  ]),
   ...S3_OPTIONS,
 ]
 

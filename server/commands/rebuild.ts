@@ -12,6 +12,7 @@ import {
   dateOption,
   describeOptions,
   type OptionDeclaration,
+  optionsOf,
   type ParsedOptions,
 } from '../options/options.ts'
 import { UsageError } from '../options/usage-error.ts'
@@ -22,40 +23,26 @@ import { mustBeDirectory } from './directories.ts'
 import { ImportProgressView } from './import-progress.ts'
 
 const OPTIONS: readonly OptionDeclaration[] = [
-  { name: 'lake', placeholder: '<dir>', description: 'the lake; required', env: 'BOOKCAST_LAKE' },
-  {
-    name: 'source',
-    placeholder: lobSources().join('|'),
-    description: 'the exchange; default: all of which the lake has raw segments',
-    env: 'BOOKCAST_REBUILD_SOURCE',
-  },
-  {
-    name: 'from',
-    placeholder: '<date>',
-    description: 'first UTC date (YYYY-MM-DD); default: the first one with raw segments',
-    env: 'BOOKCAST_REBUILD_FROM',
-  },
-  {
-    name: 'to',
-    placeholder: '<date>',
-    description: 'last date; default: the last one with raw segments',
-    env: 'BOOKCAST_REBUILD_TO',
-  },
-  {
-    name: 'without-damaged',
-    placeholder: '',
-    isFlag: true,
-    description:
-      'derive dates without their damaged and missing segments; damaged ones are renamed to <name>.damaged',
-    env: 'BOOKCAST_REBUILD_WITHOUT_DAMAGED',
-  },
-  {
-    name: 'dry-run',
-    placeholder: '',
-    isFlag: true,
-    description: 'list the files that would change, and write nothing',
-    env: 'BOOKCAST_REBUILD_DRY_RUN',
-  },
+  { name: 'lake', placeholder: '<dir>', description: 'the lake; required' },
+  ...optionsOf('rebuild', [
+    {
+      name: 'source',
+      placeholder: lobSources().join('|'),
+      description: 'the exchange; default: all of which the lake has raw segments',
+    },
+    {
+      name: 'from',
+      placeholder: '<date>',
+      description: 'first UTC date (YYYY-MM-DD); default: the first one with raw segments',
+    },
+    { name: 'to', placeholder: '<date>', description: 'last date; default: the last one with raw segments' },
+    {
+      name: 'without-damaged',
+      description:
+        'derive dates without their damaged and missing segments; damaged ones are renamed to <name>.damaged',
+    },
+    { name: 'dry-run', description: 'list the files that would change, and write nothing' },
+  ]),
 ]
 
 const HELP = `Usage: bookcast rebuild --lake <dir> [--source <exchange>] [--from <date>] [--to <date>] [options]

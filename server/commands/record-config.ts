@@ -18,7 +18,7 @@ export interface RecordConfig extends RecordingConfig {
 
 // oxfmt-ignore
 export const RECORD_OPTIONS: readonly OptionDeclaration[] = [
-  { name: 'lake', placeholder: '<dir>', description: 'the lake to record into; required', env: 'BOOKCAST_LAKE' },
+  { name: 'lake', placeholder: '<dir>', description: 'the lake to record into; required' },
   ...RECORDER_OPTIONS,
   ...exchanges().flatMap(({ exchange }) => exchange.sharedOptions),
   USER_AGENT_OPTION,

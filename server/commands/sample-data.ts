@@ -7,38 +7,31 @@ import type { SampleLakeOptions } from '../sample-data/sample-lake.ts'
 import { writeSampleLake } from '../sample-data/sample-lake.ts'
 import { SAMPLE_FIRST_DATE } from '../sample-data/sample-series.ts'
 import type { OptionDeclaration } from '../options/options.ts'
-import { describeOptions, integerOption } from '../options/options.ts'
+import { describeOptions, integerOption, optionsOf } from '../options/options.ts'
 import { optionCommand } from './option-command.ts'
 
 const OPTIONS: readonly OptionDeclaration[] = [
-  {
-    name: 'out',
-    placeholder: '<dir>',
-    description: 'directory of the sample; its lake is <dir>/lake',
-    env: 'BOOKCAST_SAMPLE_OUT',
-    default: 'data-samples',
-  },
-  {
-    name: 'seed',
-    placeholder: '<n>',
-    description: 'integer seed; the same seed gives the same bytes',
-    env: 'BOOKCAST_SAMPLE_SEED',
-    // The seed of the examples in the documentation, whose first event of KXHIGHNY is split at 79 °F.
-    default: '20',
-  },
-  {
-    name: 'deltas',
-    placeholder: '<n>',
-    description: 'instead of the sample: one busy day with this many level changes, for load tests',
-    env: 'BOOKCAST_SAMPLE_DELTAS',
-  },
-  {
-    name: 'markets',
-    placeholder: '<n>',
-    description: 'markets of that busy day',
-    env: 'BOOKCAST_SAMPLE_MARKETS',
-    default: '5',
-  },
+  ...optionsOf('sample', [
+    {
+      name: 'out',
+      placeholder: '<dir>',
+      description: 'directory of the sample; its lake is <dir>/lake',
+      default: 'data-samples',
+    },
+    {
+      name: 'seed',
+      placeholder: '<n>',
+      description: 'integer seed; the same seed gives the same bytes',
+      // The seed of the examples in the documentation, whose first event of KXHIGHNY is split at 79 °F.
+      default: '20',
+    },
+    {
+      name: 'deltas',
+      placeholder: '<n>',
+      description: 'instead of the sample: one busy day with this many level changes, for load tests',
+    },
+    { name: 'markets', placeholder: '<n>', description: 'markets of that busy day', default: '5' },
+  ]),
 ]
 
 const SEED_MAX = 2 ** 32 - 1

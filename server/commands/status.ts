@@ -18,12 +18,7 @@ import { openSharedStore } from './open-store.ts'
 
 const OPTIONS: readonly OptionDeclaration[] = [
   ...STORE_OPTIONS,
-  {
-    name: 'lake',
-    placeholder: '<dir>',
-    description: 'also show the recorders and disks of this lake',
-    env: 'BOOKCAST_LAKE',
-  },
+  { name: 'lake', placeholder: '<dir>', description: 'also show the recorders and disks of this lake' },
   {
     name: 'work',
     placeholder: '<dir>',

@@ -15,6 +15,7 @@ import {
   describeOptions,
   integerOption,
   type OptionDeclaration,
+  optionsOf,
   type OptionText,
   type ParsedOptions,
 } from '../options/options.ts'
@@ -25,50 +26,31 @@ import { SyncProgressView } from './sync-progress.ts'
 const SYNC_PROBLEMS_SHOWN = 20
 
 const OPTIONS: readonly OptionDeclaration[] = [
-  { name: 'lake', placeholder: '<dir>', description: "the lake's directory; required", env: 'BOOKCAST_LAKE' },
-  {
-    name: 'from',
-    placeholder: '<place>',
-    description: 'pull from s3://bucket/prefix or a directory',
-    env: 'BOOKCAST_SYNC_FROM',
-  },
-  {
-    name: 'to',
-    placeholder: '<place>',
-    description: 'push to s3://bucket/prefix or a directory',
-    env: 'BOOKCAST_SYNC_TO',
-  },
+  { name: 'lake', placeholder: '<dir>', description: "the lake's directory; required" },
+  ...optionsOf('sync', [
+    { name: 'from', placeholder: '<place>', description: 'pull from s3://bucket/prefix or a directory' },
+    { name: 'to', placeholder: '<place>', description: 'push to s3://bucket/prefix or a directory' },
+  ]),
   ...CHOICE_OPTIONS,
   ...S3_OPTIONS.map((option) => ({ ...option, formerName: option.name.slice('s3-'.length) })),
   { name: 'region', placeholder: '<name>', description: "the bucket's region", env: 'AWS_REGION' },
-  {
-    name: 'parallel',
-    placeholder: '<n>',
-    description: 'files at once',
-    env: 'BOOKCAST_SYNC_PARALLEL',
-    default: String(SYNC_PARALLEL_DEFAULT),
-  },
-  {
-    name: 'raw',
-    placeholder: '',
-    isFlag: true,
-    description: 'with --from: also pull raw segments and manifests, as a collector needs them',
-    env: 'BOOKCAST_SYNC_RAW',
-  },
-  {
-    name: 'no-raw',
-    placeholder: '',
-    isFlag: true,
-    description: 'with --to: do not push raw segments, only what is derived from them',
-    env: 'BOOKCAST_SYNC_NO_RAW',
-  },
-  {
-    name: 'replace',
-    placeholder: '',
-    isFlag: true,
-    description: 'also replace files on the receiving side that another writer made or that cover more',
-    env: 'BOOKCAST_SYNC_REPLACE',
-  },
+  ...optionsOf('sync', [
+    {
+      name: 'parallel',
+      placeholder: '<n>',
+      description: 'files at once',
+      default: String(SYNC_PARALLEL_DEFAULT),
+    },
+    {
+      name: 'raw',
+      description: 'with --from: also pull raw segments and manifests, as a collector needs them',
+    },
+    { name: 'no-raw', description: 'with --to: do not push raw segments, only what is derived from them' },
+    {
+      name: 'replace',
+      description: 'also replace files on the receiving side that another writer made or that cover more',
+    },
+  ]),
 ]
 
 const HELP = `Usage: bookcast sync --lake <dir> (--from|--to) <place> [options]

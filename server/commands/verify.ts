@@ -21,6 +21,7 @@ import {
   dateOption,
   describeOptions,
   type OptionDeclaration,
+  optionsOf,
   type ParsedOptions,
 } from '../options/options.ts'
 import { readStoreOptions, STORE_OPTIONS } from '../storage/store-options.ts'
@@ -72,50 +73,26 @@ const TRADES: Check = {
 }
 
 const OPTIONS: readonly OptionDeclaration[] = [
-  {
-    name: 'store',
-    placeholder: '',
-    description: 'verify the relational store and the rows that have moved to the lake',
-    env: 'BOOKCAST_VERIFY_STORE',
-    isFlag: true,
-  },
-  {
-    name: 'trades',
-    placeholder: '',
-    description: 'verify the trades of the lake; needs --lake',
-    env: 'BOOKCAST_VERIFY_TRADES',
-    isFlag: true,
-  },
-  {
-    name: 'only',
-    placeholder: '<kind>',
-    description: `with --store, verify only ${KINDS.join(', ')}; all of them when it is not given`,
-    env: 'BOOKCAST_VERIFY_ONLY',
-  },
-  {
-    name: 'from',
-    placeholder: '<date>',
-    description: `first UTC date (YYYY-MM-DD); ${DAYS_DEFAULT} days before the last one when it is not given`,
-    env: 'BOOKCAST_VERIFY_FROM',
-  },
-  {
-    name: 'to',
-    placeholder: '<date>',
-    description: 'last date; default: yesterday',
-    env: 'BOOKCAST_VERIFY_TO',
-  },
-  {
-    name: 'repair',
-    placeholder: '',
-    description: 'open the missing windows for the next backfill over these dates',
-    env: 'BOOKCAST_VERIFY_REPAIR',
-    isFlag: true,
-  },
+  ...optionsOf('verify', [
+    { name: 'store', description: 'verify the relational store and the rows that have moved to the lake' },
+    { name: 'trades', description: 'verify the trades of the lake; needs --lake' },
+    {
+      name: 'only',
+      placeholder: '<kind>',
+      description: `with --store, verify only ${KINDS.join(', ')}; all of them when it is not given`,
+    },
+    {
+      name: 'from',
+      placeholder: '<date>',
+      description: `first UTC date (YYYY-MM-DD); ${DAYS_DEFAULT} days before the last one when it is not given`,
+    },
+    { name: 'to', placeholder: '<date>', description: 'last date; default: yesterday' },
+    { name: 'repair', description: 'open the missing windows for the next backfill over these dates' },
+  ]),
   {
     name: 'lake',
     placeholder: '<dir>',
     description: 'the lake that has the trades, and the rows that have moved; needed if any have',
-    env: 'BOOKCAST_LAKE',
   },
   ...STORE_OPTIONS,
 ]

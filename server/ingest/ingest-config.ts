@@ -27,25 +27,25 @@ export interface IngestConfig {
 
 // oxfmt-ignore
 export const USER_AGENT_OPTION =
-  { name: 'user-agent', placeholder: '<text>', description: 'User-Agent of requests; include a contact address', env: 'BOOKCAST_USER_AGENT', default: 'bookcast/0.1' } as const satisfies OptionDeclaration
+  { name: 'user-agent', placeholder: '<text>', description: 'User-Agent of requests; include a contact address', default: 'bookcast/0.1' } as const satisfies OptionDeclaration
 
 // oxfmt-ignore
 export const INGEST_OPTIONS = [
   USER_AGENT_OPTION,
   KALSHI_URL_OPTION,
-  { name: 'exchange-category', placeholder: '<name>', description: 'category whose temperature series are collected', env: 'BOOKCAST_EXCHANGE_CATEGORY', default: 'Climate and Weather' },
-  { name: 'kalshi-requests-per-second', placeholder: '<n>', description: 'rate limit of requests to the exchange', env: 'BOOKCAST_KALSHI_REQUESTS_PER_SECOND', default: '10' },
-  { name: 'polymarket-data-url', placeholder: '<url>', description: 'past trades of Polymarket', env: 'BOOKCAST_POLYMARKET_DATA_URL', default: 'https://data-api.polymarket.com' },
-  { name: 'aviation-weather-url', placeholder: '<url>', description: 'live weather', env: 'BOOKCAST_AVIATION_WEATHER_URL', default: 'https://aviationweather.gov' },
-  { name: 'iem-url', placeholder: '<url>', description: 'archive of weather and climate reports', env: 'BOOKCAST_IEM_URL', default: 'https://mesonet.agron.iastate.edu' },
-  { name: 'ncei-url', placeholder: '<url>', description: 'second archive of weather', env: 'BOOKCAST_NCEI_URL', default: 'https://www.ncei.noaa.gov' },
-  { name: 'nws-url', placeholder: '<url>', description: 'newest climate reports', env: 'BOOKCAST_NWS_URL', default: 'https://api.weather.gov' },
-  { name: 'acis-url', placeholder: '<url>', description: 'climate statistics', env: 'BOOKCAST_ACIS_URL', default: 'https://data.rcc-acis.org' },
-  { name: 'catalogue-interval-ms', placeholder: '<ms>', description: 'polling interval for series and markets', env: 'BOOKCAST_CATALOGUE_INTERVAL_MS', default: '300000' },
-  { name: 'candles-interval-ms', placeholder: '<ms>', description: 'polling interval for candles of open markets', env: 'BOOKCAST_CANDLES_INTERVAL_MS', default: '60000' },
-  { name: 'aviation-weather-interval-ms', placeholder: '<ms>', description: 'polling interval for live weather', env: 'BOOKCAST_AVIATION_WEATHER_INTERVAL_MS', default: '5000' },
-  { name: 'climate-interval-ms', placeholder: '<ms>', description: 'polling interval for the newest climate reports', env: 'BOOKCAST_CLIMATE_INTERVAL_MS', default: '120000' },
-  { name: 'archives-interval-ms', placeholder: '<ms>', description: 'polling interval for the archives', env: 'BOOKCAST_ARCHIVES_INTERVAL_MS', default: '3600000' },
+  { name: 'exchange-category', placeholder: '<name>', description: 'category whose temperature series are collected', default: 'Climate and Weather' },
+  { name: 'kalshi-requests-per-second', placeholder: '<n>', description: 'rate limit of requests to the exchange', default: '10' },
+  { name: 'polymarket-data-url', placeholder: '<url>', description: 'past trades of Polymarket', default: 'https://data-api.polymarket.com' },
+  { name: 'aviation-weather-url', placeholder: '<url>', description: 'live weather', default: 'https://aviationweather.gov' },
+  { name: 'iem-url', placeholder: '<url>', description: 'archive of weather and climate reports', default: 'https://mesonet.agron.iastate.edu' },
+  { name: 'ncei-url', placeholder: '<url>', description: 'second archive of weather', default: 'https://www.ncei.noaa.gov' },
+  { name: 'nws-url', placeholder: '<url>', description: 'newest climate reports', default: 'https://api.weather.gov' },
+  { name: 'acis-url', placeholder: '<url>', description: 'climate statistics', default: 'https://data.rcc-acis.org' },
+  { name: 'catalogue-interval-ms', placeholder: '<ms>', description: 'polling interval for series and markets', default: '300000' },
+  { name: 'candles-interval-ms', placeholder: '<ms>', description: 'polling interval for candles of open markets', default: '60000' },
+  { name: 'aviation-weather-interval-ms', placeholder: '<ms>', description: 'polling interval for live weather', default: '5000' },
+  { name: 'climate-interval-ms', placeholder: '<ms>', description: 'polling interval for the newest climate reports', default: '120000' },
+  { name: 'archives-interval-ms', placeholder: '<ms>', description: 'polling interval for the archives', default: '3600000' },
 ] as const satisfies readonly OptionDeclaration[]
 
 type OptionName = (typeof INGEST_OPTIONS)[number]['name']

@@ -9,7 +9,6 @@ export const LOG_LEVEL_OPTION = {
   name: 'log-level',
   placeholder: '<level>',
   description: LOG_LEVELS.join(', '),
-  env: 'BOOKCAST_LOG_LEVEL',
   default: 'info',
 } as const satisfies OptionDeclaration
 

@@ -14,15 +14,14 @@ export interface OptionDeclaration {
   readonly name: string
   /** A name it had, which the command line takes too. */
   readonly formerName?: string
-  /** What stands for the value in the help text: `<ms>`. */
-  readonly placeholder: string
+  /** What stands for the value in the help text: `<ms>`. Without it the option is a flag. */
+  readonly placeholder?: string
   readonly description: string
-  readonly env: string
+  /** Its variable. Default: `BOOKCAST_STALL_TIMEOUT_MS`. */
+  readonly env?: string
   readonly default?: string
   /** A secret is never taken from the command line, which other users of the machine can read. */
   readonly isSecret?: true
-  /** Stands alone, without a value. */
-  readonly isFlag?: true
   /** Not taken from a configuration file. */
   readonly isNotInFile?: true
 }
@@ -60,10 +59,10 @@ export function parseOptions(
 ): ParsedOptions {
   const onCommandLine = declarations.filter((declaration) => declaration.isSecret !== true)
   const options = Object.fromEntries(
-    onCommandLine.flatMap(({ name, formerName = name, isFlag }) =>
+    onCommandLine.flatMap(({ name, formerName = name, placeholder }) =>
       [name, formerName].map((each) => [
         each,
-        { type: isFlag === true ? ('boolean' as const) : ('string' as const) },
+        { type: placeholder === undefined ? ('boolean' as const) : ('string' as const) },
       ]),
     ),
   )
@@ -84,8 +83,9 @@ export function parseOptions(
       if (typeof given === 'string') return { text: given, origin: `--${each}` }
     }
     // An empty variable counts as not set, as container files often pass one through.
-    const inherited = env[declaration.env]
-    if (inherited !== undefined && inherited !== '') return { text: inherited, origin: declaration.env }
+    const variable = variableOf(declaration)
+    const inherited = env[variable]
+    if (inherited !== undefined && inherited !== '') return { text: inherited, origin: variable }
     return fileText(file, name) ?? defaultText(declaration)
   }
   return {
@@ -94,10 +94,26 @@ export function parseOptions(
     demand(name) {
       const option = get(name)
       if (option !== undefined && option.text.trim() !== '') return option
-      throw new UsageError(`--${name} (or ${find(name).env}) must be given`)
+      throw new UsageError(`--${name} (or ${variableOf(find(name))}) must be given`)
     },
     has: (name) => parsed[name] === true || flagOption(get(name)),
   }
+}
+
+function variableOf({ name, env = variableName(name) }: OptionDeclaration): string {
+  return env
+}
+
+function variableName(...words: readonly string[]): string {
+  return ['bookcast', ...words].join('_').replaceAll('-', '_').toUpperCase()
+}
+
+/** Options whose variables have the command's name: `BOOKCAST_PRUNE_BEFORE`. */
+export function optionsOf(
+  command: string,
+  declarations: readonly Omit<OptionDeclaration, 'env'>[],
+): OptionDeclaration[] {
+  return declarations.map((each) => ({ ...each, env: variableName(command, each.name) }))
 }
 
 function defaultText({ name, default: text }: OptionDeclaration): OptionText | undefined {
@@ -132,7 +148,8 @@ function meantOption(
   const names = args.filter((arg) => arg.startsWith('--')).map((arg) => arg.slice(2).split('=', 1)[0] ?? '')
   const unknown = names.find((name) => !(name in options))
   const secret = declarations.find(({ name }) => name === unknown)
-  if (secret !== undefined) return `\nIt is a secret, which others read on a command line; set ${secret.env}.`
+  if (secret !== undefined)
+    return `\nIt is a secret, which others read on a command line; set ${variableOf(secret)}.`
   const meant = unknown === undefined ? undefined : closest(unknown, Object.keys(options))
   return meant === undefined ? '' : `\nDid you mean --${meant}?`
 }
@@ -223,12 +240,13 @@ export function describeOptions(declarations: readonly OptionDeclaration[]): str
   const hasFile = declarations.some(({ name }) => name === 'config')
   const indent = ' '.repeat(HELP_COLUMN)
   const lines = declarations.map((option) => {
-    const value = option.isFlag === true ? '' : ` ${option.placeholder}`
+    const value = option.placeholder === undefined ? '' : ` ${option.placeholder}`
+    const variable = variableOf(option)
     const head =
-      option.isSecret === true ? `  ${option.env}=${option.placeholder}` : `  --${option.name}${value}`
+      option.isSecret === true ? `  ${variable}=${option.placeholder}` : `  --${option.name}${value}`
     const fallback = option.default === undefined ? '' : ` (default ${option.default})`
     const secretPlace = `only in the environment${hasFile ? ` or, as ${option.name}, in the file` : ''}`
-    const alternative = option.isSecret === true ? secretPlace : `also ${option.env}`
+    const alternative = option.isSecret === true ? secretPlace : `also ${variable}`
     const first = head.length < HELP_COLUMN ? head.padEnd(HELP_COLUMN) : `${head}\n${indent}`
     return `${first}${option.description}${fallback}\n${indent}${alternative}\n`
   })

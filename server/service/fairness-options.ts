@@ -19,42 +19,36 @@ export const FAIRNESS_OPTIONS = [
     name: 'fair-rate',
     placeholder: '<bytes/s>',
     description: 'cut off a slower stream when another request needs its slot; 0 disables this',
-    env: 'BOOKCAST_FAIR_RATE',
     default: String(DEFAULT_SHARES.fairBytesPerS),
   },
   {
     name: 'queue-ms',
     placeholder: '<ms>',
     description: 'time an order-book or bulk request waits for a slot before the server responds 429',
-    env: 'BOOKCAST_QUEUE_MS',
     default: String(DEFAULT_SHARES.queueMs),
   },
   {
     name: 'client-slots',
     placeholder: '<n>',
     description: 'order-book requests of one client (key or address) at once',
-    env: 'BOOKCAST_CLIENT_SLOTS',
     default: String(DEFAULT_SHARES.slots),
   },
   {
     name: 'client-requests',
     placeholder: '<n>',
     description: 'small requests for candles, observations and climate of one client at once',
-    env: 'BOOKCAST_CLIENT_REQUESTS',
     default: String(DEFAULT_SHARES.requests),
   },
   {
     name: 'client-rows',
     placeholder: '<n>',
     description: 'rows that the long requests of one client may request in total',
-    env: 'BOOKCAST_CLIENT_ROWS',
     default: String(DEFAULT_SHARES.rows),
   },
   {
     name: 'max-connections',
     placeholder: '<n>',
     description: `open connections; the server closes further ones. At most the descriptor limit less ${DESCRIPTORS_RESERVED}`,
-    env: 'BOOKCAST_MAX_CONNECTIONS',
     default: '10000',
   },
   {
@@ -62,13 +56,11 @@ export const FAIRNESS_OPTIONS = [
     placeholder: '<n>',
     description:
       'open connections of one address (default: a tenth of all); not applied with --trusted-proxies',
-    env: 'BOOKCAST_CLIENT_CONNECTIONS',
   },
   {
     name: 'answer-cache-mb',
     placeholder: '<n>',
     description: 'memory for repeated small responses; 0 disables this cache',
-    env: 'BOOKCAST_ANSWER_CACHE_MB',
     default: String(ANSWER_CACHE_MB_DEFAULT),
   },
 ] as const satisfies readonly OptionDeclaration[]

@@ -23,7 +23,6 @@ export const STORE_OPTIONS = [
     name: 'data-dir',
     placeholder: '<dir>',
     description: 'directory of the embedded PostgreSQL',
-    env: 'BOOKCAST_DATA_DIR',
     default: 'bookcast-data',
   },
 ] as const satisfies readonly OptionDeclaration[]

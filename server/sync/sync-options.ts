@@ -24,17 +24,11 @@ export interface SyncConfig extends S3Settings {
 
 /** How object storage is reached. */
 export const S3_OPTIONS = [
-  {
-    name: 's3-endpoint',
-    placeholder: '<url>',
-    description: "address of an S3 service other than Amazon's",
-    env: 'BOOKCAST_S3_ENDPOINT',
-  },
+  { name: 's3-endpoint', placeholder: '<url>', description: "address of an S3 service other than Amazon's" },
   {
     name: 's3-path-style',
     placeholder: '<yes|no>',
     description: 'put the bucket in the path, not in the host name. Default: yes with --s3-endpoint',
-    env: 'BOOKCAST_S3_PATH_STYLE',
   },
 ] as const satisfies readonly OptionDeclaration[]
 
@@ -44,7 +38,6 @@ export const OBJECT_STORE_OPTIONS = [
     name: 'sync-interval-ms',
     placeholder: '<ms>',
     description: 'pause between two synchronizations with object storage',
-    env: 'BOOKCAST_SYNC_INTERVAL_MS',
     default: String(SYNC_INTERVAL_MS),
   },
   ...S3_OPTIONS,
@@ -56,13 +49,11 @@ export const CHOICE_OPTIONS = [
     name: 'sync-series',
     placeholder: '<list>',
     description: 'pull only order books and candles of these series, comma-separated. Default: all',
-    env: 'BOOKCAST_SYNC_SERIES',
   },
   {
     name: 'sync-from-date',
     placeholder: '<date>',
     description: 'pull only files of this UTC date (YYYY-MM-DD) and later ones. Default: all',
-    env: 'BOOKCAST_SYNC_FROM_DATE',
   },
 ] as const satisfies readonly OptionDeclaration[]
 
@@ -71,7 +62,6 @@ export const SYNC_OPTIONS = [
     name: 'sync-from',
     placeholder: '<place>',
     description: 's3://bucket/prefix or a directory: the server keeps the lake up to date from it',
-    env: 'BOOKCAST_SYNC_FROM',
   },
   ...CHOICE_OPTIONS,
   ...OBJECT_STORE_OPTIONS,

@@ -19,16 +19,16 @@ export interface KalshiRecording {
 
 // oxfmt-ignore
 export const KALSHI_SERIES_OPTION: OptionDeclaration =
-  { name: 'kalshi-series', placeholder: '<list>', description: 'series whose order books are recorded, comma-separated', env: 'BOOKCAST_KALSHI_SERIES' }
+  { name: 'kalshi-series', placeholder: '<list>', description: 'series whose order books are recorded, comma-separated' }
 
 // oxfmt-ignore
 export const KALSHI_ADDRESS_OPTIONS: readonly OptionDeclaration[] = [
-  { name: 'kalshi-ws-url', placeholder: '<url>', description: 'WebSocket of the exchange', env: 'BOOKCAST_KALSHI_WS_URL', default: 'wss://external-api-ws.kalshi.com/trade-api/ws/v2' },
+  { name: 'kalshi-ws-url', placeholder: '<url>', description: 'WebSocket of the exchange', default: 'wss://external-api-ws.kalshi.com/trade-api/ws/v2' },
 ]
 
 // oxfmt-ignore
 export const KALSHI_URL_OPTION =
-  { name: 'kalshi-url', placeholder: '<url>', description: 'REST API of the exchange', env: 'BOOKCAST_KALSHI_URL', default: 'https://external-api.kalshi.com/trade-api/v2' } as const satisfies OptionDeclaration
+  { name: 'kalshi-url', placeholder: '<url>', description: 'REST API of the exchange', default: 'https://external-api.kalshi.com/trade-api/v2' } as const satisfies OptionDeclaration
 
 const KEY_ID = 'BOOKCAST_KALSHI_KEY_ID'
 const KEY = 'BOOKCAST_KALSHI_PRIVATE_KEY'

@@ -14,12 +14,12 @@ export interface PolymarketRecording {
 
 // oxfmt-ignore
 export const POLYMARKET_SERIES_OPTION: OptionDeclaration =
-  { name: 'polymarket-series', placeholder: '<list>', description: 'the same on Polymarket: event names before -on-', env: 'BOOKCAST_POLYMARKET_SERIES' }
+  { name: 'polymarket-series', placeholder: '<list>', description: 'the same on Polymarket: event names before -on-' }
 
 // oxfmt-ignore
 export const POLYMARKET_ADDRESS_OPTIONS: readonly OptionDeclaration[] = [
-  { name: 'polymarket-ws-url', placeholder: '<url>', description: 'market channel of Polymarket', env: 'BOOKCAST_POLYMARKET_WS_URL', default: 'wss://ws-subscriptions-clob.polymarket.com/ws/market' },
-  { name: 'polymarket-url', placeholder: '<url>', description: 'Gamma API of Polymarket', env: 'BOOKCAST_POLYMARKET_URL', default: 'https://gamma-api.polymarket.com' },
+  { name: 'polymarket-ws-url', placeholder: '<url>', description: 'market channel of Polymarket', default: 'wss://ws-subscriptions-clob.polymarket.com/ws/market' },
+  { name: 'polymarket-url', placeholder: '<url>', description: 'Gamma API of Polymarket', default: 'https://gamma-api.polymarket.com' },
 ]
 
 /** @throws {UsageError} that names the wrong option */
