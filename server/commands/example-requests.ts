@@ -1,7 +1,6 @@
 // Three curl lines for what the served lake really holds, so that a new user sees an answer at once. Directories are listed
 // and one footer is read.
 
-import { readdir } from 'node:fs/promises'
 import { lobSources, type LobSource } from '../../shared/lob-sources.ts'
 import { lobFilePath } from '../../shared/lake-layout.ts'
 import { MS_PER_HOUR, NS_PER_MS, utcDateStartMs } from '../../shared/utc-date.ts'
@@ -17,18 +16,9 @@ interface LakeDay {
   readonly date: string
 }
 
-/** The names in a directory, sorted; none when it does not exist. */
-async function listNames(directory: string): Promise<string[]> {
-  try {
-    return (await readdir(directory)).toSorted()
-  } catch {
-    return []
-  }
-}
-
 /** The latest date of the first series that has one. */
 async function findLakeDay(lake: string): Promise<LakeDay | undefined> {
-  for await (const { source, series, dates } of seriesDates(lake, listNames))
+  for await (const { source, series, dates } of seriesDates(lake))
     return { source, series, date: dates.at(-1)! }
   return undefined
 }
@@ -48,7 +38,7 @@ async function coveredTicks(path: string, date: string): Promise<string> {
  * `needsKey`: they send the key of the shell variable `BOOKCAST_API_KEY`.
  */
 export async function exampleRequests(lake: string, baseUrl: string, needsKey: boolean): Promise<string[]> {
-  const day = await findLakeDay(lake)
+  const day = await findLakeDay(lake).catch(() => undefined)
   if (day === undefined) return []
   const { source, series, date } = day
   const ticks = await coveredTicks(lobFilePath(lake, source, series, date), date)

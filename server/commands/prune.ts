@@ -8,7 +8,7 @@ import { DERIVED_DATASETS, derivedKey } from '../../shared/lake-layout.ts'
 import { addDays, utcDateOf, utcDateStartMs } from '../../shared/utc-date.ts'
 import { BUSY_WAIT_MS_MAX, MergeBusy, type SeriesPlace, withSeries } from '../fold/series-lock.ts'
 import { removePartition } from '../lake/empty-directories.ts'
-import { directoryNames, seriesDates } from '../lake/series-dates.ts'
+import { seriesDates } from '../lake/series-dates.ts'
 import { DirectoryStore } from '../sync/directory-store.ts'
 import type { ObjectStore } from '../sync/object-store.ts'
 import { readPlace, S3_OPTIONS } from '../sync/sync-options.ts'
@@ -166,7 +166,7 @@ interface OldFile extends Omit<SeriesPlace, 'lake'> {
 
 async function* filesBefore(lake: string, before: string): AsyncGenerator<OldFile, void, void> {
   for (const dataset of DERIVED_DATASETS) {
-    for await (const { source, series, dates } of seriesDates(lake, directoryNames, dataset)) {
+    for await (const { source, series, dates } of seriesDates(lake, dataset)) {
       for (const date of dates) {
         const key = derivedKey(dataset, source, series, date)
         if (date < before && (await stat(join(lake, key)).catch(noneThere)) !== undefined)

@@ -1,6 +1,6 @@
 // `bookcast serve`: runs the HTTP server until it is told to stop. What people read goes to stdout, the log to stderr.
 
-import { mkdir, stat } from 'node:fs/promises'
+import { mkdir } from 'node:fs/promises'
 import { once } from 'node:events'
 import { isIPv6 } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -19,6 +19,7 @@ import { openRelationalStore, type RelationalStore } from '../storage/relational
 import { holdsSampleRecords, refuseSampleStore } from '../sample-data/sample-mark.ts'
 import type { Command, CommandIo } from './command.ts'
 import { openLog } from '../service/log.ts'
+import { isDirectory } from './directories.ts'
 import { exampleRequests } from './example-requests.ts'
 import { describeOptions } from '../options/options.ts'
 import { showHelp, type Style, styleOf } from './terminal.ts'
@@ -32,14 +33,6 @@ Serves a lake over HTTP.
 
 ${describeOptions(SERVE_OPTIONS)}
 `
-
-async function isDirectory(path: string): Promise<boolean> {
-  try {
-    return (await stat(path)).isDirectory()
-  } catch {
-    return false
-  }
-}
 
 /** An address that reaches the server from this machine: a wildcard is none. */
 function baseUrl({ host, port }: RunningServer): string {

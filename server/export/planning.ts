@@ -3,7 +3,7 @@
 
 import { join } from 'node:path'
 import { lakeFileFacts } from '../lake/lake-file-facts.ts'
-import { directoryNames, seriesDates } from '../lake/series-dates.ts'
+import { seriesDates } from '../lake/series-dates.ts'
 import { readVersion } from '../http/version.ts'
 import { spansOf } from '../site/recordings.ts'
 import { estimatedBytes, sampleQueries, type SampleSize, sampleSize } from '../lob/size-sample.ts'
@@ -105,7 +105,7 @@ async function knownPeriods(
 ): Promise<ReadonlyMap<string, ReadonlySet<string> | null>> {
   if (!isDerivedDataset(dataset)) return new Map(lakeScopes(lake, dataset).map((scope) => [scope, null]))
   const known = new Map<string, ReadonlySet<string>>()
-  for await (const { source: its, series, dates } of seriesDates(lake, directoryNames, dataset))
+  for await (const { source: its, series, dates } of seriesDates(lake, dataset))
     if (its === source) known.set(series, new Set(dates))
   return known
 }

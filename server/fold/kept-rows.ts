@@ -12,7 +12,7 @@ import { MS_PER_HOUR, NS_PER_HOUR, utcDateOf } from '../../shared/utc-date.ts'
 import { digestOf } from '../lake/file-list.ts'
 import { lakeFileFacts } from '../lake/lake-file-facts.ts'
 import { fillColumn, footerValue, readLobFooter, readRowGroup } from '../lake/lob-file-reading.ts'
-import { directoryNames, seriesDates } from '../lake/series-dates.ts'
+import { seriesDates } from '../lake/series-dates.ts'
 import { rawDates, segmentsOnDisk } from '../raw/date-manifest.ts'
 import { eventText, rowText, seriesText } from '../raw/segment-lines.ts'
 import type { KeptRow } from '../raw/segment-lines.ts'
@@ -78,7 +78,7 @@ export async function isUnkept(path: string, segments: readonly string[]): Promi
 export async function keepOldFiles(old: OldFiles): Promise<boolean> {
   const { lake, source, date, hasRaw, onWarning } = old
   let areKept = false
-  for await (const { source: of, series, dates } of seriesDates(lake, directoryNames)) {
+  for await (const { source: of, series, dates } of seriesDates(lake)) {
     if (of !== source || !dates.includes(date)) continue
     const path = lobFilePath(lake, source, series, date)
     if (!existsSync(path)) continue

@@ -6,7 +6,7 @@ import { lobFilePath, rawKey } from '../../shared/lake-layout.ts'
 import type { LobSource } from '../../shared/lob-sources.ts'
 import type { DateRule } from '../fold/fold-order.ts'
 import { lakeFileFacts } from '../lake/lake-file-facts.ts'
-import { directoryNames, seriesDates } from '../lake/series-dates.ts'
+import { seriesDates } from '../lake/series-dates.ts'
 import { isSealed, readManifest, segmentsOnDisk } from '../raw/date-manifest.ts'
 import type { DateManifest } from '../raw/date-manifest.ts'
 
@@ -62,7 +62,7 @@ async function recordedFiles(
   wanted: ReadonlySet<string>,
 ): Promise<ReadonlyMap<string, readonly string[]>> {
   const files = new Map<string, string[]>()
-  for await (const one of seriesDates(lake, directoryNames)) {
+  for await (const one of seriesDates(lake)) {
     if (one.source !== source) continue
     for (const date of one.dates.filter((name) => wanted.has(name))) {
       const path = lobFilePath(lake, source, one.series, date)

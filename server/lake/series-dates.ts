@@ -15,18 +15,17 @@ export interface SeriesDates {
   readonly dates: readonly string[]
 }
 
-/** The series that have a date, by source and name. `namesIn` gives the names in a directory, sorted. */
+/** The series that have a date, by source and name. */
 export async function* seriesDates(
   lake: string,
-  namesIn: (directory: string) => Promise<readonly string[]>,
   dataset: DerivedDataset = 'lob',
 ): AsyncGenerator<SeriesDates> {
   for (const source of lobSources()) {
     const root = derivedSourceDirectory(lake, dataset, source)
-    for (const name of await namesIn(root)) {
+    for (const name of await directoryNames(root)) {
       const series = /^series=(.+)$/.exec(name)?.[1]
       if (series === undefined || !isSeriesName(series)) continue
-      const names = await namesIn(join(root, name))
+      const names = await directoryNames(join(root, name))
       const dates = names.map(dateOfDirectoryName).filter((date) => date !== undefined)
       if (dates.length > 0) yield { source, series, dates }
     }

@@ -1,8 +1,6 @@
 // What the explorer's calendar shows: which series and UTC dates the lake has order books of. Only directories are listed,
 // no file is opened, and whoever asks again within some seconds gets the same list.
 
-import { readdir } from 'node:fs/promises'
-import { noneThere } from '../../shared/errno.ts'
 import type { LobSource } from '../../shared/lob-sources.ts'
 import { addDays } from '../../shared/utc-date.ts'
 import { defineEndpoint, type Endpoint, jsonReply } from '../http/endpoint.ts'
@@ -20,11 +18,6 @@ export interface RecordedSeries {
   readonly spans: readonly (readonly [first: string, last: string])[]
 }
 
-/** Names in a directory that may not be there. */
-async function names(directory: string): Promise<string[]> {
-  return ((await readdir(directory).catch(noneThere)) ?? []).toSorted()
-}
-
 /** Ascending dates as spans. */
 export function spansOf(dates: readonly string[]): [string, string][] {
   const spans: [string, string][] = []
@@ -39,7 +32,7 @@ export function spansOf(dates: readonly string[]): [string, string][] {
 /** Every series of the lake that has a date, by source and name. */
 export async function recordedSeries(lake: string): Promise<RecordedSeries[]> {
   const found: RecordedSeries[] = []
-  for await (const { source, series, dates } of seriesDates(lake, names)) {
+  for await (const { source, series, dates } of seriesDates(lake)) {
     found.push({ source, series, spans: spansOf(dates) })
     if (found.length === SERIES_MAX) break
   }

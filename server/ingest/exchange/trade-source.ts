@@ -14,7 +14,7 @@ import type { Folding } from '../../fold/fold-order.ts'
 import { rebuildDates, rebuildPlan } from '../../fold/lake-rebuild.ts'
 import { ClosedDateError, dateRules } from '../../import/date-rules.ts'
 import { marketsInLake } from '../../lake/lake-markets.ts'
-import { directoryNames, seriesDates } from '../../lake/series-dates.ts'
+import { seriesDates } from '../../lake/series-dates.ts'
 import { restText } from '../../raw/segment-lines.ts'
 import { SegmentWriter } from '../../raw/segment-writer.ts'
 import {
@@ -55,8 +55,7 @@ export function tradeSource(options: TradeSourceOptions): IngestSource {
     history: {
       async scopes(context) {
         const names = new Set(await catalogued(context))
-        for await (const one of seriesDates(lake, directoryNames))
-          if (one.source === source) names.add(one.series)
+        for await (const one of seriesDates(lake)) if (one.source === source) names.add(one.series)
         return [...names].toSorted()
       },
       // One step a date: a request for a few minutes more costs less than another one.
