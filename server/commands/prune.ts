@@ -10,7 +10,7 @@ import { BUSY_WAIT_MS_MAX, MergeBusy, type SeriesPlace, withSeries } from '../fo
 import { removePartition } from '../lake/empty-directories.ts'
 import { seriesDates } from '../lake/series-dates.ts'
 import { DirectoryStore } from '../sync/directory-store.ts'
-import type { ObjectStore } from '../sync/object-store.ts'
+import { isEqual, type ObjectStore } from '../sync/object-store.ts'
 import { readPlace, S3_OPTIONS } from '../sync/sync-options.ts'
 import { openObjectStore } from '../sync/sync-target.ts'
 import { optionCommand } from './option-command.ts'
@@ -184,6 +184,5 @@ async function isKept(
   signal: AbortSignal,
 ): Promise<boolean> {
   const [own, kept] = [await local.head(key, signal), await remote.head(key, signal)]
-  if (own === undefined || kept === undefined || own.sizeBytes !== kept.sizeBytes) return false
-  return kept.sha256 === null ? kept.md5 !== null && kept.md5 === own.md5 : kept.sha256 === own.sha256
+  return own !== undefined && kept !== undefined && isEqual(own, kept)
 }
