@@ -47,6 +47,16 @@ export function stageFile(path: string, content: string | Uint8Array): string {
   return temporary
 }
 
+/** Replaces a file as one step, or leaves it as it is. */
+export function replaceFile(path: string, content: string | Uint8Array): void {
+  const staged = stageFile(path, content)
+  try {
+    renameSync(staged, path)
+  } finally {
+    rmSync(staged, { force: true })
+  }
+}
+
 /** Removes temporary entries that nobody has touched for a day. Best effort: what resists is left for the next run. */
 export async function removeStaleTemporaries(directory: string): Promise<void> {
   const names = await readdir(directory).catch(() => [])

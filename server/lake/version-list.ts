@@ -2,14 +2,14 @@
 // below the lake, one line a change, so that a server that starts anew knows them. A line states what there is, not what was
 // done: lines that two servers write of one lake do no harm.
 
-import { appendFile, mkdir, readFile, rename, rm } from 'node:fs/promises'
+import { appendFile, mkdir, readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { BoundedMap } from '../../shared/bounded-map.ts'
 import { contentIdentity } from '../../shared/content-identity.ts'
 import { noneThere } from '../../shared/errno.ts'
 import { type LakeDataset } from '../../shared/lake-layout.ts'
 import { type LakePin, type VersionFile, VERSIONS_DIRECTORY } from '../../shared/lake-pin.ts'
-import { stageFile } from './temporary-file.ts'
+import { replaceFile } from './temporary-file.ts'
 
 /** Versions that are remembered, and by how many fewer when the oldest are forgotten. */
 const VERSIONS_MAX = 1_000
@@ -98,8 +98,7 @@ export class VersionList {
       const { createdMs, id } = this.#changes[FORGOTTEN]!
       const base = [...this.#filesUpTo(FORGOTTEN).values()]
       this.#changes = [{ id, createdMs, files: base, removed: [] }, ...this.#changes.slice(FORGOTTEN + 1)]
-      const staged = stageFile(this.#path, this.#changes.map(lineOf).join(''))
-      await rename(staged, this.#path).finally(() => rm(staged, { force: true }))
+      replaceFile(this.#path, this.#changes.map(lineOf).join(''))
     } else {
       await mkdir(dirname(this.#path), { recursive: true })
       await appendFile(this.#path, this.#unwritten)

@@ -1,7 +1,7 @@
 // The manifest of a date: which raw segments it has, and how its files were derived from them. The derived files contain nothing of
 // this, because their bytes must not depend on how the messages were cut into segments.
 
-import { readFile, readdir, rename, rm } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import {
   FETCHED,
@@ -18,7 +18,8 @@ import { isErrno } from '../../shared/errno.ts'
 import { isFrame } from '../feed/frame.ts'
 import type { Frame } from '../feed/frame.ts'
 import { syncDirectory } from '../lake/durable-file.ts'
-import { stageFile } from '../lake/temporary-file.ts'
+import { directoryNames } from '../lake/series-dates.ts'
+import { replaceFile } from '../lake/temporary-file.ts'
 
 /** The version of the manifest's format. */
 const MANIFEST_FORMAT = 1
@@ -105,13 +106,7 @@ export async function readManifest(
 /** Replaces the date's manifest atomically, and syncs it. */
 export async function writeManifest(lake: string, manifest: DateManifest): Promise<void> {
   const path = manifestPath(lake, manifest.source, manifest.date)
-  const staged = stageFile(path, manifestText(manifest))
-  try {
-    await rename(staged, path)
-  } catch (error) {
-    await rm(staged, { force: true })
-    throw error
-  }
+  replaceFile(path, manifestText(manifest))
   await syncDirectory(dirname(path))
 }
 
@@ -183,23 +178,14 @@ function isDigest(value: unknown): value is string | null {
 
 /** The names of a date's segments on the disk, sorted; empty if the date has no directory. */
 export async function segmentsOnDisk(lake: string, source: LobSource, date: string): Promise<string[]> {
-  const names = await namesIn(rawDateDirectory(lake, source, date))
-  return names.filter((name) => rawSegmentOfName(name) !== undefined).toSorted()
+  const names = await directoryNames(rawDateDirectory(lake, source, date))
+  return names.filter((name) => rawSegmentOfName(name) !== undefined)
 }
 
 /** The dates that have a directory of raw segments, sorted. */
 export async function rawDates(lake: string, source: LobSource): Promise<string[]> {
-  const names = await namesIn(rawSourceDirectory(lake, source))
-  return names.flatMap((name) => dateOfDirectoryName(name) ?? []).toSorted()
-}
-
-async function namesIn(directory: string): Promise<string[]> {
-  try {
-    return await readdir(directory)
-  } catch (error) {
-    if (isErrno(error, 'ENOENT')) return []
-    throw error
-  }
+  const names = await directoryNames(rawSourceDirectory(lake, source))
+  return names.flatMap((name) => dateOfDirectoryName(name) ?? [])
 }
 
 /** The segments of both, sorted by name. */

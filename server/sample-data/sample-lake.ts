@@ -2,7 +2,7 @@
 // committed sample can be checked against a fresh one.
 
 import { createHash } from 'node:crypto'
-import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { mkdir, readFile } from 'node:fs/promises'
 import { join, relative, sep } from 'node:path'
 import { lobSources } from '../../shared/lob-sources.ts'
 import { LOB_SCHEMA } from '../../shared/lob-v1.ts'
@@ -10,7 +10,7 @@ import { TRADES_SCHEMA } from '../../shared/trades-v1.ts'
 import { NS_PER_MS } from '../../shared/utc-date.ts'
 import { LobRecordingWriter } from '../lake/lob-recording-writer.ts'
 import type { WrittenLobFile } from '../lake/lob-publication.ts'
-import { temporaryPath } from '../lake/temporary-file.ts'
+import { replaceFile } from '../lake/temporary-file.ts'
 import type { SimulatedTrade } from './recorded-stream.ts'
 import { recordSample, SAMPLE_FROM_MS, SAMPLE_TO_MS } from './sample-recording.ts'
 import type { SampleMarket, SampleSeries } from './sample-series.ts'
@@ -98,7 +98,7 @@ export async function writeSampleLake(options: SampleLakeOptions): Promise<Sampl
     files,
     polymarketMarkets,
   }
-  await replaceFile(join(directory, 'metadata.json'), `${JSON.stringify(metadata, null, 2)}\n`)
+  replaceFile(join(directory, 'metadata.json'), `${JSON.stringify(metadata, null, 2)}\n`)
   return metadata
 }
 
@@ -150,15 +150,5 @@ async function describeFile(directory: string, schema: string, file: WrittenTrad
     markets: file.markets,
     sizeBytes: bytes.length,
     sha256: createHash('sha256').update(bytes).digest('hex'),
-  }
-}
-
-async function replaceFile(path: string, text: string): Promise<void> {
-  const temporary = temporaryPath(path)
-  try {
-    await writeFile(temporary, text)
-    await rename(temporary, path)
-  } finally {
-    await rm(temporary, { force: true })
   }
 }
