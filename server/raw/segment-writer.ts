@@ -66,17 +66,6 @@ export interface SegmentPlace {
   readonly recorder: string
 }
 
-/** A segment that is complete and synced under a temporary name. */
-export interface StagedSegment {
-  readonly facts: SegmentFacts
-  /** The lake has it already: `publish` only removes the temporary file. */
-  readonly isPresent: boolean
-  /** Gives the file its name. */
-  publish(): Promise<void>
-  /** Removes the temporary file. Does nothing after `publish`. */
-  discard(): Promise<void>
-}
-
 /**
  * Streams lines into a temporary file. System errors come out of `drained`, `stage` and `finish`; after one, only `discard`
  * may be called.
@@ -167,7 +156,7 @@ export class SegmentWriter {
       lastTs: this.#lastTs,
       bytes: (await stat(this.#temporary)).size,
     }
-    return new CompleteSegment(facts, this.#temporary, await isInTheLake(this.#temporary, path))
+    return new StagedSegment(facts, this.#temporary, await isInTheLake(this.#temporary, path))
   }
 
   /** Completes the segment and publishes it; one that the lake has already stays as it is. */
@@ -212,8 +201,10 @@ export class SegmentWriter {
   }
 }
 
-class CompleteSegment implements StagedSegment {
+/** A segment that is complete and synced under a temporary name. */
+export class StagedSegment {
   readonly facts: SegmentFacts
+  /** The lake has it already: `publish` only removes the temporary file. */
   readonly isPresent: boolean
   readonly #temporary: string
 
@@ -223,11 +214,9 @@ class CompleteSegment implements StagedSegment {
     this.#temporary = temporary
   }
 
+  /** Gives the file its name. */
   async publish(): Promise<void> {
-    if (this.isPresent) {
-      await this.discard()
-      return
-    }
+    if (this.isPresent) return await this.discard()
     const directory = dirname(this.facts.path)
     const made = await mkdir(directory, { recursive: true })
     await rename(this.#temporary, this.facts.path)
@@ -235,6 +224,7 @@ class CompleteSegment implements StagedSegment {
     if (made !== undefined) await syncDirectory(dirname(directory))
   }
 
+  /** Removes the temporary file. Does nothing after `publish`. */
   async discard(): Promise<void> {
     await rm(this.#temporary, { force: true })
   }
