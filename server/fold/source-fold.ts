@@ -220,7 +220,6 @@ export class SourceFold {
       passRowsMax: bounds?.passRows ?? FOLD_ROWS_MAX,
       group: new LobRowGroup(bounds?.groupRows ?? LOB_ROW_GROUP_ROWS_MAX),
       chains: {
-        isOrdered: false,
         isInverted: (chain) => hasNoLeg && isInverted(reading.chains[chain]!),
         startFolds: folds,
         coverageOf: () => covered,

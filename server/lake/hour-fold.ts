@@ -16,7 +16,6 @@ import type { LobRowGroup } from './lob-row-group.ts'
 import { NO_SEQ } from './market-fold.ts'
 import type { FoldTarget, MarketFold, UnknownReason } from './market-fold.ts'
 import { orderOfRecords } from './record-order.ts'
-import type { ChainTable } from './record-order.ts'
 
 /** The series' markets by index. Their folds are those at the hour's start; writing leaves them as at its end. */
 export interface HourMarkets {
@@ -41,7 +40,8 @@ export interface HourOptions {
   readonly group: LobRowGroup
   /** Takes the rows of `group`, of which there is at least one. */
   readonly write: (group: LobRowGroup) => void | Promise<void>
-  readonly chains: ChainTable
+  /** Whether a chain's ask prices are still those of the `no` leg; undefined if none are. */
+  readonly isInverted?: ((chain: number) => boolean) | undefined
   readonly onKnowledge?: KnowledgeListener | undefined
 }
 
@@ -88,33 +88,21 @@ export class HourFold {
     hour: number,
     pass: HourPass,
   ): Promise<void> {
-    const { chains } = this.#options
+    const { isInverted } = this.#options
     const id = this.#markets.ids[market]!
     const fold = this.#markets.folds[market]!
-    const rows = new MarketRows(id, fold, this.#options)
+    const rows = new MarketRows(id, this.#options)
     if (pass.hasKeyframes && fold.isKnown) {
       rows.keyframe(BigInt(hour) * NS_PER_HOUR, fold)
       await this.#makeRoom(rows)
     }
-    if (!chains.isOrdered) this.#invertPrices(records, from, to)
+    if (isInverted !== undefined) invertPrices(records, from, to, isInverted)
     const order = orderOfRecords(records, from, to)
     const count = order?.length ?? to - from
     for (let index = 0; index < count; index++) {
       const record = order?.[index] ?? from + index
       fold.take(records.chain(record), records, record, rows)
       if (rows.isWaiting || this.#options.group.isFull) await this.#makeRoom(rows)
-    }
-  }
-
-  // A resting bid for `no` at p is an offer of `yes` at 1 − p, unless the exchange has turned it already.
-  #invertPrices(records: EventRecords, from: number, end: number): void {
-    const { chains } = this.#options
-    for (let record = from; record < end; record++) {
-      const event = records.event(record)
-      const isLevel = event === EVENT_SET || event === EVENT_ADD
-      if (isLevel && records.side(record) === SIDE_ASK && chains.isInverted(records.chain(record))) {
-        records.setPrice(record, PRICE_UNITS_PER_DOLLAR - records.price(record))
-      }
     }
   }
 
@@ -139,13 +127,11 @@ type Row = Parameters<LobRowGroup['add']>
 /** The rows of one market on their way into the group. A message may have more of them than the group has room for. */
 class MarketRows implements FoldTarget {
   readonly #id: string
-  readonly #fold: MarketFold
   readonly #options: HourOptions
   #waiting: Row[] = []
 
-  constructor(id: string, fold: MarketFold, options: HourOptions) {
+  constructor(id: string, options: HourOptions) {
     this.#id = id
-    this.#fold = fold
     this.#options = options
   }
 
@@ -157,25 +143,13 @@ class MarketRows implements FoldTarget {
   resume(): void {
     const waiting = this.#waiting
     this.#waiting = []
-    for (const row of waiting) this.#add(...row)
+    for (const row of waiting) this.row(...row)
   }
 
   keyframe(ts: bigint, fold: MarketFold): void {
-    this.#add(ts, ts, NO_SEQ, EVENT_CLEAR, SIDE_BID, 0, 0n)
+    this.row(ts, ts, NO_SEQ, EVENT_CLEAR, SIDE_BID, 0, 0n)
     for (const { side, price, qty } of fold.levels())
-      this.#add(ts, ts, NO_SEQ, EVENT_SET, side, price, BigInt(qty))
-  }
-
-  row(...row: Row): void {
-    this.#add(...row)
-  }
-
-  refuse(records: EventRecords, record: number): void {
-    if (!this.#options.chains.isOrdered) return
-    const [ts, side, price] = [records.ts(record), records.side(record), records.price(record)]
-    const level = this.#fold.levels().find((own) => own.side === side && own.price === price)
-    const qty = BigInt(level?.qty ?? 0) + records.qty(record)
-    throw new Error(`${this.#id} at ${ts} ns: level ${price} would become ${qty}`)
+      this.row(ts, ts, NO_SEQ, EVENT_SET, side, price, BigInt(qty))
   }
 
   becomesKnown(ts: bigint): void {
@@ -186,7 +160,7 @@ class MarketRows implements FoldTarget {
     this.#options.onKnowledge?.(this.#id, ts, chain, reason)
   }
 
-  #add(...row: Row): void {
+  row(...row: Row): void {
     const { group } = this.#options
     if (group.isFull || this.#waiting.length > 0) {
       this.#waiting.push(row)
@@ -194,6 +168,22 @@ class MarketRows implements FoldTarget {
     }
     group.startMarket(this.#id)
     group.add(...row)
+  }
+}
+
+// A resting bid for `no` at p is an offer of `yes` at 1 − p, unless the exchange has turned it already.
+function invertPrices(
+  records: EventRecords,
+  from: number,
+  end: number,
+  isInverted: (chain: number) => boolean,
+): void {
+  for (let record = from; record < end; record++) {
+    const event = records.event(record)
+    const isLevel = event === EVENT_SET || event === EVENT_ADD
+    if (isLevel && records.side(record) === SIDE_ASK && isInverted(records.chain(record))) {
+      records.setPrice(record, PRICE_UNITS_PER_DOLLAR - records.price(record))
+    }
   }
 }
 

@@ -8,7 +8,6 @@ import { dirname, join, relative } from 'node:path'
 import { lobSeriesDirectory } from '../../shared/lake-layout.ts'
 import { isSeriesName } from '../../shared/series-name.ts'
 import type { LobSource } from '../../shared/lob-sources.ts'
-import { EVENT_GAP } from '../../shared/lob-v1.ts'
 import { FOLD_ROWS_MAX, LOB_ROW_GROUP_ROWS_MAX, SPILL_BUFFER_BYTES_MAX } from '../../shared/limits.ts'
 import { syncNames } from './durable-file.ts'
 import { removeWhileEmpty } from './empty-directories.ts'
@@ -22,14 +21,6 @@ import { SeriesRecording } from './series-recording.ts'
 import type { BookEvent } from './series-recording.ts'
 import { removeStaleTemporaries, temporaryPath } from './temporary-file.ts'
 
-/** Rows written so far by `finish`, keyframes included, and the events of the whole recording. */
-export interface LobWriteProgress {
-  readonly series: string
-  readonly date: string
-  readonly rows: number
-  readonly events: number
-}
-
 export interface LobRecordingWriterOptions {
   readonly lake: string
   readonly source: LobSource
@@ -37,7 +28,6 @@ export interface LobRecordingWriterOptions {
   readonly onExisting?: 'refuse' | 'replace'
   /** The events are invented: the files say so. */
   readonly isSample?: boolean
-  readonly onProgress?: (progress: LobWriteProgress) => void
   /** Smaller bounds than shared/limits.ts, for tests. */
   readonly bounds?: { readonly spillBytes?: number; readonly passRows?: number; readonly groupRows?: number }
 }
@@ -61,8 +51,6 @@ export class LobRecordingWriter {
   readonly #writers: LobFileWriter[] = []
   readonly #createdDirectories: { readonly first: string; readonly last: string }[] = []
   #heldBytes = 0
-  #events = 0
-  #rows = 0
   #finishing: Promise<WrittenLobFile[]> | undefined
 
   constructor(options: LobRecordingWriterOptions) {
@@ -75,13 +63,7 @@ export class LobRecordingWriter {
    * it. Synchronous: when the bound on memory is reached it writes to the spill files before it returns.
    */
   append(series: string, event: BookEvent): void {
-    if (event.event > EVENT_GAP) {
-      throw new RangeError(
-        `${event.marketId}: no book event: event ${event.event}; only chains have such marks`,
-      )
-    }
     this.#heldBytes += this.#recording(series).append(event)
-    this.#events++
     if (this.#heldBytes > (this.#options.bounds?.spillBytes ?? SPILL_BUFFER_BYTES_MAX)) this.#spill()
   }
 
@@ -126,7 +108,7 @@ export class LobRecordingWriter {
   }
 
   async #fold(recording: SeriesRecording): Promise<readonly FoldedFile[]> {
-    const { lake, source, bounds, isSample, onProgress } = this.#options
+    const { lake, source, bounds, isSample } = this.#options
     const directory = lobSeriesDirectory(lake, source, recording.series)
     const first = mkdirSync(directory, { recursive: true })
     if (first !== undefined) this.#createdDirectories.push({ first, last: directory })
@@ -139,10 +121,6 @@ export class LobRecordingWriter {
       group: new LobRowGroup(bounds?.groupRows ?? LOB_ROW_GROUP_ROWS_MAX),
       signal: this.#abort.signal,
       onFile: (writer) => this.#writers.push(writer),
-      onRows: (date, rows) => {
-        this.#rows += rows
-        onProgress?.({ series: recording.series, date, rows: this.#rows, events: this.#events })
-      },
     })
     return await fold.run()
   }

@@ -24,8 +24,6 @@ export type UnknownReason = 'chain over' | 'recording over' | 'left' | 'below ze
 /** Where rows go. */
 export interface FoldTarget {
   row(ts: bigint, recvTs: bigint, seq: bigint, event: number, side: number, price: number, qty: bigint): void
-  /** Record `record` of `records` would take a level below zero. */
-  refuse(records: EventRecords, record: number): void
   /** From `ts` on the book is known. */
   becomesKnown(ts: bigint): void
   /** From `ts` on it is not; `chain` was the last that knew it. */
@@ -116,7 +114,6 @@ export class MarketFold {
       return
     }
     if (!this.#apply(chain, records, record)) {
-      target.refuse(records, record)
       this.#leave(chain, records.ts(record), 'below zero', target)
       return
     }

@@ -3,17 +3,6 @@
 
 import type { EventRecords } from './event-spill.ts'
 
-/** What the chains of records mean (server/fold/chain.ts). */
-export interface ChainTable {
-  /** Events are complete and in their final order: a change that its book cannot take is an error. */
-  readonly isOrdered: boolean
-  /** Whether the chain's ask prices are still those of the `no` leg. */
-  isInverted(chain: number): boolean
-}
-
-/** Events that come in replay order, from one writer. */
-export const ORDERED: ChainTable = { isOrdered: true, isInverted: () => false }
-
 /**
  * The records `[from, to)` of one market in their final order, as record numbers; undefined when they are in it already.
  * Of equal times those of the earlier chain come first. Times are raised in place where a chain's go back.

@@ -13,12 +13,12 @@ import type { LobRowGroup } from './lob-row-group.ts'
 import type { LobRowFigures } from './lob-summary.ts'
 import { MarketFold } from './market-fold.ts'
 import type { MarketFoldState } from './market-fold.ts'
-import { ORDERED } from './record-order.ts'
-import type { ChainTable } from './record-order.ts'
 import type { SeriesRecording } from './series-recording.ts'
 
-/** What is known of a series' chains. Without it, events come in replay order. */
-export interface SeriesChains extends ChainTable {
+/** What is known of a series' chains. Without it, there is one, which begins with the recording. */
+export interface SeriesChains {
+  /** Whether a chain's ask prices are still those of the `no` leg. */
+  readonly isInverted: (chain: number) => boolean
   /** The markets as the first date finds them, by id. */
   readonly startFolds: ReadonlyMap<string, MarketFoldState>
   /** What is covered of a date, ns, both inclusive; undefined when nothing is. */
@@ -39,7 +39,7 @@ export interface SeriesFoldOptions {
   readonly group: LobRowGroup
   readonly signal: AbortSignal
   /** Told after each row group. */
-  readonly onRows: (date: string, rows: number) => void
+  readonly onRows?: (date: string, rows: number) => void
   /** Takes over a file as soon as it exists, so that it is discarded when anything fails later. */
   readonly onFile: (writer: LobFileWriter) => void
 }
@@ -120,7 +120,7 @@ export class SeriesFold {
   }
 
   async #writeHour(hour: number, spill: EventSpill | undefined): Promise<void> {
-    const { passRowsMax, group, chains = ORDERED, onKnowledge } = this.#options
+    const { passRowsMax, group, chains, onKnowledge } = this.#options
     this.#growFolds()
     const markets = {
       ids: this.#recording.marketIds(),
@@ -128,7 +128,13 @@ export class SeriesFold {
       folds: this.#folds,
     }
     const write = (rows: LobRowGroup): Promise<void> => this.#writeRows(rows)
-    const hours = new HourFold(markets, { passRowsMax, group, write, chains, onKnowledge })
+    const hours = new HourFold(markets, {
+      passRowsMax,
+      group,
+      write,
+      isInverted: chains?.isInverted,
+      onKnowledge,
+    })
     await hours.write(hour, spill, { hasKeyframes: true })
     this.#options.signal.throwIfAborted()
     spill?.drop()
@@ -139,7 +145,7 @@ export class SeriesFold {
     signal.throwIfAborted()
     const writer = await this.#openWriter()
     await writer.writeRowGroup(group)
-    onRows(this.#date, group.rows)
+    onRows?.(this.#date, group.rows)
   }
 
   async #openWriter(): Promise<LobFileWriter> {

@@ -1,25 +1,14 @@
-// What has been recorded of one series so far: its markets, the time that it covers, and its events by UTC hour. Appending
-// checks and clamps; nothing is sorted before the fold.
+// What has been recorded of one series so far: its markets, the time that it covers, and its events by UTC hour. Nothing is sorted
+// before the fold.
 
 import { MARKET_ID_BYTES_MAX } from '../../shared/limits.ts'
-import { EVENT_CLEAR, EVENT_SET, PRICE_UNITS_PER_DOLLAR, SIDE_ASK, SIDE_BID } from '../../shared/lob-v1.ts'
 import { NS_PER_HOUR } from '../../shared/utc-date.ts'
-import { EventSpill } from './event-spill.ts'
+import { EventSpill, type SpillEvent } from './event-spill.ts'
 import { compareIds } from './lob-summary.ts'
-import { RECORDING_OVER } from './market-fold.ts'
 
-/** One book event in replay order; the units are lob.v1's. `qty` is a safe integer, 0 for `clear` and `gap`. */
-export interface BookEvent {
+/** One book event; the units are lob.v1's. `qty` is a safe integer, 0 for `clear` and `gap`. */
+export interface BookEvent extends SpillEvent {
   readonly marketId: string
-  readonly ts: bigint
-  readonly recvTs: bigint
-  readonly seq: bigint
-  readonly event: number
-  readonly side: number
-  readonly price: number
-  readonly qty: number
-  /** The chain that it belongs to (server/fold/chain.ts); undefined for events that come in replay order. */
-  readonly chain?: number
 }
 
 /** A recording as plain data. Only hours that are not dropped can be put away. */
@@ -73,9 +62,8 @@ export class SeriesRecording {
     }
   }
 
-  /** Adds an event and returns by how many bytes the memory held has grown. Throws RangeError for what lob.v1 cannot hold. */
+  /** Adds an event, and returns by how many bytes the memory held has grown. */
   append(event: BookEvent): number {
-    checkEvent(event)
     const market = this.#market(event)
     // The exchange's clock may step back between messages; the order of arrival is what counts.
     const ts = event.ts < market.lastTs ? market.lastTs : event.ts
@@ -179,25 +167,4 @@ export class SeriesRecording {
 
 function checkTs(ts: bigint): void {
   if (ts < 0n || ts > TS_MAX) throw new RangeError(`instant ${ts} ns is out of range`)
-}
-
-function checkEvent({ marketId, event, side, price, qty, recvTs, seq }: BookEvent): void {
-  const isRight =
-    Number.isInteger(event) &&
-    event >= EVENT_CLEAR &&
-    event <= RECORDING_OVER &&
-    (side === SIDE_BID || side === SIDE_ASK) &&
-    Number.isInteger(price) &&
-    price >= 0 &&
-    price <= PRICE_UNITS_PER_DOLLAR &&
-    Number.isSafeInteger(qty) &&
-    !(event === EVENT_SET && qty < 0)
-  if (!isRight) {
-    throw new RangeError(
-      `${marketId}: no book event: event ${event}, side ${side}, price ${price}, qty ${qty}`,
-    )
-  }
-  checkTs(recvTs)
-  if (seq !== BigInt.asIntN(64, seq))
-    throw new RangeError(`${marketId}: sequence number ${seq} is out of range`)
 }

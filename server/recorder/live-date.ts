@@ -8,7 +8,6 @@ import type { ChainEventsOptions } from '../fold/chain-events.ts'
 import { DateEnds, isInverted } from '../fold/date-ends.ts'
 import type { EndingDate } from '../fold/date-ends.ts'
 import type { OwnDate } from '../fold/own-connections.ts'
-import type { ChainTable } from '../lake/record-order.ts'
 
 export interface LiveDateState {
   readonly dayStart: bigint
@@ -95,8 +94,8 @@ export class LiveDate implements OwnDate, EndingDate {
     return (this.#ends ?? new DateEnds(this, new Set())).coverageOf(series)
   }
 
-  get chainTable(): ChainTable {
-    const { hasNoLeg } = this.#options
-    return { isOrdered: false, isInverted: (chain) => hasNoLeg && isInverted(this.chains[chain]!) }
+  /** Whether a chain's ask prices are still those of the `no` leg. */
+  isInverted(chain: number): boolean {
+    return this.#options.hasNoLeg && isInverted(this.chains[chain]!)
   }
 }

@@ -58,7 +58,8 @@ export class LiveFileWriter {
     const { group } = this.#options
     group.clear()
     const write = (rows: LobRowGroup): Promise<void> => writeGroup(file, rows)
-    const options = { passRowsMax: FOLD_ROWS_MAX, group, write, chains: date.chainTable }
+    const isInverted = (chain: number): boolean => date.isInverted(chain)
+    const options = { passRowsMax: FOLD_ROWS_MAX, group, write, isInverted }
     await new HourFold(markets, options).write(hour, events, { hasKeyframes })
   }
 
