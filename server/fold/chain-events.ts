@@ -110,7 +110,7 @@ export class ChainEvents implements ChainSink {
     else if (ts > this.#dayEnd) ts = this.#dayEnd
     market.lastAt = ts
     const recording = recordingOf(market.series)
-    const bytes = recording.appendOfChain({
+    const bytes = recording.append({
       marketId,
       ts,
       recvTs,

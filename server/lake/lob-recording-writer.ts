@@ -59,8 +59,7 @@ export class LobRecordingWriter {
   }
 
   /**
-   * Takes one event; those of one market must come in replay order. A time before the market's previous one is raised to
-   * it. Synchronous: when the bound on memory is reached it writes to the spill files before it returns.
+   * Takes one event; those of one market must come in replay order. Synchronous: when the bound on memory is reached it writes to the spill files before it returns.
    */
   append(series: string, event: BookEvent): void {
     this.#heldBytes += this.#recording(series).append(event)

@@ -16,15 +16,8 @@ export interface SeriesRecordingState {
   readonly coversFrom: bigint | undefined
   readonly coversTo: bigint | undefined
   /** By market index. */
-  readonly markets: readonly { readonly id: string; readonly lastTs: bigint }[]
+  readonly markets: readonly { readonly id: string }[]
   readonly events: readonly BookEvent[]
-}
-
-interface Market {
-  readonly id: string
-  readonly index: number
-  /** The time of its latest event, where events come in replay order. */
-  lastTs: bigint
 }
 
 const TS_MAX = 2n ** 63n - NS_PER_HOUR
@@ -36,8 +29,8 @@ export class SeriesRecording {
   coversFrom: bigint | undefined
   coversTo: bigint | undefined
   readonly #spillPath: (hour: number) => string
-  readonly #markets: Market[] = []
-  readonly #marketById = new Map<string, Market>()
+  readonly #marketIds: string[] = []
+  readonly #marketIndex = new Map<string, number>()
   #hourStart = 0n
   #hourEnd = 0n
   #hour: EventSpill | undefined
@@ -46,8 +39,8 @@ export class SeriesRecording {
     this.series = series
     this.#spillPath = spillPath
     if (state === undefined) return
-    for (const { id, lastTs } of state.markets) this.#addMarket(id, lastTs)
-    for (const event of state.events) this.#add(this.#market(event).index, event, event.ts)
+    for (const { id } of state.markets) this.know(id)
+    for (const event of state.events) this.#add(event)
     this.coversFrom = state.coversFrom
     this.coversTo = state.coversTo
   }
@@ -57,29 +50,18 @@ export class SeriesRecording {
     return {
       coversFrom: this.coversFrom,
       coversTo: this.coversTo,
-      markets: this.#markets.map(({ id, lastTs }) => ({ id, lastTs })),
+      markets: this.#marketIds.map((id) => ({ id })),
       events: [...this.hours.values()].flatMap((spill) => this.#eventsOf(spill)),
     }
   }
 
-  /** Adds an event, and returns by how many bytes the memory held has grown. */
-  append(event: BookEvent): number {
-    const market = this.#market(event)
-    // The exchange's clock may step back between messages; the order of arrival is what counts.
-    const ts = event.ts < market.lastTs ? market.lastTs : event.ts
-    market.lastTs = ts
-    this.cover(ts)
-    return this.#add(market.index, event, ts)
-  }
-
   /**
-   * Adds an event of a chain (server/fold/chain-events.ts), whose values were checked when its frame was read and whose time
-   * is final. Returns by how many bytes the memory held has grown.
+   * Adds an event, whose values were checked when its frame was read and whose time is final. Returns by how many bytes the memory
+   * held has grown.
    */
-  appendOfChain(event: BookEvent): number {
-    const market = this.#market(event)
+  append(event: BookEvent): number {
     this.cover(event.ts)
-    return this.#add(market.index, event, event.ts)
+    return this.#add(event)
   }
 
   /** The events of an hour are needed no more. */
@@ -96,24 +78,35 @@ export class SeriesRecording {
     if (this.coversTo === undefined || ts > this.coversTo) this.coversTo = ts
   }
 
-  /** Adds the market if it is new. */
-  know(id: string): void {
-    if (!this.#marketById.has(id)) this.#addMarket(id, 0n)
+  /** Adds the market if it is new, and returns its index. */
+  know(id: string): number {
+    const known = this.#marketIndex.get(id)
+    if (known !== undefined) return known
+    const bytes = Buffer.byteLength(id)
+    if (bytes === 0 || bytes > MARKET_ID_BYTES_MAX) {
+      throw new RangeError(`a market id of ${bytes} bytes; 1 to ${MARKET_ID_BYTES_MAX} are possible`)
+    }
+    const index = this.#marketIds.push(id) - 1
+    this.#marketIndex.set(id, index)
+    return index
   }
 
   /** Market ids by market index. */
   marketIds(): string[] {
-    return this.#markets.map((market) => market.id)
+    return [...this.#marketIds]
   }
 
   /** Market indexes in the order of their ids in a file. */
   marketOrder(): number[] {
-    return this.#markets.toSorted((a, b) => compareIds(a.id, b.id)).map((market) => market.index)
+    const ids = this.#marketIds
+    return [...ids.keys()].toSorted((a, b) => compareIds(ids[a]!, ids[b]!))
   }
 
-  #add(market: number, event: BookEvent, ts: bigint): number {
+  #add(event: BookEvent): number {
+    const { ts, marketId } = event
+    const market = this.know(marketId)
     if (this.#hour === undefined || ts < this.#hourStart || ts >= this.#hourEnd) this.#enterHour(ts)
-    return this.#hour!.add(market, ts === event.ts ? event : { ...event, ts })
+    return this.#hour!.add(market, event)
   }
 
   #eventsOf(hour: EventSpill): BookEvent[] {
@@ -121,7 +114,7 @@ export class SeriesRecording {
     for (const { records, first, count } of hour.pieces()) {
       for (let record = first; record < first + count; record++) {
         events.push({
-          marketId: this.#markets[records.market(record)]!.id,
+          marketId: this.#marketIds[records.market(record)]!,
           ts: records.ts(record),
           recvTs: records.recvTs(record),
           seq: records.seq(record),
@@ -145,23 +138,6 @@ export class SeriesRecording {
       this.#hour = new EventSpill(this.#spillPath(hour))
       this.hours.set(hour, this.#hour)
     }
-  }
-
-  #market(event: BookEvent): Market {
-    const known = this.#marketById.get(event.marketId)
-    if (known !== undefined) return known
-    const bytes = Buffer.byteLength(event.marketId)
-    if (bytes === 0 || bytes > MARKET_ID_BYTES_MAX) {
-      throw new RangeError(`a market id of ${bytes} bytes; 1 to ${MARKET_ID_BYTES_MAX} are possible`)
-    }
-    return this.#addMarket(event.marketId, event.ts)
-  }
-
-  #addMarket(id: string, lastTs: bigint): Market {
-    const market = { id, index: this.#markets.length, lastTs }
-    this.#markets.push(market)
-    this.#marketById.set(id, market)
-    return market
   }
 }
 

@@ -118,8 +118,8 @@ test('writes a date that has only keyframes, and no date on which nothing is kno
 test('raises a time that goes back to the market’s previous one', async (t) => {
   const lake = await temporaryDirectory(t)
   await write(lake, [
-    event('M', DAY_START + HOUR, CLEAR),
-    event('M', DAY_START + HOUR - 1n, SET, 0, 100, 5),
+    event('M', DAY_START + HOUR + 1n, CLEAR),
+    event('M', DAY_START + HOUR, SET, 0, 100, 5),
     event('N', DAY_START + 5n, CLEAR),
   ])
   const rows = await readRows(pathOf(lake, '2026-07-01'))
@@ -127,8 +127,8 @@ test('raises a time that goes back to the market’s previous one', async (t) =>
     rows.map((row) => [row.market_id, row.event, row.ts - DAY_START, row.recv_ts - DAY_START]),
     [
       ['N', 0, 5n, 10n],
-      ['M', 0, HOUR, HOUR + 5n],
-      ['M', 1, HOUR, HOUR + 4n],
+      ['M', 0, HOUR + 1n, HOUR + 6n],
+      ['M', 1, HOUR + 1n, HOUR + 5n],
       ['N', 0, HOUR, HOUR],
     ],
   )
