@@ -1,6 +1,5 @@
 // The weather stations that settle the exchange's daily temperature markets, in one table: adding a line adds a
-// station. Source: the markets' rules, the NWS climate product list and the NCEI station list; coordinates agree with
-// the aviation weather feed to two decimals.
+// station. Source: the markets' rules, the NWS climate product list and the NCEI station list.
 
 export interface Station {
   /** Three letters, as the API names it. */
@@ -19,8 +18,6 @@ export interface Station {
   readonly timeZone: string
   /** Local standard time, in hours from UTC, all year: the climate day knows no daylight saving time. */
   readonly standardOffsetHours: number
-  readonly latitude: number
-  readonly longitude: number
   /** NCEI's station identifier (GHCN-daily and GHCN-hourly). Its last five digits are the WBAN number. */
   readonly ghcnId: string
   readonly highSeries: string
@@ -28,47 +25,34 @@ export interface Station {
 }
 
 /**
- * One line per station: ICAO, name, name in the climate report, office, zone, standard offset, latitude, longitude,
- * GHCN id, high, low series.
+ * One line per station: ICAO, name, name in the climate report, office, zone, standard offset, GHCN id, high, low series.
  */
 // oxfmt-ignore
 const ROWS = [
-  ['KNYC', 'New York City, Central Park', 'CENTRAL PARK', 'OKX', 'America/New_York', -5, 40.7789, -73.9692, 'USW00094728', 'KXHIGHNY', 'KXLOWTNYC'],
-  ['KMDW', 'Chicago Midway', 'MIDWAY', 'LOT', 'America/Chicago', -6, 41.7868, -87.7522, 'USW00014819', 'KXHIGHCHI', 'KXLOWTCHI'],
-  ['KMIA', 'Miami', 'MIAMI', 'MFL', 'America/New_York', -5, 25.7959, -80.287, 'USW00012839', 'KXHIGHMIA', 'KXLOWTMIA'],
-  ['KAUS', 'Austin-Bergstrom', 'BERGSTROM', 'EWX', 'America/Chicago', -6, 30.1975, -97.6664, 'USW00013904', 'KXHIGHAUS', 'KXLOWTAUS'],
-  ['KDEN', 'Denver', 'DENVER', 'BOU', 'America/Denver', -7, 39.8561, -104.6737, 'USW00003017', 'KXHIGHDEN', 'KXLOWTDEN'],
-  ['KPHL', 'Philadelphia', 'PHILADELPHIA', 'PHI', 'America/New_York', -5, 39.8721, -75.2411, 'USW00013739', 'KXHIGHPHIL', 'KXLOWTPHIL'],
-  ['KLAX', 'Los Angeles', 'LOS ANGELES', 'LOX', 'America/Los_Angeles', -8, 33.9425, -118.4081, 'USW00023174', 'KXHIGHLAX', 'KXLOWTLAX'],
-  ['KATL', 'Atlanta', 'ATLANTA', 'FFC', 'America/New_York', -5, 33.6407, -84.4277, 'USW00013874', 'KXHIGHTATL', 'KXLOWTATL'],
-  ['KBOS', 'Boston', 'BOSTON', 'BOX', 'America/New_York', -5, 42.3656, -71.0096, 'USW00014739', 'KXHIGHTBOS', 'KXLOWTBOS'],
-  ['KDFW', 'Dallas-Fort Worth', 'DALLAS', 'FWD', 'America/Chicago', -6, 32.8998, -97.0403, 'USW00003927', 'KXHIGHTDAL', 'KXLOWTDAL'],
-  ['KDCA', 'Washington National', 'WASHINGTON', 'LWX', 'America/New_York', -5, 38.8512, -77.0402, 'USW00013743', 'KXHIGHTDC', 'KXLOWTDC'],
-  ['KHOU', 'Houston Hobby', 'HOBBY', 'HGX', 'America/Chicago', -6, 29.6454, -95.2789, 'USW00012918', 'KXHIGHTHOU', 'KXLOWTHOU'],
-  ['KLAS', 'Las Vegas', 'LAS VEGAS', 'VEF', 'America/Los_Angeles', -8, 36.084, -115.1537, 'USW00023169', 'KXHIGHTLV', 'KXLOWTLV'],
-  ['KMSP', 'Minneapolis', 'TWIN CITIES', 'MPX', 'America/Chicago', -6, 44.8848, -93.2223, 'USW00014922', 'KXHIGHTMIN', 'KXLOWTMIN'],
-  ['KMSY', 'New Orleans', 'NEW ORLEANS', 'LIX', 'America/Chicago', -6, 29.9934, -90.258, 'USW00012916', 'KXHIGHTNOLA', 'KXLOWTNOLA'],
-  ['KOKC', 'Oklahoma City', 'OKLAHOMA CITY', 'OUN', 'America/Chicago', -6, 35.3931, -97.6007, 'USW00013967', 'KXHIGHTOKC', 'KXLOWTOKC'],
-  ['KPHX', 'Phoenix', 'PHOENIX', 'PSR', 'America/Phoenix', -7, 33.4373, -112.0078, 'USW00023183', 'KXHIGHTPHX', 'KXLOWTPHX'],
-  ['KSAT', 'San Antonio', 'SAN ANTONIO', 'EWX', 'America/Chicago', -6, 29.5337, -98.4698, 'USW00012921', 'KXHIGHTSATX', 'KXLOWTSATX'],
-  ['KSEA', 'Seattle-Tacoma', 'TACOMA', 'SEW', 'America/Los_Angeles', -8, 47.4502, -122.3088, 'USW00024233', 'KXHIGHTSEA', 'KXLOWTSEA'],
-  ['KSFO', 'San Francisco', 'SAN FRANCISCO', 'MTR', 'America/Los_Angeles', -8, 37.6213, -122.379, 'USW00023234', 'KXHIGHTSFO', 'KXLOWTSFO'],
+  ['KNYC', 'New York City, Central Park', 'CENTRAL PARK', 'OKX', 'America/New_York', -5, 'USW00094728', 'KXHIGHNY', 'KXLOWTNYC'],
+  ['KMDW', 'Chicago Midway', 'MIDWAY', 'LOT', 'America/Chicago', -6, 'USW00014819', 'KXHIGHCHI', 'KXLOWTCHI'],
+  ['KMIA', 'Miami', 'MIAMI', 'MFL', 'America/New_York', -5, 'USW00012839', 'KXHIGHMIA', 'KXLOWTMIA'],
+  ['KAUS', 'Austin-Bergstrom', 'BERGSTROM', 'EWX', 'America/Chicago', -6, 'USW00013904', 'KXHIGHAUS', 'KXLOWTAUS'],
+  ['KDEN', 'Denver', 'DENVER', 'BOU', 'America/Denver', -7, 'USW00003017', 'KXHIGHDEN', 'KXLOWTDEN'],
+  ['KPHL', 'Philadelphia', 'PHILADELPHIA', 'PHI', 'America/New_York', -5, 'USW00013739', 'KXHIGHPHIL', 'KXLOWTPHIL'],
+  ['KLAX', 'Los Angeles', 'LOS ANGELES', 'LOX', 'America/Los_Angeles', -8, 'USW00023174', 'KXHIGHLAX', 'KXLOWTLAX'],
+  ['KATL', 'Atlanta', 'ATLANTA', 'FFC', 'America/New_York', -5, 'USW00013874', 'KXHIGHTATL', 'KXLOWTATL'],
+  ['KBOS', 'Boston', 'BOSTON', 'BOX', 'America/New_York', -5, 'USW00014739', 'KXHIGHTBOS', 'KXLOWTBOS'],
+  ['KDFW', 'Dallas-Fort Worth', 'DALLAS', 'FWD', 'America/Chicago', -6, 'USW00003927', 'KXHIGHTDAL', 'KXLOWTDAL'],
+  ['KDCA', 'Washington National', 'WASHINGTON', 'LWX', 'America/New_York', -5, 'USW00013743', 'KXHIGHTDC', 'KXLOWTDC'],
+  ['KHOU', 'Houston Hobby', 'HOBBY', 'HGX', 'America/Chicago', -6, 'USW00012918', 'KXHIGHTHOU', 'KXLOWTHOU'],
+  ['KLAS', 'Las Vegas', 'LAS VEGAS', 'VEF', 'America/Los_Angeles', -8, 'USW00023169', 'KXHIGHTLV', 'KXLOWTLV'],
+  ['KMSP', 'Minneapolis', 'TWIN CITIES', 'MPX', 'America/Chicago', -6, 'USW00014922', 'KXHIGHTMIN', 'KXLOWTMIN'],
+  ['KMSY', 'New Orleans', 'NEW ORLEANS', 'LIX', 'America/Chicago', -6, 'USW00012916', 'KXHIGHTNOLA', 'KXLOWTNOLA'],
+  ['KOKC', 'Oklahoma City', 'OKLAHOMA CITY', 'OUN', 'America/Chicago', -6, 'USW00013967', 'KXHIGHTOKC', 'KXLOWTOKC'],
+  ['KPHX', 'Phoenix', 'PHOENIX', 'PSR', 'America/Phoenix', -7, 'USW00023183', 'KXHIGHTPHX', 'KXLOWTPHX'],
+  ['KSAT', 'San Antonio', 'SAN ANTONIO', 'EWX', 'America/Chicago', -6, 'USW00012921', 'KXHIGHTSATX', 'KXLOWTSATX'],
+  ['KSEA', 'Seattle-Tacoma', 'TACOMA', 'SEW', 'America/Los_Angeles', -8, 'USW00024233', 'KXHIGHTSEA', 'KXLOWTSEA'],
+  ['KSFO', 'San Francisco', 'SAN FRANCISCO', 'MTR', 'America/Los_Angeles', -8, 'USW00023234', 'KXHIGHTSFO', 'KXLOWTSFO'],
 ] as const
 
 export const STATIONS: readonly Station[] = ROWS.map(
-  ([
-    icao,
-    name,
-    climateName,
-    wfo,
-    timeZone,
-    standardOffsetHours,
-    latitude,
-    longitude,
-    ghcnId,
-    highSeries,
-    lowSeries,
-  ]) => ({
+  ([icao, name, climateName, wfo, timeZone, standardOffsetHours, ghcnId, highSeries, lowSeries]) => ({
     code: icao.slice(1),
     icao,
     name,
@@ -77,8 +61,6 @@ export const STATIONS: readonly Station[] = ROWS.map(
     wfo,
     timeZone,
     standardOffsetHours,
-    latitude,
-    longitude,
     ghcnId,
     highSeries,
     lowSeries,

@@ -37,7 +37,6 @@ export interface RebuildOptions {
 }
 
 export interface RebuiltDate {
-  readonly date: string
   readonly files: readonly WrittenLobFile[]
   readonly trades: readonly WrittenTrades[]
   /** Keys of segments that were left out. */
@@ -120,7 +119,7 @@ export async function* rebuildDates(
     }
     const trades = all.filter(({ path }) => !told.has(path))
     for (const { path } of trades) told.add(path)
-    yield { date, files, trades, leftOut }
+    yield { files, trades, leftOut }
   }
 }
 

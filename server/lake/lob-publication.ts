@@ -1,7 +1,6 @@
 // Finished lob.v1 files that wait for publication, compared with those of the lake.
 
 import { existsSync } from 'node:fs'
-import { stat } from 'node:fs/promises'
 import { haveEqualBytes } from './durable-file.ts'
 import { lacksHoursAlone } from './lob-file-reading.ts'
 import type { FoldedFile } from './series-fold.ts'
@@ -18,7 +17,6 @@ export interface WrittenLobFile {
   readonly gaps: number
   readonly coversFrom: bigint
   readonly coversTo: bigint
-  readonly sizeBytes: number
 }
 
 /** What the files are when they are published, in their order. */
@@ -31,8 +29,7 @@ export async function describeFiles(files: readonly FoldedFile[]): Promise<Writt
     const status = isUnchanged ? 'unchanged' : isThere ? 'replaced' : 'written'
     const { rows, gaps } = figures
     const markets = figures.markets.length
-    const { size: sizeBytes } = await stat(temporaryPath)
-    written.push({ path, series, date, status, rows, markets, gaps, coversFrom, coversTo, sizeBytes })
+    written.push({ path, series, date, status, rows, markets, gaps, coversFrom, coversTo })
   }
   return written
 }

@@ -45,16 +45,11 @@ export interface SegmentFacts {
   /** The file's name, which states the digest of its lines. */
   readonly name: string
   readonly path: string
-  /** The UTC hour, 0 to 23. */
-  readonly hour: number
-  readonly recorder: string
   /** Lines without the header. */
   readonly lines: number
   /** The earliest and the latest receive time, ns; `undefined` if no line has one. */
   readonly firstTs: bigint | undefined
   readonly lastTs: bigint | undefined
-  /** Bytes of the compressed file. */
-  readonly bytes: number
 }
 
 /** Where a segment belongs. */
@@ -149,12 +144,9 @@ export class SegmentWriter {
       date,
       name,
       path,
-      hour,
-      recorder,
       lines: this.#lines,
       firstTs: this.#firstTs,
       lastTs: this.#lastTs,
-      bytes: (await stat(this.#temporary)).size,
     }
     return new StagedSegment(facts, this.#temporary, await isInTheLake(this.#temporary, path))
   }

@@ -61,7 +61,6 @@ export interface UpstreamBody {
   readonly kind: 'body'
   readonly status: number
   readonly body: Buffer
-  readonly contentType: string | null
   readonly validators: Validators
   readonly attempts: number
 }
@@ -224,7 +223,6 @@ export class UpstreamHttp {
       kind: 'body',
       status,
       body: await decoded(received, header(headers, 'content-encoding'), bytesMax),
-      contentType: header(headers, 'content-type'),
       validators: { etag: header(headers, 'etag'), lastModified: header(headers, 'last-modified') },
       attempts,
     }

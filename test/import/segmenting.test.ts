@@ -5,6 +5,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { describeLakeWriteError } from '../../server/lake/lake-write-error.ts'
+import { rawSegmentOfName } from '../../shared/lake-layout.ts'
 import {
   Recordings,
   at,
@@ -43,7 +44,7 @@ test('a recording is cut where the hour advances, and each further piece begins 
   assert.equal(segmented.tally.messages, 7)
   assert.deepEqual(
     segmented.segments.map(({ facts, isPresent }) => [
-      facts.hour,
+      rawSegmentOfName(facts.name)?.hour,
       facts.lines,
       facts.firstTs,
       facts.lastTs,

@@ -68,7 +68,6 @@ test('returns the body, its validators and one attempt', async (t) => {
   assert.ok(answer.kind === 'body')
   assert.equal(answer.body.toString(), '[1]')
   assert.deepEqual(answer.validators, { etag: '"v1"', lastModified: null })
-  assert.equal(answer.contentType, 'application/json')
   assert.equal(answer.attempts, 1)
   assert.equal(asked[0]?.url, '/data?x=1')
   assert.equal(asked[0]?.headers['user-agent'], 'bookcast-test')
