@@ -2,7 +2,7 @@
 // the ingested data is. Lists are read page by page, so that no statement holds much memory or time.
 
 import { partitionsOf, type RegisteredPartition } from '../../shared/sql/manifest-queries.ts'
-import type { SqlStatement } from '../../shared/sql/statement.ts'
+import { type SqlStatement, sql } from '../../shared/sql/statement.ts'
 import { newestRowsOf } from '../storage/newest-rows.ts'
 import { type ReadTradeProof, tradeProofOf } from '../storage/trade-proof-store.ts'
 import type { DatabaseCheck } from '../health/health-monitor.ts'
@@ -29,9 +29,9 @@ const CHANGED_MARKETS_PAGE = `
   FROM markets WHERE ticker > $1::text AND written_at >= to_timestamp($2::float8)
   ORDER BY ticker LIMIT ${CATALOGUE_READ_ROWS}`
 
-const VERSIONS = 'SELECT dataset, version, changed_at FROM data_versions'
+const VERSIONS = sql`SELECT dataset, version, changed_at FROM data_versions`
 
-const INGEST_AGES = `
+const INGEST_AGES = sql`
   SELECT source, scope, extract(epoch FROM clock_timestamp() - last_success_at)::float8 AS age_s
   FROM ingest_cursors WHERE last_success_at IS NOT NULL ORDER BY source, scope`
 
@@ -112,7 +112,7 @@ export function storeServices(postgres: Postgres): StoreServices {
     marketNames: (place, ids) => readMarketNames(postgres, place, ids),
     async ingestAges() {
       try {
-        const rows = await postgres.run<IngestAgeRow>({ text: INGEST_AGES, parameters: [] })
+        const rows = await postgres.run<IngestAgeRow>(INGEST_AGES)
         return rows.map(({ source, scope, age_s }) => ({ source, scope, ageS: age_s }))
       } catch {
         // Metrics are asked for all the more when the store is away.
@@ -121,7 +121,7 @@ export function storeServices(postgres: Postgres): StoreServices {
     },
     catalogue: {
       async versions(signal) {
-        const rows = await postgres.run<VersionRow>({ text: VERSIONS, parameters: [] }, { signal })
+        const rows = await postgres.run<VersionRow>(VERSIONS, { signal })
         // With the time, so that a store that was made anew never repeats a version.
         return new Map(rows.map(({ dataset, version, changed_at }) => [dataset, `${version}@${changed_at}`]))
       },

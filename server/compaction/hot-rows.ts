@@ -3,7 +3,15 @@
 
 import { STORE_READ_BATCH_ROWS } from '../../shared/limits.ts'
 import { keysetPages, type KeysetRead } from '../../shared/sql/keyset-pages.ts'
-import { StatementBuilder } from '../../shared/sql/statement.ts'
+import {
+  instantValue,
+  joinSql,
+  rawSql,
+  type Sql,
+  sql,
+  typedValue,
+  whereAll,
+} from '../../shared/sql/statement.ts'
 import type { CompactionScope } from '../storage/partition-rows.ts'
 import type { Postgres } from '../storage/postgres.ts'
 import type { RecordRow, RecordTable } from './record-table.ts'
@@ -22,32 +30,25 @@ export function readHotRows(
 }
 
 function hotRead(
-  table: RecordTable,
+  { dataset, columns, readOrder, scope: scopeColumn, time }: RecordTable,
   { scope, fromMs, toMs }: CompactionScope,
 ): KeysetRead<RecordRow, RecordRow> {
-  const order = table.readOrder.join(', ')
+  const order = rawSql(readOrder.join(', '))
+  const keyValue = (row: RecordRow, name: string): Sql => {
+    const [value, type] = [row[name], columns[name]]
+    if (value === undefined || value === null || type === undefined) throw new Error(`${name} is no key`)
+    return sql`${type === 'timestamptz' ? instantValue(Number(value)) : typedValue(value, type)}`
+  }
   return {
     keyOf: (row) => row,
-    statementFor({ key, limit }) {
-      const statement = new StatementBuilder()
-      statement.where(`${table.scope} = ${statement.add(scope, 'text')}`)
-      statement.where(`${table.time} >= ${statement.addInstant(fromMs)}`)
-      statement.where(`${table.time} < ${statement.addInstant(toMs)}`)
-      if (key !== null) {
-        const after = table.readOrder.map((name) => keyValue(statement, table, name, key))
-        statement.where(`(${order}) > (${after.join(', ')})`)
-      }
-      return statement.build(
-        `SELECT ${Object.keys(table.columns).join(', ')} FROM ${table.dataset} ${statement.whereClause}` +
-          ` ORDER BY ${order} LIMIT ${statement.add(limit, 'int8')}`,
-      )
+    statementFor: ({ key, limit }) => {
+      const after = key === null ? [] : readOrder.map((name) => keyValue(key, name))
+      return sql`SELECT ${rawSql(Object.keys(columns).join(', '))} FROM ${rawSql(dataset)} ${whereAll(
+        sql`${rawSql(scopeColumn)} = ${scope}`,
+        sql`${rawSql(time)} >= ${instantValue(fromMs)}`,
+        sql`${rawSql(time)} < ${instantValue(toMs)}`,
+        key !== null && sql`(${order}) > (${joinSql(after, ', ')})`,
+      )} ORDER BY ${order} LIMIT ${limit}`
     },
   }
-}
-
-function keyValue(statement: StatementBuilder, table: RecordTable, name: string, row: RecordRow): string {
-  const value = row[name]
-  const type = table.columns[name]
-  if (value === undefined || value === null || type === undefined) throw new Error(`${name} is no key`)
-  return type === 'timestamptz' ? statement.addInstant(Number(value)) : statement.add(value, type)
 }

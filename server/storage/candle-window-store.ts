@@ -4,7 +4,7 @@
 // missing as a whole a bounded number of times, after growing pauses. A candle belongs to the period that it covers:
 // windows hold the ends after `fromMs` up to `toMs`, included.
 
-import { StatementBuilder } from '../../shared/sql/statement.ts'
+import { instantValue, rawSql, type Sql, sql } from '../../shared/sql/statement.ts'
 import { bulkStatement, recordset, writeBatches } from './bulk-write.ts'
 import type { TimeWindow } from './cursor-store.ts'
 import type { Postgres } from './postgres.ts'
@@ -51,9 +51,7 @@ export function missingCandles(
   nowMs: number | null,
   signal?: AbortSignal,
 ): Promise<readonly MissingCandles[]> {
-  const statement = new StatementBuilder()
-  statement.where(`series_ticker = ${statement.add(seriesTicker, 'text')}`)
-  return readMissing(postgres, statement, window, nowMs, signal)
+  return readMissing(postgres, sql`series_ticker = ${seriesTicker}`, window, nowMs, signal)
 }
 
 /** The same of every market that was settled lately, a day or more ago. */
@@ -63,38 +61,37 @@ export function missingOfLateLooks(
   nowMs: number,
   signal: AbortSignal,
 ): Promise<readonly MissingCandles[]> {
-  const statement = new StatementBuilder()
-  const now = statement.addInstant(nowMs)
-  statement.where(`settlement_ts <= ${now} - interval '${LATE_LOOK_DAYS[0]} day'`)
-  statement.where(`settlement_ts > ${now} - interval '${LATE_LOOKS_END_DAYS} days'`)
-  // For the index: markets are settled after their close.
-  statement.where(`close_time >= ${statement.addInstant(window.fromMs)}`)
-  return readMissing(postgres, statement, window, nowMs, signal)
+  const [now, first] = [instantValue(nowMs), rawSql(`interval '${LATE_LOOK_DAYS[0]} day'`)]
+  const end = rawSql(`interval '${LATE_LOOKS_END_DAYS} days'`)
+  // The close is for the index: markets are settled after it.
+  const condition = sql`settlement_ts <= ${now} - ${first} AND settlement_ts > ${now} - ${end}
+    AND close_time >= ${instantValue(window.fromMs)}`
+  return readMissing(postgres, condition, window, nowMs, signal)
 }
 
 async function readMissing(
   postgres: Postgres,
-  statement: StatementBuilder,
+  condition: Sql,
   window: TimeWindow,
   nowMs: number | null,
   signal: AbortSignal | undefined,
 ): Promise<readonly MissingCandles[]> {
-  const from = statement.addInstant(window.fromMs)
-  const to = statement.addInstant(window.toMs)
-  const now = nowMs === null ? "'-infinity'" : statement.addInstant(nowMs)
+  const [from, to] = [instantValue(window.fromMs), instantValue(window.toMs)]
+  const now = nowMs === null ? rawSql("'-infinity'") : instantValue(nowMs)
+  const lookDays = rawSql(`'{${LATE_LOOK_DAYS.join(',')}}'::int4[]`)
   const rows = await postgres.run<Row>(
-    statement.build(`
+    sql`
       SELECT ticker, event_ticker, series_ticker, settlement_ts, look,
         lower(missing) AS from_ts, upper(missing) AS to_ts
       FROM (
         SELECT *, greatest(open_time, ${from}) AS life_from, least(close_time + interval '1 day', ${to}) AS life_to,
-          (SELECT count(*)::int4 FROM unnest('{${LATE_LOOK_DAYS.join(',')}}'::int4[]) AS days
+          (SELECT count(*)::int4 FROM unnest(${lookDays}) AS days
             WHERE settlement_ts + days * interval '1 day' <= ${now}) AS look
-        FROM markets ${statement.whereClause}
+        FROM markets WHERE ${condition}
       ) market,
       unnest(CASE WHEN life_from < life_to THEN tstzmultirange(tstzrange(life_from, life_to)) ELSE '{}' END
         - CASE WHEN candles_look < look THEN '{}' ELSE candles_completed END) AS missing
-      ORDER BY ticker, missing`),
+      ORDER BY ticker, missing`,
     { signal },
   )
   return rows.map((row) => ({

@@ -4,7 +4,14 @@
 
 import { STORE_READ_BATCH_ROWS } from '../../shared/limits.ts'
 import { type BatchStart, type KeysetOptions, keysetPages } from '../../shared/sql/keyset-pages.ts'
-import { type SqlStatement, StatementBuilder } from '../../shared/sql/statement.ts'
+import {
+  instantValue,
+  rawSql,
+  type SqlStatement,
+  sql,
+  typedValue,
+  whereAll,
+} from '../../shared/sql/statement.ts'
 import { assignments, bulkStatement, differs, lastOfEachKey, recordset, writeBatches } from './bulk-write.ts'
 import type { Postgres } from './postgres.ts'
 import type { StoreTransaction } from './store-transaction.ts'
@@ -156,13 +163,9 @@ export async function writeSeries(
 
 /** Marks the active series inactive that were not seen since an instant, and returns their tickers. */
 export async function retireSeries(transaction: StoreTransaction, notSeenSinceMs: number): Promise<string[]> {
-  const statement = new StatementBuilder()
-  const rows = await transaction.run<{ readonly ticker: string }>(
-    statement.build(
-      `UPDATE series SET active = false, written_at = clock_timestamp()` +
-        ` WHERE active AND last_seen_at < ${statement.addInstant(notSeenSinceMs)} RETURNING ticker`,
-    ),
-  )
+  const rows = await transaction.run<{ readonly ticker: string }>(sql`
+    UPDATE series SET active = false, written_at = clock_timestamp()
+    WHERE active AND last_seen_at < ${instantValue(notSeenSinceMs)} RETURNING ticker`)
   if (rows.length > 0) transaction.markChanged('series')
   return rows.map(tickerOf).toSorted()
 }
@@ -189,11 +192,11 @@ export function readSeries(
   { active }: { readonly active: boolean | null },
   options: Partial<KeysetOptions> = {},
 ): AsyncGenerator<readonly SeriesRecord[], void, void> {
-  const statementFor = (start: BatchStart<string>): SqlStatement => {
-    const statement = new StatementBuilder()
-    if (active !== null) statement.where(`active = ${statement.add(active, 'boolean')}`)
-    return tickerPage(statement, `SELECT ${SERIES_NAMES.join(', ')} FROM series`, start)
-  }
+  const statementFor = ({ key, limit, offset }: BatchStart<string>): SqlStatement =>
+    sql`SELECT ${rawSql(SERIES_NAMES.join(', '))} FROM series ${whereAll(
+      active !== null && sql`active = ${typedValue(active, 'boolean')}`,
+      key !== null && sql`ticker > ${key}`,
+    )} ORDER BY ticker LIMIT ${limit} OFFSET ${offset}`
   return keysetPages<SeriesRecord, string>(
     (statement) => postgres.run(statement, { signal: options.signal }),
     { statementFor, keyOf: tickerOf },
@@ -201,14 +204,6 @@ export function readSeries(
       batchUnits: STORE_READ_BATCH_ROWS,
       ...options,
     },
-  )
-}
-
-function tickerPage(statement: StatementBuilder, select: string, start: BatchStart<string>): SqlStatement {
-  if (start.key !== null) statement.where(`ticker > ${statement.add(start.key, 'text')}`)
-  return statement.build(
-    `${select} ${statement.whereClause} ORDER BY ticker` +
-      ` LIMIT ${statement.add(start.limit, 'int8')} OFFSET ${statement.add(start.offset, 'int8')}`,
   )
 }
 

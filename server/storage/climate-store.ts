@@ -3,6 +3,7 @@
 // ingest's rule and comes in as a function over all reports of a date. An estimate is stored only where no official
 // report is, and a newer estimate replaces it.
 
+import { sql } from '../../shared/sql/statement.ts'
 import { groupByStationDate } from '../../shared/climate.ts'
 import {
   climateDates,
@@ -127,7 +128,7 @@ export function readClimateDates(
 
 /** One writer at a time: a report's type depends on the other reports of its date. Readers are not held up. */
 async function lockWriters(transaction: StoreTransaction): Promise<void> {
-  await transaction.run({ text: 'LOCK TABLE climate_records IN SHARE ROW EXCLUSIVE MODE', parameters: [] })
+  await transaction.run(sql`LOCK TABLE climate_records IN SHARE ROW EXCLUSIVE MODE`)
 }
 
 /** Each product once, as it will be stored: the first copy, with values that it lacks from the later ones. */

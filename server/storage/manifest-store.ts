@@ -10,7 +10,7 @@ import {
   partitionsOf,
   type RegisteredPartition,
 } from '../../shared/sql/manifest-queries.ts'
-import { StatementBuilder } from '../../shared/sql/statement.ts'
+import { instantValue, rawSql, sql } from '../../shared/sql/statement.ts'
 import {
   checkState,
   type CompactedDataset,
@@ -40,36 +40,35 @@ export async function registerPartition(
   transaction: StoreTransaction,
   partition: LakePartition,
 ): Promise<bigint> {
-  const statement = new StatementBuilder()
-  const values = [
-    statement.add(partition.dataset, 'text'),
-    statement.add(partition.scope, 'text'),
-    statement.addInstant(partition.period_start),
-    statement.addInstant(partition.period_end),
-    statement.addInstant(partition.cut_over),
-    statement.add(partition.path, 'text'),
-    statement.add(partition.rows, 'int8'),
-    statement.add(partition.size_bytes, 'int8'),
-    statement.add(partition.sha256, 'text'),
-    statement.add(partition.revision ?? 0n, 'int8'),
-  ]
+  const {
+    dataset,
+    scope,
+    period_start,
+    period_end,
+    cut_over,
+    path,
+    rows,
+    size_bytes,
+    sha256,
+    revision = 0n,
+  } = partition
+  const [start, end, cut] = [period_start, period_end, cut_over].map(instantValue)
   // The version's row stays locked until the commit, so generations become visible in their order.
-  const [row] = await transaction.run<{ readonly generation: bigint }>(
-    statement.build(`
-      WITH next AS (
-        UPDATE data_versions SET version = version + 1, changed_at = clock_timestamp()
-        WHERE dataset = 'lake_manifest' RETURNING version
-      )
-      INSERT INTO lake_manifest (dataset, scope, period_start, period_end, cut_over, path, rows, size_bytes, sha256,
-        revision, generation)
-      SELECT ${values.join(', ')}, version FROM next
-      ON CONFLICT (dataset, scope, period_start) DO UPDATE
-      SET period_end = excluded.period_end, cut_over = excluded.cut_over, path = excluded.path, rows = excluded.rows,
-        size_bytes = excluded.size_bytes, sha256 = excluded.sha256, revision = excluded.revision,
-        generation = excluded.generation, registered_at = now(), next_cut_over = NULL, next_rows = NULL,
-        next_size_bytes = NULL, next_sha256 = NULL, next_revision = NULL, next_digest = NULL, published_at = NULL
-      RETURNING generation`),
-  )
+  const [row] = await transaction.run<{ readonly generation: bigint }>(sql`
+    WITH next AS (
+      UPDATE data_versions SET version = version + 1, changed_at = clock_timestamp()
+      WHERE dataset = 'lake_manifest' RETURNING version
+    )
+    INSERT INTO lake_manifest (dataset, scope, period_start, period_end, cut_over, path, rows, size_bytes, sha256,
+      revision, generation)
+    SELECT ${dataset}, ${scope}, ${start!}, ${end!}, ${cut!}, ${path}, ${rows}, ${size_bytes}, ${sha256},
+      ${revision}, version FROM next
+    ON CONFLICT (dataset, scope, period_start) DO UPDATE
+    SET period_end = excluded.period_end, cut_over = excluded.cut_over, path = excluded.path, rows = excluded.rows,
+      size_bytes = excluded.size_bytes, sha256 = excluded.sha256, revision = excluded.revision,
+      generation = excluded.generation, registered_at = now(), next_cut_over = NULL, next_rows = NULL,
+      next_size_bytes = NULL, next_sha256 = NULL, next_revision = NULL, next_digest = NULL, published_at = NULL
+    RETURNING generation`)
   if (row === undefined) throw new Error('The manifest has no version.')
   return row.generation
 }
@@ -114,12 +113,10 @@ export function readLatePartitions(
   const { scope, time } = PARTITION_COLUMNS[dataset]
   // The index of candles has the interval between the series and the time.
   const indexed = dataset === 'candles' ? 'r.period_interval IN (1, 60, 1440) AND ' : ''
-  return postgres.run({
-    text: `
-      SELECT p.scope, p.period_start FROM lake_manifest p
-      WHERE p.dataset = $1::text AND EXISTS (SELECT FROM ${dataset} r
-        WHERE ${indexed}r.${scope} = p.scope AND r.${time} >= p.period_start AND r.${time} < p.cut_over)
-      ORDER BY p.period_start, p.scope`,
-    parameters: [dataset],
-  })
+  const rows = rawSql(
+    `FROM ${dataset} r WHERE ${indexed}r.${scope} = p.scope AND r.${time} >= p.period_start AND r.${time} < p.cut_over`,
+  )
+  return postgres.run(sql`
+    SELECT p.scope, p.period_start FROM lake_manifest p WHERE p.dataset = ${dataset} AND EXISTS (SELECT ${rows})
+    ORDER BY p.period_start, p.scope`)
 }

@@ -1,6 +1,6 @@
 // What an exchange calls markets whose identifiers do not say it: the question that is asked, and the outcome that pays.
 
-import { listText } from '../../shared/sql/statement.ts'
+import { listValue, sql } from '../../shared/sql/statement.ts'
 import { assignments, bulkStatement, lastOfEachKey, recordset } from './bulk-write.ts'
 import type { StoreTransaction } from './store-transaction.ts'
 
@@ -27,7 +27,6 @@ export function readMarketNames(
   { source, series }: Pick<MarketName, 'source' | 'series'>,
   ids: readonly string[],
 ): Promise<readonly MarketName[]> {
-  const text =
-    'SELECT * FROM market_names WHERE source = $1::text AND series = $2::text AND market_id = ANY ($3::text[])'
-  return store.run({ text, parameters: [source, series, listText(ids)] })
+  return store.run(sql`SELECT * FROM market_names
+    WHERE source = ${source} AND series = ${series} AND market_id = ANY (${listValue(ids)})`)
 }

@@ -7,6 +7,7 @@ import { existsSync } from 'node:fs'
 import { readdir, readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { rawSql, sql } from '../../shared/sql/statement.ts'
 import type { Postgres } from './postgres.ts'
 import type { StoreTransaction } from './store-transaction.ts'
 
@@ -61,24 +62,20 @@ async function applyPending(
   transaction: StoreTransaction,
   migrations: readonly Migration[],
 ): Promise<string[]> {
-  const run = (text: string): Promise<unknown> => transaction.run({ text, parameters: [] })
+  const run = (text: string): Promise<unknown> => transaction.run(rawSql(text))
   await run(`SET LOCAL lock_timeout = ${MIGRATION_LOCK_WAIT_MS_MAX}`)
   await run(`SELECT pg_advisory_xact_lock(${LOCK_KEY})`)
   await run(
     'CREATE TABLE IF NOT EXISTS schema_migrations (name text PRIMARY KEY, checksum text NOT NULL,' +
       ' applied_at timestamptz NOT NULL DEFAULT now())',
   )
-  const applied = await transaction.run<{ name: string; checksum: string }>({
-    text: 'SELECT name, checksum FROM schema_migrations',
-    parameters: [],
-  })
+  const applied = await transaction.run<{ name: string; checksum: string }>(
+    sql`SELECT name, checksum FROM schema_migrations`,
+  )
   const pending = pendingOf(migrations, applied)
   for (const { name, text, checksum } of pending) {
     await run(text)
-    await transaction.run({
-      text: 'INSERT INTO schema_migrations (name, checksum) VALUES ($1::text, $2::text)',
-      parameters: [name, checksum],
-    })
+    await transaction.run(sql`INSERT INTO schema_migrations (name, checksum) VALUES (${name}, ${checksum})`)
   }
   return pending.map(({ name }) => name)
 }

@@ -1,7 +1,7 @@
 // How new the newest rows are that the store knows of: what a feed brings, not whether it answers. One that answers with
 // an empty list for ever succeeds every time and still falls behind here.
 
-import type { SqlStatement } from '../../shared/sql/statement.ts'
+import { sql } from '../../shared/sql/statement.ts'
 import { withinTime } from '../../shared/within-time.ts'
 import type { Postgres } from './postgres.ts'
 
@@ -15,8 +15,7 @@ export interface NewestRow {
 }
 
 // A station whose rows have all moved to the lake is at least as old as the end of what has moved.
-const NEWEST: SqlStatement = {
-  text: `
+const NEWEST = sql`
   SELECT 'station' AS kind, name, max(at_s) AS at_s FROM (
     SELECT station_code AS name, extract(epoch FROM max(observed_at))::float8 AS at_s
     FROM observations GROUP BY station_code
@@ -32,9 +31,7 @@ const NEWEST: SqlStatement = {
   UNION ALL
   SELECT 'climate', source, extract(epoch FROM max(coalesce(issued_at, observation_date::timestamptz)))::float8
   FROM climate_records GROUP BY source
-  ORDER BY 1, 2`,
-  parameters: [],
-}
+  ORDER BY 1, 2`
 
 const REUSE_MS = 15_000
 const WAIT_MS = 2_000

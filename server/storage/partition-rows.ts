@@ -2,7 +2,7 @@
 // was noted, and its deletion.
 
 import type { LakePartition } from '../../shared/sql/manifest-queries.ts'
-import { type SqlStatement, StatementBuilder } from '../../shared/sql/statement.ts'
+import { instantValue, rawSql, type Sql, type SqlStatement, sql } from '../../shared/sql/statement.ts'
 import type { Postgres } from './postgres.ts'
 import type { StoreTransaction } from './store-transaction.ts'
 
@@ -65,7 +65,6 @@ export async function compactionState(postgres: Postgres, scope: CompactionScope
  */
 export function scopesBefore(dataset: CompactedDataset, beforeMs: number): SqlStatement {
   const { scope, time } = PARTITION_COLUMNS[dataset]
-  const statement = new StatementBuilder()
   const nextScope = (condition: string): string =>
     `SELECT ${scope} FROM ${dataset} ${condition} ORDER BY ${scope} LIMIT 1`
   const firstOf = (condition: string): string =>
@@ -75,25 +74,21 @@ export function scopesBefore(dataset: CompactedDataset, beforeMs: number): SqlSt
     dataset === 'candles'
       ? `least(${[1, 60, 1440].map((interval) => firstOf(` AND period_interval = ${interval}`)).join(', ')})`
       : firstOf('')
-  return statement.build(
+  const found = rawSql(
     `WITH RECURSIVE scopes(scope) AS ((${nextScope('')}) UNION ALL` +
       ` SELECT (${nextScope(`WHERE ${scope} > scopes.scope`)}) FROM scopes WHERE scopes.scope IS NOT NULL)` +
-      ` SELECT scope, first FROM (SELECT scope, ${first} AS first FROM scopes WHERE scope IS NOT NULL) found` +
-      ` WHERE first < ${statement.addInstant(beforeMs)} ORDER BY scope`,
+      ` SELECT scope, first FROM (SELECT scope, ${first} AS first FROM scopes WHERE scope IS NOT NULL) found`,
   )
+  return sql`${found} WHERE first < ${instantValue(beforeMs)} ORDER BY scope`
 }
 
-export function stateStatement(scope: CompactionScope): SqlStatement {
-  const { scope: scopeColumn, time } = PARTITION_COLUMNS[scope.dataset]
-  const statement = selectedRows(scope, scopeColumn, time)
-  const partition =
-    `dataset = ${statement.add(scope.dataset, 'text')} AND scope = ${statement.add(scope.scope, 'text')}` +
-    ` AND period_start = ${statement.addInstant(scope.fromMs)}`
-  return statement.build(
-    `SELECT count(*)::int8 AS rows, count(*) || ':' || coalesce(sum(hashtextextended(r::text, 0)::numeric), 0) AS digest,` +
-      ` (SELECT generation FROM lake_manifest WHERE ${partition}) AS generation` +
-      ` FROM ${scope.dataset} r ${statement.whereClause}`,
-  )
+export function stateStatement(rows: CompactionScope): SqlStatement {
+  const { dataset, scope, fromMs } = rows
+  return sql`SELECT count(*)::int8 AS rows,
+      count(*) || ':' || coalesce(sum(hashtextextended(r::text, 0)::numeric), 0) AS digest,
+      (SELECT generation FROM lake_manifest
+        WHERE dataset = ${dataset} AND scope = ${scope} AND period_start = ${instantValue(fromMs)}) AS generation
+    FROM ${rawSql(dataset)} r ${selected(rows)}`
 }
 
 export function scopeOf({ dataset, scope, period_start, cut_over }: CompactedPartition): CompactionScope {
@@ -113,16 +108,13 @@ export async function checkState(
 }
 
 export async function deleteRows(transaction: StoreTransaction, scope: CompactionScope): Promise<void> {
-  const { scope: scopeColumn, time } = PARTITION_COLUMNS[scope.dataset]
-  const statement = selectedRows(scope, scopeColumn, time)
-  await transaction.run(statement.build(`DELETE FROM ${scope.dataset} ${statement.whereClause}`))
+  await transaction.run(sql`DELETE FROM ${rawSql(scope.dataset)} ${selected(scope)}`)
 }
 
-function selectedRows(scope: CompactionScope, scopeColumn: string, time: string): StatementBuilder {
-  const statement = new StatementBuilder()
-  statement.where(`${scopeColumn} = ${statement.add(scope.scope, 'text')}`)
-  statement.where(`${time} >= ${statement.addInstant(scope.fromMs)}`)
-  return statement.where(`${time} < ${statement.addInstant(scope.toMs)}`)
+function selected({ dataset, scope, fromMs, toMs }: CompactionScope): Sql {
+  const [scopeColumn, time] = [PARTITION_COLUMNS[dataset].scope, rawSql(PARTITION_COLUMNS[dataset].time)]
+  return sql`WHERE ${rawSql(scopeColumn)} = ${scope}
+    AND ${time} >= ${instantValue(fromMs)} AND ${time} < ${instantValue(toMs)}`
 }
 
 export function stateIn(rows: readonly CompactionState[]): CompactionState {

@@ -9,7 +9,7 @@
 import { STORE_DEADLINE_GRACE_MS } from '../../shared/limits.ts'
 import type { DriverConnections } from '../../shared/sql/driver-connections.ts'
 import type { PermitQueue } from '../../shared/sql/permit-queue.ts'
-import type { RunStatement, SqlStatement } from '../../shared/sql/statement.ts'
+import { rawSql, type RunStatement, type SqlStatement, sql } from '../../shared/sql/statement.ts'
 import {
   connectionPermits,
   openConnections,
@@ -94,7 +94,7 @@ export class Postgres {
   async ping(timeoutMs: number): Promise<boolean> {
     try {
       const signal = AbortSignal.timeout(timeoutMs)
-      await this.run({ text: 'SELECT 1', parameters: [] }, { signal, deadlineMs: timeoutMs })
+      await this.run(sql`SELECT 1`, { signal, deadlineMs: timeoutMs })
       return true
     } catch {
       return false
@@ -170,29 +170,25 @@ async function commitWork<T>(
   work: (transaction: StoreTransaction) => Promise<T>,
   options: TransactionOptions,
 ): Promise<T> {
-  await send(command(`BEGIN ISOLATION LEVEL ${options.isolation ?? 'read committed'}`))
+  await send(rawSql(`BEGIN ISOLATION LEVEL ${options.isolation ?? 'read committed'}`))
   if (options.statementTimeoutMs !== undefined) {
-    await send(command(`SET LOCAL statement_timeout = ${Math.trunc(options.statementTimeoutMs)}`))
+    await send(rawSql(`SET LOCAL statement_timeout = ${Math.trunc(options.statementTimeoutMs)}`))
   }
   const transaction = new StoreTransaction(send)
   const result = await work(transaction)
   const versionUpdate = transaction.versionUpdate()
   if (versionUpdate !== undefined) await send(versionUpdate)
   options.signal?.throwIfAborted()
-  await send(command('COMMIT'))
+  await send(rawSql('COMMIT'))
   return result
 }
 
 /** Whether the connection can carry another transaction. */
 async function rollBack(send: RunStatement): Promise<boolean> {
   try {
-    await send(command('ROLLBACK'))
+    await send(rawSql('ROLLBACK'))
     return true
   } catch {
     return false
   }
-}
-
-function command(text: string): SqlStatement {
-  return { text, parameters: [] }
 }

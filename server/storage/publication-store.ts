@@ -1,7 +1,7 @@
 // Compaction where other servers have copies of the lake: a partition's next file is noted as published while its rows
 // are still served from Postgres, and the rows go when the copies have had time to fetch the file.
 
-import { type SqlStatement, StatementBuilder } from '../../shared/sql/statement.ts'
+import { instantValue, type Sql, sql } from '../../shared/sql/statement.ts'
 import { registerPartition } from './manifest-store.ts'
 import {
   checkState,
@@ -23,7 +23,7 @@ type PublicationRow = CompactedPartition & {
   readonly published_at: number
 }
 
-const LOCK_MANIFEST = "SELECT version FROM data_versions WHERE dataset = 'lake_manifest' FOR UPDATE"
+const LOCK_MANIFEST = sql`SELECT version FROM data_versions WHERE dataset = 'lake_manifest' FOR UPDATE`
 
 /** A file that is in the lake while its rows are still served from Postgres. */
 export interface Publication {
@@ -40,14 +40,10 @@ export async function readPublication(
   postgres: Postgres,
   partition: Omit<CompactionScope, 'toMs'>,
 ): Promise<Publication | undefined> {
-  const statement = onePartition(new StatementBuilder(), partition)
-  const [row] = await postgres.run<PublicationRow>(
-    statement.build(
-      `SELECT dataset, scope, period_start, period_end, path, next_cut_over AS cut_over, next_rows AS rows,` +
-        ` next_size_bytes AS size_bytes, next_sha256 AS sha256, next_revision AS revision, next_digest AS digest,` +
-        ` published_at FROM lake_manifest ${statement.whereClause} AND published_at IS NOT NULL`,
-    ),
-  )
+  const [row] = await postgres.run<PublicationRow>(sql`
+    SELECT dataset, scope, period_start, period_end, path, next_cut_over AS cut_over, next_rows AS rows,
+      next_size_bytes AS size_bytes, next_sha256 AS sha256, next_revision AS revision, next_digest AS digest, published_at
+    FROM lake_manifest ${onePartition(partition)} AND published_at IS NOT NULL`)
   if (row === undefined) return undefined
   const { digest, published_at: publishedMs, ...published } = row
   return { partition: published, digest, publishedMs }
@@ -68,7 +64,7 @@ export async function commitPublication(
 ): Promise<void> {
   await postgres.transaction(async (transaction) => {
     // Of two processes with a file for one partition the second one waits here.
-    await transaction.run({ text: LOCK_MANIFEST, parameters: [] })
+    await transaction.run(LOCK_MANIFEST)
     await checkState(transaction, partition, expected)
     if (expected.generation === null) {
       await registerPartition(transaction, { ...partition, cut_over: coldToMs, revision: 0n })
@@ -86,9 +82,8 @@ export async function retirePublication(postgres: Postgres, publication: Publica
   const { partition, digest } = publication
   const scope = scopeOf(partition)
   return postgres.transaction(async (transaction) => {
-    const [noted] = await transaction.run<{ readonly digest: string | null; readonly revision: bigint }>(
-      notedPublication(scope),
-    )
+    const [noted] = await transaction.run<{ readonly digest: string | null; readonly revision: bigint }>(sql`
+      SELECT next_digest AS digest, next_revision AS revision FROM lake_manifest ${onePartition(scope)} FOR UPDATE`)
     const found = stateIn(await transaction.run<CompactionState>(stateStatement(scope)))
     if (noted?.digest !== digest || noted.revision !== partition.revision || found.digest !== digest) {
       throw new PartitionChanged(partition)
@@ -99,35 +94,15 @@ export async function retirePublication(postgres: Postgres, publication: Publica
   }, COMPACTION_TRANSACTION)
 }
 
-function publicationUpdate(partition: CompactedPartition, digest: string, publishedMs: number): SqlStatement {
-  const statement = new StatementBuilder()
-  const values = {
-    next_cut_over: statement.addInstant(partition.cut_over),
-    next_rows: statement.add(partition.rows, 'int8'),
-    next_size_bytes: statement.add(partition.size_bytes, 'int8'),
-    next_sha256: statement.add(partition.sha256, 'text'),
-    next_revision: statement.add(partition.revision ?? 0n, 'int8'),
-    next_digest: statement.add(digest, 'text'),
-    published_at: statement.addInstant(publishedMs),
-  }
-  const list = Object.entries(values).map(([name, value]) => `${name} = ${value}`)
-  onePartition(statement, scopeOf(partition))
-  return statement.build(`UPDATE lake_manifest SET ${list.join(', ')} ${statement.whereClause}`)
+function publicationUpdate(partition: CompactedPartition, digest: string, publishedMs: number): Sql {
+  const { cut_over: coldToMs, rows, size_bytes: sizeBytes, sha256, revision = 0n } = partition
+  return sql`UPDATE lake_manifest SET next_cut_over = ${instantValue(coldToMs)}, next_rows = ${rows},
+      next_size_bytes = ${sizeBytes}, next_sha256 = ${sha256}, next_revision = ${revision}, next_digest = ${digest},
+      published_at = ${instantValue(publishedMs)}
+    ${onePartition(scopeOf(partition))}`
 }
 
-function notedPublication(scope: CompactionScope): SqlStatement {
-  const statement = onePartition(new StatementBuilder(), scope)
-  return statement.build(
-    `SELECT next_digest AS digest, next_revision AS revision FROM lake_manifest ${statement.whereClause} FOR UPDATE`,
-  )
-}
-
-/** Adds the conditions of a partition's entry. */
-function onePartition(
-  statement: StatementBuilder,
-  { dataset, scope, fromMs }: Omit<CompactionScope, 'toMs'>,
-): StatementBuilder {
-  statement.where(`dataset = ${statement.add(dataset, 'text')}`)
-  statement.where(`scope = ${statement.add(scope, 'text')}`)
-  return statement.where(`period_start = ${statement.addInstant(fromMs)}`)
+/** The conditions of a partition's entry. */
+function onePartition({ dataset, scope, fromMs }: Omit<CompactionScope, 'toMs'>): Sql {
+  return sql`WHERE dataset = ${dataset} AND scope = ${scope} AND period_start = ${instantValue(fromMs)}`
 }

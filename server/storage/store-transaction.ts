@@ -2,7 +2,7 @@
 // versions of those are raised together at the end, in one order, so that writers of several datasets cannot wait for
 // one another in a circle.
 
-import { listText, type SqlStatement } from '../../shared/sql/statement.ts'
+import { listValue, type SqlStatement, sql } from '../../shared/sql/statement.ts'
 
 /** The datasets whose changes count (table data_versions). */
 export type DatasetName = 'series' | 'markets' | 'candles' | 'observations' | 'climate' | 'lake_manifest'
@@ -27,11 +27,9 @@ export class StoreTransaction {
   /** The statement that raises the versions, or undefined when nothing changed. Run it last. */
   versionUpdate(): SqlStatement | undefined {
     if (this.#changed.size === 0) return undefined
-    return {
-      text: `UPDATE data_versions SET version = version + 1, changed_at = clock_timestamp()
-        FROM (SELECT dataset FROM data_versions WHERE dataset = ANY ($1::text[]) ORDER BY dataset FOR UPDATE) changed
-        WHERE data_versions.dataset = changed.dataset`,
-      parameters: [listText([...this.#changed])],
-    }
+    const changed = listValue([...this.#changed])
+    return sql`UPDATE data_versions SET version = version + 1, changed_at = clock_timestamp()
+      FROM (SELECT dataset FROM data_versions WHERE dataset = ANY (${changed}) ORDER BY dataset FOR UPDATE) changed
+      WHERE data_versions.dataset = changed.dataset`
   }
 }

@@ -1,6 +1,7 @@
 // How much of the trades is proven to be complete: for each series and date, the minutes with a candle, and those of them whose
 // trades are what the candle says. It stands in the state of the source of the trades.
 
+import { sql } from '../../shared/sql/statement.ts'
 import { withinTime } from '../../shared/within-time.ts'
 import { type CursorName, readCursorState, writeCursorState } from './cursor-store.ts'
 import type { Postgres } from './postgres.ts'
@@ -15,7 +16,7 @@ export interface TradeProof {
 }
 
 // Of series and dates: minutes, and proven ones.
-const TOTAL = `
+const TOTAL = sql`
   SELECT sum((figures ->> 0)::bigint)::float8 AS minutes, sum((figures ->> 1)::bigint)::float8 AS proven
   FROM ingest_cursors, jsonb_each(state) AS dates (date, figures) WHERE source LIKE '%-trades' AND jsonb_typeof(figures) = 'array'
   HAVING count(*) > 0`
@@ -27,7 +28,7 @@ export type ReadTradeProof = () => Promise<TradeProof | undefined>
 /** Of all series and dates. Resolves to undefined where nothing was compared, and while the store is away. */
 export function tradeProofOf(postgres: Postgres): ReadTradeProof {
   return async () => {
-    const asked = postgres.run<TradeProof>({ text: TOTAL, parameters: [] }).catch(() => [])
+    const asked = postgres.run<TradeProof>(TOTAL).catch(() => [])
     return (await withinTime(asked, WAIT_MS))?.[0]
   }
 }

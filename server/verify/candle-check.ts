@@ -2,7 +2,7 @@
 // of its daily candles, a day's that of its hours, an hour's that of its minutes. Only what is settled is counted.
 
 import { INGEST_ARCHIVE_SETTLE_MS } from '../../shared/limits.ts'
-import { StatementBuilder } from '../../shared/sql/statement.ts'
+import { instantValue, sql } from '../../shared/sql/statement.ts'
 import { MS_PER_DAY, MS_PER_HOUR, utcDateOf } from '../../shared/utc-date.ts'
 import { missingCatalogue } from '../ingest/exchange/catalogue-source.ts'
 import { missingCandles } from '../storage/candle-window-store.ts'
@@ -75,15 +75,11 @@ async function marketsOf(
   seriesTicker: string,
   { fromMs, toMs }: TimeWindow,
 ): Promise<readonly Market[]> {
-  const statement = new StatementBuilder()
-  statement.where(`series_ticker = ${statement.add(seriesTicker, 'text')}`)
-  statement.where(`close_time > ${statement.addInstant(fromMs - MS_PER_DAY)}`)
-  statement.where(`(open_time IS NULL OR open_time < ${statement.addInstant(toMs)})`)
   return await postgres.run<Market>(
-    statement.build(
-      `SELECT ticker, open_time, close_time, status, volume FROM markets ${statement.whereClause}` +
-        ` ORDER BY ticker LIMIT ${MARKETS_MAX}`,
-    ),
+    sql`SELECT ticker, open_time, close_time, status, volume FROM markets
+      WHERE series_ticker = ${seriesTicker} AND close_time > ${instantValue(fromMs - MS_PER_DAY)}
+        AND (open_time IS NULL OR open_time < ${instantValue(toMs)})
+      ORDER BY ticker LIMIT ${MARKETS_MAX}`,
     { signal },
   )
 }

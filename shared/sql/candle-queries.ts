@@ -5,7 +5,17 @@
 import { countOutside, type CoveredSpan } from './covered-spans.ts'
 import type { BatchStart, KeysetRead } from './keyset-pages.ts'
 import { generationColumn, type WithGeneration } from './manifest-queries.ts'
-import { type SqlStatement, StatementBuilder } from './statement.ts'
+import {
+  instantValue,
+  joinSql,
+  listValue,
+  rawSql,
+  type Sql,
+  type SqlStatement,
+  sql,
+  typedValue,
+  whereAll,
+} from './statement.ts'
 
 /** Minutes of the stored intervals; the others are rolled up from 1. */
 type StoredInterval = 1 | 60 | 1440
@@ -62,12 +72,15 @@ interface CandleKey {
   readonly marketTicker: string
 }
 
-const COUNTED = { from: 'candles c', scope: 'c.series_ticker', instant: 'c.end_period_ts' }
-const COLUMNS = Object.keys(STORED_CANDLE_COLUMNS).join(', ')
+const COUNTED = {
+  from: rawSql('candles c'),
+  scope: rawSql('c.series_ticker'),
+  instant: rawSql('c.end_period_ts'),
+}
+const COLUMNS = rawSql(Object.keys(STORED_CANDLE_COLUMNS).join(', '))
 // By the whole key of the one partition that a candle can belong to, a month of its series.
-const IS_HOT =
-  `NOT EXISTS (SELECT FROM lake_manifest p WHERE p.dataset = 'candles' AND p.scope = c.series_ticker` +
-  ` AND p.period_start = date_trunc('month', c.end_period_ts, 'UTC') AND c.end_period_ts < p.cut_over)`
+const IS_HOT = sql`NOT EXISTS (SELECT FROM lake_manifest p WHERE p.dataset = 'candles' AND p.scope = c.series_ticker
+  AND p.period_start = date_trunc('month', c.end_period_ts, 'UTC') AND c.end_period_ts < p.cut_over)`
 
 /**
  * The candles of a range by (end_period_ts, market_ticker), each with the generation of the manifest that it was read
@@ -77,8 +90,7 @@ export function plannedCandleRead(
   selection: CandleSelection,
   range: CandleRange,
 ): KeysetRead<StoredCandle & WithGeneration, CandleKey> {
-  const columns = `${COLUMNS}, ${generationColumn('candles')}`
-  return { statementFor: (start) => rangeStatement(selection, range, start, columns), keyOf: candleKey }
+  return { statementFor: (start) => rangeStatement(selection, range, start), keyOf: candleKey }
 }
 
 /** One row with `rows`: how many candles there are outside the covered spans, counted up to `countMax`. */
@@ -88,10 +100,8 @@ export function candleCount(
   covered: readonly CoveredSpan[],
   countMax: number,
 ): SqlStatement {
-  const statement = selected(selection)
-  statement.where(`c.end_period_ts >= ${statement.addInstant(range.fromMs)}`)
-  statement.where(`c.end_period_ts < ${statement.addInstant(range.toMs)}`)
-  return countOutside(statement, COUNTED, covered, countMax)
+  const span = sql`c.end_period_ts >= ${instantValue(range.fromMs)} AND c.end_period_ts < ${instantValue(range.toMs)}`
+  return countOutside([...selected(selection), span], COUNTED, covered, countMax)
 }
 
 function candleKey(row: StoredCandle): CandleKey {
@@ -100,23 +110,16 @@ function candleKey(row: StoredCandle): CandleKey {
 
 function rangeStatement(
   selection: CandleSelection,
-  range: CandleRange,
-  start: BatchStart<CandleKey>,
-  columns: string,
+  { fromMs, toMs }: CandleRange,
+  { key, limit, offset }: BatchStart<CandleKey>,
 ): SqlStatement {
-  const statement = selected(selection)
-  statement.where(`c.end_period_ts < ${statement.addInstant(range.toMs)}`)
-  if (start.key === null) {
-    statement.where(`c.end_period_ts >= ${statement.addInstant(range.fromMs)}`)
-  } else {
-    const { endMs, marketTicker } = start.key
-    const after = `(${statement.addInstant(endMs)}, ${statement.add(marketTicker, 'text')})`
-    statement.where(`(c.end_period_ts, c.market_ticker) > ${after}`)
-  }
-  return statement.build(
-    `SELECT ${columns} FROM candles c ${statement.whereClause} ORDER BY c.end_period_ts, c.market_ticker` +
-      ` LIMIT ${statement.add(start.limit, 'int8')} OFFSET ${statement.add(start.offset, 'int8')}`,
-  )
+  const after =
+    key === null
+      ? sql`c.end_period_ts >= ${instantValue(fromMs)}`
+      : sql`(c.end_period_ts, c.market_ticker) > (${instantValue(key.endMs)}, ${key.marketTicker})`
+  const conditions = whereAll(...selected(selection), sql`c.end_period_ts < ${instantValue(toMs)}`, after)
+  return sql`SELECT ${COLUMNS}, ${generationColumn('candles')} FROM candles c ${conditions}
+    ORDER BY c.end_period_ts, c.market_ticker LIMIT ${limit} OFFSET ${offset}`
 }
 
 /** A market that may trade around a window; one row without a market tells the newest generation of the partitions. */
@@ -144,24 +147,25 @@ export function marketsAround(
   range: CandleRange,
   { earliestMs, before, behind }: LivesBeside,
 ): SqlStatement {
-  const statement = selectedBy(selection, 'l')
-  const [from, to] = [statement.addInstant(range.fromMs), statement.addInstant(range.toMs)]
+  const [from, to] = [instantValue(range.fromMs), instantValue(range.toMs)]
   // Apart from one another, since an index serves each of them and none all of them together.
-  const lives = (overlaps: boolean, condition: string): string =>
-    `SELECT l.market_ticker, l.series_ticker, ${overlaps} AS overlaps, 0::int8 AS generation` +
-    ` FROM candle_lives l ${statement.whereClause} AND ${condition}`
-  const found = [lives(true, `l.life && tstzrange(${from}, ${to})`)]
-  const ofSeries = (series: readonly string[]): string =>
-    `l.series_ticker = ANY (${statement.addList(series)})`
+  const lives = (overlaps: boolean, condition: Sql): Sql =>
+    sql`SELECT l.market_ticker, l.series_ticker, ${rawSql(String(overlaps))} AS overlaps, 0::int8 AS generation
+      FROM candle_lives l ${whereAll(...selectedBy(selection, 'l'), condition)}`
+  const found = [lives(true, sql`l.life && tstzrange(${from}, ${to})`)]
   if (before.length > 0) {
-    const sinceEarliest = `upper(l.life) > ${statement.addInstant(earliestMs)}`
-    found.push(lives(false, `${ofSeries(before)} AND upper(l.life) <= ${from} AND ${sinceEarliest}`))
+    const sinceEarliest = sql`upper(l.life) > ${instantValue(earliestMs)}`
+    found.push(lives(false, sql`${ofSeries(before)} AND upper(l.life) <= ${from} AND ${sinceEarliest}`))
   }
-  if (behind.length > 0) found.push(lives(false, `${ofSeries(behind)} AND lower(l.life) >= ${to}`))
+  if (behind.length > 0) found.push(lives(false, sql`${ofSeries(behind)} AND lower(l.life) >= ${to}`))
   found.push(
-    `SELECT NULL, '', false, coalesce(max(generation), 0) FROM lake_manifest WHERE dataset = 'candles'`,
+    sql`SELECT NULL, '', false, coalesce(max(generation), 0) FROM lake_manifest WHERE dataset = 'candles'`,
   )
-  return statement.build(found.join(' UNION ALL '))
+  return joinSql(found, ' UNION ALL ')
+}
+
+function ofSeries(series: readonly string[]): Sql {
+  return sql`l.series_ticker = ANY (${listValue(series)})`
 }
 
 /** One row of `fillBounds`. */
@@ -186,37 +190,33 @@ export function fillBounds(
   markets: readonly string[],
   { earliestMs, fromMs }: { readonly earliestMs: number; readonly fromMs: number },
 ): SqlStatement {
-  const statement = selected(selection)
-  const [earliest, from] = [statement.addInstant(earliestMs), statement.addInstant(fromMs)]
-  const list = statement.addList(markets)
-  const lastOf = (kind: FillBound['kind'], span: string): string =>
-    `SELECT '${kind}' AS kind, found.* FROM unnest(${list}) AS wanted(market) CROSS JOIN LATERAL` +
-    ` (SELECT market_ticker, series_ticker, end_period_ts, close, open_interest FROM candles c ${statement.whereClause}` +
-    ` AND c.market_ticker = wanted.market AND ${span} ORDER BY c.end_period_ts DESC LIMIT 1) found`
-  return statement.build(
-    `${lastOf('last', `c.end_period_ts >= ${from}`)} UNION ALL` +
-      ` ${lastOf('base', `c.end_period_ts >= ${earliest} AND c.end_period_ts < ${from}`)}` +
-      ` UNION ALL SELECT 'generation', '', '', to_timestamp(0), 0, coalesce(max(generation), 0)` +
-      ` FROM lake_manifest WHERE dataset = 'candles'`,
-  )
+  const [earliest, from] = [instantValue(earliestMs), instantValue(fromMs)]
+  const lastOf = (kind: FillBound['kind'], span: Sql): Sql => {
+    const conditions = whereAll(...selected(selection), sql`c.market_ticker = wanted.market`, span)
+    return sql`SELECT ${rawSql(`'${kind}'`)} AS kind, found.* FROM unnest(${listValue(markets)}) AS wanted(market)
+      CROSS JOIN LATERAL (SELECT market_ticker, series_ticker, end_period_ts, close, open_interest FROM candles c
+        ${conditions} ORDER BY c.end_period_ts DESC LIMIT 1) found`
+  }
+  return sql`${lastOf('last', sql`c.end_period_ts >= ${from}`)}
+    UNION ALL ${lastOf('base', sql`c.end_period_ts >= ${earliest} AND c.end_period_ts < ${from}`)}
+    UNION ALL SELECT 'generation', '', '', to_timestamp(0), 0, coalesce(max(generation), 0)
+      FROM lake_manifest WHERE dataset = 'candles'`
 }
 
-function selected(selection: CandleSelection): StatementBuilder {
-  return selectedBy(selection, 'c').where(IS_HOT)
+function selected(selection: CandleSelection): (Sql | false)[] {
+  return [...selectedBy(selection, 'c'), IS_HOT]
 }
 
 /** The selection as conditions on candles or on their markets' lives, which share the names of columns. */
-function selectedBy(selection: CandleSelection, rows: 'c' | 'l'): StatementBuilder {
-  const statement = new StatementBuilder()
-  statement.where(`${rows}.period_interval = ${statement.add(selection.interval, 'int4')}`)
-  if (selection.marketTicker !== null) {
-    statement.where(`${rows}.market_ticker = ${statement.add(selection.marketTicker, 'text')}`)
-  }
-  if (selection.eventTicker !== null) {
-    statement.where(`${rows}.event_ticker = ${statement.add(selection.eventTicker, 'text')}`)
-  }
-  if (selection.seriesTickers !== null) {
-    statement.where(`${rows}.series_ticker = ANY (${statement.addList(selection.seriesTickers)})`)
-  }
-  return statement
+function selectedBy(
+  { interval, marketTicker, eventTicker, seriesTickers }: CandleSelection,
+  rows: 'c' | 'l',
+): (Sql | false)[] {
+  const of = rawSql(rows)
+  return [
+    sql`${of}.period_interval = ${typedValue(interval, 'int4')}`,
+    marketTicker !== null && sql`${of}.market_ticker = ${marketTicker}`,
+    eventTicker !== null && sql`${of}.event_ticker = ${eventTicker}`,
+    seriesTickers !== null && sql`${of}.series_ticker = ANY (${listValue(seriesTickers)})`,
+  ]
 }

@@ -4,7 +4,7 @@
 
 import type { ClimateRecord } from '../climate.ts'
 import type { BatchStart, KeysetRead } from './keyset-pages.ts'
-import { type SqlStatement, StatementBuilder } from './statement.ts'
+import { instantValue, rawSql, type Sql, type SqlStatement, sql, typedValue, whereAll } from './statement.ts'
 
 /** A record as it is stored. */
 export interface StoredClimateRecord extends ClimateRecord {
@@ -14,6 +14,7 @@ export interface StoredClimateRecord extends ClimateRecord {
 
 export const STORED_CLIMATE_COLUMNS =
   'station_code, observation_date, high_temp_f, low_temp_f, report_type, source, product_id, issued_at, is_correction'
+const COLUMNS = rawSql(STORED_CLIMATE_COLUMNS)
 
 /** Both dates inclusive. Null is no condition. */
 export interface ClimateSelection {
@@ -59,62 +60,50 @@ export function climateRevisionRead(
 
 /** Which kinds of record each date of a station has: rows of station_code, observation_date, report_type, by date. */
 export function climateDates(stationCode: string, from: string, to: string): SqlStatement {
-  const statement = selected({ stationCode, from, to })
-  return statement.build(
-    `SELECT DISTINCT station_code, observation_date, report_type FROM climate_records ${statement.whereClause}` +
-      ` ORDER BY observation_date, report_type`,
-  )
+  return sql`SELECT DISTINCT station_code, observation_date, report_type FROM climate_records
+    ${whereAll(...selected({ stationCode, from, to }))} ORDER BY observation_date, report_type`
 }
 
-function groupStatement(selection: ClimateSelection, start: BatchStart<GroupKey>): SqlStatement {
-  const statement = selected(selection)
-  if (start.key !== null) {
-    const { date, stationCode } = start.key
-    const after = `(${statement.add(date, 'date')}, ${statement.add(stationCode, 'text')})`
-    statement.where(`(observation_date, station_code) > ${after}`)
-  }
-  const page = `LIMIT ${statement.add(start.limit, 'int8')} OFFSET ${statement.add(start.offset, 'int8')}`
-  return statement.build(
-    `SELECT ${STORED_CLIMATE_COLUMNS} FROM climate_records JOIN (` +
-      `SELECT DISTINCT observation_date, station_code FROM climate_records ${statement.whereClause}` +
-      ` ORDER BY observation_date, station_code ${page}) page USING (observation_date, station_code)` +
-      ` ORDER BY observation_date, station_code, issued_at NULLS LAST, product_id NULLS LAST`,
-  )
+function groupStatement(
+  selection: ClimateSelection,
+  { key, limit, offset }: BatchStart<GroupKey>,
+): SqlStatement {
+  const after =
+    key !== null &&
+    sql`(observation_date, station_code) > (${typedValue(key.date, 'date')}, ${key.stationCode})`
+  return sql`SELECT ${COLUMNS} FROM climate_records JOIN (
+      SELECT DISTINCT observation_date, station_code FROM climate_records ${whereAll(...selected(selection), after)}
+      ORDER BY observation_date, station_code LIMIT ${limit} OFFSET ${offset}
+    ) page USING (observation_date, station_code)
+    ORDER BY observation_date, station_code, issued_at NULLS LAST, product_id NULLS LAST`
 }
 
-function revisionStatement(selection: ClimateSelection, start: BatchStart<RevisionKey>): SqlStatement {
-  const statement = selected(selection)
-  // A row comparison cannot put null last, so infinity and an empty text stand for the estimate's nulls.
-  const order = `(observation_date, station_code, coalesce(issued_at, 'infinity'), coalesce(product_id, ''))`
-  if (start.key !== null) {
-    const { date, stationCode, issuedMs, productId } = start.key
-    const after = [
-      statement.add(date, 'date'),
-      statement.add(stationCode, 'text'),
-      issuedMs === null ? `'infinity'::timestamptz` : statement.addInstant(issuedMs),
-      statement.add(productId ?? '', 'text'),
-    ]
-    statement.where(`${order} > (${after.join(', ')})`)
+// A row comparison cannot put null last, so infinity and an empty text stand for the estimate's nulls.
+const REVISION_ORDER = rawSql(
+  `observation_date, station_code, coalesce(issued_at, 'infinity'), coalesce(product_id, '')`,
+)
+
+function revisionStatement(
+  selection: ClimateSelection,
+  { key, limit, offset }: BatchStart<RevisionKey>,
+): SqlStatement {
+  const conditions = selected(selection)
+  if (key !== null) {
+    const { date, stationCode, issuedMs, productId } = key
+    const issued = issuedMs === null ? typedValue('infinity', 'timestamptz') : instantValue(issuedMs)
+    const after = sql`${typedValue(date, 'date')}, ${stationCode}, ${issued}, ${productId ?? ''}`
+    conditions.push(sql`(${REVISION_ORDER}) > (${after})`)
   }
-  return statement.build(
-    `SELECT ${STORED_CLIMATE_COLUMNS} FROM climate_records ${statement.whereClause}` +
-      ` ORDER BY observation_date, station_code, coalesce(issued_at, 'infinity'), coalesce(product_id, '')` +
-      ` LIMIT ${statement.add(start.limit, 'int8')} OFFSET ${statement.add(start.offset, 'int8')}`,
-  )
+  return sql`SELECT ${COLUMNS} FROM climate_records ${whereAll(...conditions)}
+    ORDER BY ${REVISION_ORDER} LIMIT ${limit} OFFSET ${offset}`
 }
 
-function selected(selection: ClimateSelection): StatementBuilder {
-  const statement = new StatementBuilder()
-  if (selection.stationCode !== null) {
-    statement.where(`station_code = ${statement.add(selection.stationCode, 'text')}`)
-  }
-  if (selection.from !== null) {
-    statement.where(`observation_date >= ${statement.add(selection.from, 'date')}`)
-  }
-  if (selection.to !== null) {
-    statement.where(`observation_date <= ${statement.add(selection.to, 'date')}`)
-  }
-  return statement
+function selected({ stationCode, from, to }: ClimateSelection): (Sql | false)[] {
+  return [
+    stationCode !== null && sql`station_code = ${stationCode}`,
+    from !== null && sql`observation_date >= ${typedValue(from, 'date')}`,
+    to !== null && sql`observation_date <= ${typedValue(to, 'date')}`,
+  ]
 }
 
 function countGroups(rows: readonly StoredClimateRecord[]): number {

@@ -1,6 +1,6 @@
 // Counting rows of the relational store beside those for which something else counts.
 
-import type { SqlStatement, StatementBuilder } from './statement.ts'
+import { instantValue, type Sql, type SqlStatement, sql, whereAll } from './statement.ts'
 
 /** A scope's instants (a series' or a station's) for which something else than the table counts. */
 export interface CoveredSpan {
@@ -11,25 +11,22 @@ export interface CoveredSpan {
 
 /** A table with its alias, and its columns of scope and instant. */
 interface CountedTable {
-  readonly from: string
-  readonly scope: string
-  readonly instant: string
+  readonly from: Sql
+  readonly scope: Sql
+  readonly instant: Sql
 }
 
-/** One row with `rows`: how many fulfil the statement's conditions outside the covered spans, up to `countMax`. */
+/** One row with `rows`: how many fulfil the conditions outside the covered spans, up to `countMax`. */
 export function countOutside(
-  statement: StatementBuilder,
+  conditions: readonly (Sql | false)[],
   { from, scope, instant }: CountedTable,
   covered: readonly CoveredSpan[],
   countMax: number,
 ): SqlStatement {
-  for (const span of covered) {
-    const [name, start] = [statement.add(span.scope, 'text'), statement.addInstant(span.fromMs)]
-    const end = statement.addInstant(span.toMs)
-    statement.where(`NOT (${scope} = ${name} AND ${instant} >= ${start} AND ${instant} < ${end})`)
-  }
-  return statement.build(
-    `SELECT count(*)::int8 AS rows FROM (SELECT FROM ${from} ${statement.whereClause}` +
-      ` LIMIT ${statement.add(countMax, 'int8')}) counted`,
-  )
+  const outside = covered.map(({ scope: name, fromMs, toMs }) => {
+    const span = sql`${instant} >= ${instantValue(fromMs)} AND ${instant} < ${instantValue(toMs)}`
+    return sql`NOT (${scope} = ${name} AND ${span})`
+  })
+  return sql`SELECT count(*)::int8 AS rows FROM (SELECT FROM ${from} ${whereAll(...conditions, ...outside)}
+    LIMIT ${countMax}) counted`
 }

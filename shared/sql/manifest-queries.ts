@@ -1,7 +1,16 @@
 // What the lake holds and up to where: the plan of every read that may touch both stores, and the check that the plan
 // still holds. Compaction moves rows between two statements of a long read; `generation` tells.
 
-import { type RunStatement, type SqlStatement, StatementBuilder } from './statement.ts'
+import {
+  instantValue,
+  listValue,
+  rawSql,
+  type RunStatement,
+  type Sql,
+  type SqlStatement,
+  sql,
+  whereAll,
+} from './statement.ts'
 
 type LakeDataset = 'candles' | 'observations' | 'lob'
 
@@ -38,23 +47,18 @@ export interface PartitionSelection {
   readonly toMs: number
 }
 
-const COLUMNS =
-  'dataset, scope, period_start, period_end, cut_over, path, rows, size_bytes, sha256, revision, generation'
+const COLUMNS = rawSql(
+  'dataset, scope, period_start, period_end, cut_over, path, rows, size_bytes, sha256, revision, generation',
+)
 
 /** Rows of RegisteredPartition by (period_start, scope). */
 export function partitionsOf(selection: PartitionSelection): SqlStatement {
-  const statement = selected(selection)
-  return statement.build(
-    `SELECT ${COLUMNS} FROM lake_manifest ${statement.whereClause} ORDER BY period_start, scope`,
-  )
+  return sql`SELECT ${COLUMNS} FROM lake_manifest ${selected(selection)} ORDER BY period_start, scope`
 }
 
 /** One row with `generation`: the newest of the partitions selected, 0 when there is none. */
 function newestGeneration(selection: PartitionSelection): SqlStatement {
-  const statement = selected(selection)
-  return statement.build(
-    `SELECT coalesce(max(generation), 0)::int8 AS generation FROM lake_manifest ${statement.whereClause}`,
-  )
+  return sql`SELECT coalesce(max(generation), 0)::int8 AS generation FROM lake_manifest ${selected(selection)}`
 }
 
 /** A row read together with the newest generation of its dataset's partitions at that very moment. */
@@ -63,8 +67,10 @@ export interface WithGeneration {
 }
 
 /** The column of WithGeneration. */
-export function generationColumn(dataset: 'candles' | 'observations'): string {
-  return `(SELECT coalesce(max(generation), 0)::int8 FROM lake_manifest WHERE dataset = '${dataset}') AS generation`
+export function generationColumn(dataset: 'candles' | 'observations'): Sql {
+  return rawSql(
+    `(SELECT coalesce(max(generation), 0)::int8 FROM lake_manifest WHERE dataset = '${dataset}') AS generation`,
+  )
 }
 
 /** The generation of a plan made of these partitions. */
@@ -94,12 +100,10 @@ export class ManifestChanged extends Error {
   }
 }
 
-function selected(selection: PartitionSelection): StatementBuilder {
-  const statement = new StatementBuilder()
-  statement.where(`dataset = ${statement.add(selection.dataset, 'text')}`)
-  if (selection.scopes !== null) {
-    statement.where(`scope = ANY (${statement.addList(selection.scopes)})`)
-  }
-  statement.where(`period_start < ${statement.addInstant(selection.toMs)}`)
-  return statement.where(`period_end > ${statement.addInstant(selection.fromMs)}`)
+function selected({ dataset, scopes, fromMs, toMs }: PartitionSelection): Sql {
+  return whereAll(
+    sql`dataset = ${dataset}`,
+    scopes !== null && sql`scope = ANY (${listValue(scopes)})`,
+    sql`period_start < ${instantValue(toMs)} AND period_end > ${instantValue(fromMs)}`,
+  )
 }

@@ -1,7 +1,7 @@
 // Whether the relational store knows a name, from its catalogue or from a row that carries it, and which stations the
 // catalogue's series belong to. Each `…Known` yields one row with `known`.
 
-import type { SqlStatement } from './statement.ts'
+import { rawSql, type SqlStatement, sql } from './statement.ts'
 
 export function marketKnown(ticker: string): SqlStatement {
   return known('markets', 'ticker', 'candles', 'market_ticker', ticker)
@@ -17,27 +17,17 @@ export function seriesKnown(ticker: string): SqlStatement {
 
 /** Whether a catalogue entry, an observation or a climate record has the station. */
 export function stationKnown(code: string): SqlStatement {
-  return {
-    text:
-      `SELECT EXISTS (SELECT FROM series WHERE station_code = $1::text)` +
-      ` OR EXISTS (SELECT FROM observations WHERE station_code = $1::text)` +
-      ` OR EXISTS (SELECT FROM climate_records WHERE station_code = $1::text) AS known`,
-    parameters: [code],
-  }
+  return sql`SELECT EXISTS (SELECT FROM series WHERE station_code = ${code})
+    OR EXISTS (SELECT FROM observations WHERE station_code = ${code})
+    OR EXISTS (SELECT FROM climate_records WHERE station_code = ${code}) AS known`
 }
 
 /** Rows of `ticker`, `station_code`: the catalogue's series whose station is known. */
-export const SERIES_STATIONS: SqlStatement = {
-  text: 'SELECT ticker, station_code FROM series WHERE station_code IS NOT NULL ORDER BY ticker',
-  parameters: [],
-}
+export const SERIES_STATIONS = sql`
+  SELECT ticker, station_code FROM series WHERE station_code IS NOT NULL ORDER BY ticker`
 
 /** Table and column names come from this file alone. */
 function known(table: string, column: string, rows: string, rowColumn: string, name: string): SqlStatement {
-  return {
-    text:
-      `SELECT EXISTS (SELECT FROM ${table} WHERE ${column} = $1::text)` +
-      ` OR EXISTS (SELECT FROM ${rows} WHERE ${rowColumn} = $1::text) AS known`,
-    parameters: [name],
-  }
+  return sql`SELECT EXISTS (SELECT FROM ${rawSql(`${table} WHERE ${column}`)} = ${name})
+    OR EXISTS (SELECT FROM ${rawSql(`${rows} WHERE ${rowColumn}`)} = ${name}) AS known`
 }

@@ -5,7 +5,7 @@ import type { Observation, ObservationType } from '../observation.ts'
 import { countOutside, type CoveredSpan } from './covered-spans.ts'
 import type { BatchStart, KeysetRead } from './keyset-pages.ts'
 import { generationColumn, type WithGeneration } from './manifest-queries.ts'
-import { type SqlStatement, StatementBuilder } from './statement.ts'
+import { instantValue, rawSql, type Sql, type SqlStatement, sql, whereAll } from './statement.ts'
 
 /** Every column of an observation as it is stored: name and SQL type. Instants are milliseconds since the epoch. */
 export const STORED_OBSERVATION_COLUMNS = {
@@ -63,12 +63,16 @@ export interface ObservationKey {
   readonly type: string
 }
 
-const COUNTED = { from: 'observations o', scope: 'o.station_code', instant: 'o.observed_at' }
-const COLUMNS = Object.keys(STORED_OBSERVATION_COLUMNS).join(', ')
+const COUNTED = {
+  from: rawSql('observations o'),
+  scope: rawSql('o.station_code'),
+  instant: rawSql('o.observed_at'),
+}
+const COLUMNS = rawSql(Object.keys(STORED_OBSERVATION_COLUMNS).join(', '))
+const ORDER = rawSql('o.observed_at, o.station_code, o.observation_type')
 // By the whole key of the one partition that an observation can belong to, a year of its station.
-const IS_HOT =
-  `NOT EXISTS (SELECT FROM lake_manifest p WHERE p.dataset = 'observations' AND p.scope = o.station_code` +
-  ` AND p.period_start = date_trunc('year', o.observed_at, 'UTC') AND o.observed_at < p.cut_over)`
+const IS_HOT = sql`NOT EXISTS (SELECT FROM lake_manifest p WHERE p.dataset = 'observations' AND p.scope = o.station_code
+  AND p.period_start = date_trunc('year', o.observed_at, 'UTC') AND o.observed_at < p.cut_over)`
 
 /**
  * The observations of a range by (observed_at, station_code, observation_type), each with the generation of the manifest
@@ -77,8 +81,7 @@ const IS_HOT =
 export function plannedObservationRead(
   selection: ObservationSelection,
 ): KeysetRead<StoredObservation & WithGeneration, ObservationKey> {
-  const columns = `${COLUMNS}, ${generationColumn('observations')}`
-  return { statementFor: (start) => rangeStatement(selection, start, columns), keyOf: observationKey }
+  return { statementFor: (start) => rangeStatement(selection, start), keyOf: observationKey }
 }
 
 function observationKey(row: StoredObservation): ObservationKey {
@@ -91,43 +94,28 @@ export function observationCount(
   covered: readonly CoveredSpan[],
   countMax: number,
 ): SqlStatement {
-  const statement = selected(selection)
-  statement.where(`o.observed_at >= ${statement.addInstant(selection.fromMs)}`)
-  return countOutside(statement, COUNTED, covered, countMax)
+  const conditions = [...selected(selection), sql`o.observed_at >= ${instantValue(selection.fromMs)}`]
+  return countOutside(conditions, COUNTED, covered, countMax)
 }
 
 function rangeStatement(
   selection: ObservationSelection,
-  start: BatchStart<ObservationKey>,
-  columns: string,
+  { key, limit, offset }: BatchStart<ObservationKey>,
 ): SqlStatement {
-  const statement = selected(selection)
-  if (start.key === null) {
-    statement.where(`o.observed_at >= ${statement.addInstant(selection.fromMs)}`)
-  } else {
-    const { observedMs, stationCode, type } = start.key
-    const after = [
-      statement.addInstant(observedMs),
-      statement.add(stationCode, 'text'),
-      statement.add(type, 'text'),
-    ]
-    statement.where(`(o.observed_at, o.station_code, o.observation_type) > (${after.join(', ')})`)
-  }
-  return statement.build(
-    `SELECT ${columns} FROM observations o ${statement.whereClause}` +
-      ` ORDER BY o.observed_at, o.station_code, o.observation_type` +
-      ` LIMIT ${statement.add(start.limit, 'int8')} OFFSET ${statement.add(start.offset, 'int8')}`,
-  )
+  const after =
+    key === null
+      ? sql`o.observed_at >= ${instantValue(selection.fromMs)}`
+      : sql`(${ORDER}) > (${instantValue(key.observedMs)}, ${key.stationCode}, ${key.type})`
+  return sql`SELECT ${COLUMNS}, ${generationColumn('observations')} FROM observations o
+    ${whereAll(...selected(selection), after)} ORDER BY ${ORDER} LIMIT ${limit} OFFSET ${offset}`
 }
 
 /** The selection's conditions but the lower bound, which a later batch replaces by its key. */
-function selected(selection: ObservationSelection): StatementBuilder {
-  const statement = new StatementBuilder()
-  if (selection.stationCode !== null) {
-    statement.where(`o.station_code = ${statement.add(selection.stationCode, 'text')}`)
-  }
-  if (selection.type !== null) {
-    statement.where(`o.observation_type = ${statement.add(selection.type, 'text')}`)
-  }
-  return statement.where(`o.observed_at < ${statement.addInstant(selection.toMs)}`).where(IS_HOT)
+function selected({ stationCode, type, toMs }: ObservationSelection): (Sql | false)[] {
+  return [
+    stationCode !== null && sql`o.station_code = ${stationCode}`,
+    type !== null && sql`o.observation_type = ${type}`,
+    sql`o.observed_at < ${instantValue(toMs)}`,
+    IS_HOT,
+  ]
 }

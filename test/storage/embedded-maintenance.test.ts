@@ -23,7 +23,10 @@ test('tables that outgrew their statistics are analyzed once, and pages are then
   const range = { fromMs: Date.UTC(2026, 6, 1), toMs: Date.UTC(2026, 6, 2) }
   const key = { endMs: Date.UTC(2026, 6, 1, 12), marketTicker: 'KXHIGHNY-26JUL01-T5' }
   const page = plannedCandleRead(selection, range).statementFor({ key, offset: 0, limit: 1_000 })
-  const plan = await postgres.run<Record<string, string>>({ ...page, text: `EXPLAIN ${page.text}` })
+  const plan = await postgres.run<Record<string, string>>({
+    text: `EXPLAIN ${page.text}`,
+    parameters: page.parameters,
+  })
   const text = plan.map((row) => Object.values(row)[0]).join('\n')
   assert.match(text, /Index Scan using candles_by_time/)
   assert.doesNotMatch(text, /Sort/)

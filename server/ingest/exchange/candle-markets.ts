@@ -1,7 +1,7 @@
 // The markets that traded, or could have, in a span of time, from the stored catalogue.
 
 import { MS_PER_DAY } from '../../../shared/utc-date.ts'
-import { StatementBuilder } from '../../../shared/sql/statement.ts'
+import { instantValue, sql, whereAll } from '../../../shared/sql/statement.ts'
 import type { TimeWindow } from '../../storage/cursor-store.ts'
 import type { SourceContext } from '../source.ts'
 import type { MarketName } from '../../exchanges/kalshi/rest-parse.ts'
@@ -18,14 +18,13 @@ export async function candleMarkets(
   { fromMs, toMs }: TimeWindow,
   seriesTicker?: string,
 ): Promise<readonly MarketName[]> {
-  const statement = new StatementBuilder()
-  statement.where(`close_time >= ${statement.addInstant(fromMs - MS_PER_DAY)}`)
-  statement.where(`coalesce(open_time, close_time) <= ${statement.addInstant(toMs)}`)
-  if (seriesTicker !== undefined) statement.where(`series_ticker = ${statement.add(seriesTicker, 'text')}`)
+  const conditions = whereAll(
+    sql`close_time >= ${instantValue(fromMs - MS_PER_DAY)}`,
+    sql`coalesce(open_time, close_time) <= ${instantValue(toMs)}`,
+    seriesTicker !== undefined && sql`series_ticker = ${seriesTicker}`,
+  )
   const rows = await postgres.run<Row>(
-    statement.build(
-      `SELECT ticker, event_ticker, series_ticker FROM markets ${statement.whereClause} ORDER BY ticker`,
-    ),
+    sql`SELECT ticker, event_ticker, series_ticker FROM markets ${conditions} ORDER BY ticker`,
     { signal },
   )
   return rows.map((row) => ({

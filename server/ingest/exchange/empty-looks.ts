@@ -2,7 +2,7 @@
 // there. So is a series that has none; so are lists that are empty by a fault. Such a window is complete, and is looked at
 // once more when the lists are asked for anyway, and whenever the store comes to know of a market that those lists lacked.
 
-import { StatementBuilder } from '../../../shared/sql/statement.ts'
+import { instantValue, sql, whereAll } from '../../../shared/sql/statement.ts'
 import { MS_PER_DAY } from '../../../shared/utc-date.ts'
 import { readCursorState, type TimeWindow, writeCursorState } from '../../storage/cursor-store.ts'
 import type { StoreTransaction } from '../../storage/store-transaction.ts'
@@ -115,15 +115,14 @@ async function countKnown(
   seriesTicker: string,
   { fromMs, atMs, known = null }: EmptyLook,
 ): Promise<number> {
-  const statement = new StatementBuilder()
-  statement.where(`series_ticker = ${statement.add(seriesTicker, 'text')}`)
-  if (known !== null) {
-    statement.where(`status = ${statement.add(FINAL_STATUS, 'text')}`)
-    statement.where(`close_time >= ${statement.addInstant(fromMs - LAST_CANDLE_MS)}`)
-    statement.where(`open_time < ${statement.addInstant(atMs ?? clock.nowMs())}`)
-  }
+  const conditions = whereAll(
+    sql`series_ticker = ${seriesTicker}`,
+    known !== null &&
+      sql`status = ${FINAL_STATUS} AND close_time >= ${instantValue(fromMs - LAST_CANDLE_MS)}
+        AND open_time < ${instantValue(atMs ?? clock.nowMs())}`,
+  )
   const rows = await postgres.run<{ readonly count: number }>(
-    statement.build(`SELECT count(*)::int4 AS count FROM markets ${statement.whereClause}`),
+    sql`SELECT count(*)::int4 AS count FROM markets ${conditions}`,
   )
   return rows[0]?.count ?? 0
 }

@@ -2,7 +2,7 @@
 // like any other; it shows only where something else says that there must be more: an event that is listed has markets,
 // and a market that was settled stays listed. Where nothing is listed and nothing is known, there is nothing.
 
-import { StatementBuilder } from '../../../shared/sql/statement.ts'
+import { instantValue, listValue, sql } from '../../../shared/sql/statement.ts'
 import type { MarketRecord } from '../../storage/catalogue-store.ts'
 import type { ExchangeEvent } from '../../exchanges/kalshi/rest-parse.ts'
 import type { SourceContext } from '../source.ts'
@@ -53,12 +53,9 @@ async function emptyEvents(
   const filled = new Set(markets.map(({ event_ticker }) => event_ticker))
   const empty = new Set(events.map(({ ticker }) => ticker).filter((ticker) => !filled.has(ticker)))
   if (empty.size === 0) return []
-  const statement = new StatementBuilder()
-  statement.where(`series_ticker = ${statement.add(seriesTicker, 'text')}`)
-  statement.where(`event_ticker = ANY (${statement.addList([...empty])})`)
-  statement.where(`close_time < ${statement.addInstant(closeFromMs)}`)
   const past = await postgres.run<{ readonly event_ticker: string }>(
-    statement.build(`SELECT DISTINCT event_ticker FROM markets ${statement.whereClause}`),
+    sql`SELECT DISTINCT event_ticker FROM markets WHERE series_ticker = ${seriesTicker}
+      AND event_ticker = ANY (${listValue([...empty])}) AND close_time < ${instantValue(closeFromMs)}`,
     { signal },
   )
   for (const { event_ticker } of past) empty.delete(event_ticker)
@@ -70,13 +67,10 @@ async function absentMarkets(
   { postgres, signal }: SourceContext,
   { seriesTicker, closeFromMs, markets }: SeriesLists,
 ): Promise<readonly string[]> {
-  const statement = new StatementBuilder()
-  statement.where(`series_ticker = ${statement.add(seriesTicker, 'text')}`)
-  statement.where(`status = ${statement.add(FINAL_STATUS, 'text')}`)
-  statement.where(`close_time >= ${statement.addInstant(closeFromMs)}`)
-  statement.where(`ticker <> ALL (${statement.addList(markets.map(({ ticker }) => ticker))})`)
+  const present = listValue(markets.map(({ ticker }) => ticker))
   const rows = await postgres.run<{ readonly ticker: string }>(
-    statement.build(`SELECT ticker FROM markets ${statement.whereClause} ORDER BY ticker`),
+    sql`SELECT ticker FROM markets WHERE series_ticker = ${seriesTicker} AND status = ${FINAL_STATUS}
+      AND close_time >= ${instantValue(closeFromMs)} AND ticker <> ALL (${present}) ORDER BY ticker`,
     { signal },
   )
   return rows.map(({ ticker }) => ticker)

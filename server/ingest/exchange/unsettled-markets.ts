@@ -1,7 +1,7 @@
 // Markets whose close is past and whose result was not final when the exchange last told of them: their dates are asked
 // for again until it is.
 
-import { StatementBuilder } from '../../../shared/sql/statement.ts'
+import { instantValue, sql } from '../../../shared/sql/statement.ts'
 import type { TimeWindow } from '../../storage/cursor-store.ts'
 import type { SourceContext } from '../source.ts'
 
@@ -14,15 +14,11 @@ export async function unsettledCloses(
   seriesTicker: string,
   { fromMs, toMs }: TimeWindow,
 ): Promise<TimeWindow | null> {
-  const statement = new StatementBuilder()
-  statement.where(`series_ticker = ${statement.add(seriesTicker, 'text')}`)
-  statement.where(`status <> ${statement.add(FINAL_STATUS, 'text')}`)
-  statement.where(`close_time >= ${statement.addInstant(fromMs)}`)
-  statement.where(`close_time < ${statement.addInstant(Math.min(toMs, clock.nowMs()))}`)
+  const endMs = Math.min(toMs, clock.nowMs())
   const [row] = await postgres.run<{ readonly first: number | null; readonly last: number | null }>(
-    statement.build(
-      `SELECT min(close_time) AS first, max(close_time) AS last FROM markets ${statement.whereClause}`,
-    ),
+    sql`SELECT min(close_time) AS first, max(close_time) AS last FROM markets
+      WHERE series_ticker = ${seriesTicker} AND status <> ${FINAL_STATUS}
+        AND close_time >= ${instantValue(fromMs)} AND close_time < ${instantValue(endMs)}`,
     { signal },
   )
   if (row === undefined || row.first === null || row.last === null) return null
