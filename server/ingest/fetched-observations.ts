@@ -1,25 +1,23 @@
-// From what a client of observations returned to what a step writes. An upstream's failure becomes an exception here,
-// so that every source fails in the same way.
+// From what a client of observations returned to what a step writes.
 
 import type { Observation } from '../../shared/observation.ts'
 import type { TimeWindow } from '../storage/cursor-store.ts'
 import { writeObservations } from '../storage/observation-store.ts'
 import { withoutFuture } from './future-reports.ts'
-import type { ObservationFetch } from './observation-fetch.ts'
+import type { ObservationRows } from './observation-fetch.ts'
 import { mergeObservation, type MergedObservation } from './observation-precedence.ts'
 import type { FetchedRows } from './source.ts'
 
-export interface RequiredRows {
+export interface ToldRows {
   readonly rows: readonly Observation[]
   readonly problems: readonly string[]
   /** Reports of the future, which are refused: what brought them has to be asked for again. */
   readonly aheadCount: number
 }
 
-/** Rows of a fetch; none when nothing has changed. Throws the fetch's `UpstreamError`. */
-export function requireRows(fetched: ObservationFetch, nowMs: number): RequiredRows {
-  if (fetched.kind === 'upstream_error') throw fetched.error
-  if (fetched.kind === 'not_modified') return { rows: [], problems: [], aheadCount: 0 }
+/** Rows of a fetch; none when nothing has changed. */
+export function toldRows(fetched: ObservationRows | null, nowMs: number): ToldRows {
+  if (fetched === null) return { rows: [], problems: [], aheadCount: 0 }
   const { malformed, other_station } = fetched.rejected
   const problems: string[] = []
   if (malformed > 0) problems.push(`${malformed} reports cannot be read`)

@@ -5,7 +5,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Observation } from '../../shared/observation.ts'
 import { UpstreamError } from '../upstream/upstream-error.ts'
-import type { Validators } from '../upstream/upstream-http.ts'
 
 /** Rows of an upstream are decoded for so long in one turn of the event loop. */
 export const PARSE_TURN_MS_MAX = 4
@@ -21,25 +20,12 @@ export type ParsedRow =
   | { readonly kind: 'rejected'; readonly reason: Rejection }
 
 export interface ObservationRows {
-  readonly kind: 'rows'
   readonly rows: readonly Observation[]
   readonly rejected: Readonly<Record<Rejection, number>>
-  /** Whether the upstream may have left out rows because its answer had the greatest length it gives. */
-  readonly isCut: boolean
-  /** Make the next request of the same data conditional. */
-  readonly validators: Validators
 }
 
-export type ObservationFetch =
-  | ObservationRows
-  | { readonly kind: 'not_modified' }
-  | { readonly kind: 'upstream_error'; readonly error: UpstreamError }
-
-/** Rows and counts, without what only the client knows. Throws `UpstreamError` when the format has changed. */
-export async function collectRows(
-  upstream: string,
-  parsed: Iterable<ParsedRow>,
-): Promise<Pick<ObservationRows, 'rows' | 'rejected'>> {
+/** Throws `UpstreamError` when the format has changed. */
+export async function collectRows(upstream: string, parsed: Iterable<ParsedRow>): Promise<ObservationRows> {
   const rows: Observation[] = []
   const rejected: Record<Rejection, number> = {
     malformed: 0,
@@ -70,14 +56,4 @@ export async function collectRows(
     )
   }
   return { rows, rejected }
-}
-
-/** Turns the upstream's failures into a result; anything else (an abort, a fault of ours) stays an exception. */
-export async function settleFetch(fetching: Promise<ObservationFetch>): Promise<ObservationFetch> {
-  try {
-    return await fetching
-  } catch (error) {
-    if (error instanceof UpstreamError) return { kind: 'upstream_error', error }
-    throw error
-  }
 }

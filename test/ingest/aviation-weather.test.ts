@@ -5,7 +5,7 @@ import { gzipSync } from 'node:zlib'
 import * as fc from 'fast-check'
 import { AviationWeatherClient } from '../../server/ingest/aviation-weather/client.ts'
 import { parseEntries, readEntries } from '../../server/ingest/aviation-weather/parse.ts'
-import type { ObservationFetch, ObservationRows, ParsedRow } from '../../server/ingest/observation-fetch.ts'
+import type { ObservationRows, ParsedRow } from '../../server/ingest/observation-fetch.ts'
 import { UpstreamError } from '../../server/upstream/upstream-error.ts'
 import { AWC_ENTRIES_MAX } from '../../shared/limits.ts'
 import type { Observation } from '../../shared/observation.ts'
@@ -183,7 +183,7 @@ interface Bench {
   readonly client: AviationWeatherClient
   readonly asked: readonly { readonly url: string; readonly headers: Record<string, unknown> }[]
   readonly clock: ManualClock
-  readonly fetch: (signal?: AbortSignal) => Promise<ObservationFetch>
+  readonly fetch: (signal?: AbortSignal) => Promise<ObservationRows | null>
 }
 
 async function bench(t: TestContext, script: readonly Answer[]): Promise<Bench> {
@@ -206,15 +206,9 @@ async function bench(t: TestContext, script: readonly Answer[]): Promise<Bench> 
   }
 }
 
-function rowsOf(result: ObservationFetch): ObservationRows {
-  assert.ok(result.kind === 'rows', JSON.stringify(result))
+function rowsOf(result: ObservationRows | null): ObservationRows {
+  assert.ok(result)
   return result
-}
-
-function errorOf(result: ObservationFetch): UpstreamError {
-  assert.ok(result.kind === 'upstream_error', JSON.stringify(result))
-  assert.equal(result.error.upstream, 'awc')
-  return result.error
 }
 
 const BODY = JSON.stringify([ENTRY])
@@ -244,7 +238,7 @@ test('the second request is conditional and a 304 is not modified', async (t) =>
   const headers = { etag: '"a1"', 'last-modified': 'Mon, 19 Jan 2026 18:58:00 GMT' }
   const { fetch, asked } = await bench(t, [send(200, BODY, headers), send(304)])
   assert.equal(rowsOf(await fetch()).rows.length, 1)
-  assert.deepEqual(await fetch(), { kind: 'not_modified' })
+  assert.equal(await fetch(), null)
   assert.equal(asked[0]?.headers['if-none-match'], undefined)
   assert.equal(asked[1]?.headers['if-none-match'], '"a1"')
   assert.equal(asked[1]?.headers['if-modified-since'], headers['last-modified'])
@@ -252,7 +246,7 @@ test('the second request is conditional and a 304 is not modified', async (t) =>
 
 test('an answer that could not be read is asked for again in full', async (t) => {
   const { fetch, asked } = await bench(t, [send(200, '[{', { etag: '"bad"' }), send(200, BODY)])
-  assert.equal(errorOf(await fetch()).failure, 'malformed')
+  await assert.rejects(fetch(), { upstream: 'awc', failure: 'malformed' })
   assert.equal(rowsOf(await fetch()).rows.length, 1)
   assert.equal(asked[1]?.headers['if-none-match'], undefined)
 })
@@ -277,9 +271,7 @@ test('a 429 is repeated after Retry-After, or after a growing wait', async (t) =
 
 test('a 429 that lasts is an error that says so', async (t) => {
   const { fetch, asked } = await bench(t, [send(429), send(429), send(429), send(429)])
-  const error = errorOf(await fetch())
-  assert.equal(error.failure, 'rate_limited')
-  assert.equal(error.status, 429)
+  await assert.rejects(fetch(), { upstream: 'awc', failure: 'rate_limited', status: 429 })
   assert.equal(asked.length, 4)
 })
 
@@ -289,14 +281,14 @@ test('no answer at all and an empty array are no rows', async (t) => {
   assert.deepEqual(rowsOf(await fetch()).rows, [])
 })
 
-test('an answer of the greatest length is marked as cut', async (t) => {
+test('an answer of the greatest length may be cut and is an error', async (t) => {
   const entries = Array.from({ length: AWC_ENTRIES_MAX }, () => ENTRY)
   const { fetch } = await bench(t, [
     send(200, JSON.stringify(entries.slice(1))),
     send(200, JSON.stringify(entries)),
   ])
-  assert.equal(rowsOf(await fetch()).isCut, false)
-  assert.equal(rowsOf(await fetch()).isCut, true)
+  assert.equal(rowsOf(await fetch()).rows.length, AWC_ENTRIES_MAX - 1)
+  await assert.rejects(fetch(), { upstream: 'awc', failure: 'too_large' })
 })
 
 test('a few bad entries are counted beside the good ones', async (t) => {
@@ -336,7 +328,7 @@ for (const [name, answers, failure] of [
 ] as const) {
   test(`${name} is an upstream error (${failure}) and no data`, async (t) => {
     const { fetch } = await bench(t, answers)
-    assert.equal(errorOf(await fetch()).failure, failure)
+    await assert.rejects(fetch(), { upstream: 'awc', failure })
   })
 }
 

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import { gzipSync } from 'node:zlib'
-import { NceiClient } from '../../server/ingest/ncei/client.ts'
-import type { ObservationFetch } from '../../server/ingest/observation-fetch.ts'
+import { NceiClient, type NceiFile } from '../../server/ingest/ncei/client.ts'
 import { ghcnhTable, REPORT_TEXT } from '../support/ghcnh-table.ts'
 import {
   type Answer,
@@ -26,7 +25,7 @@ async function bench(
   readonly fetch: (validators?: {
     etag: string | null
     lastModified: string | null
-  }) => Promise<ObservationFetch>
+  }) => Promise<NceiFile | null>
 }> {
   const upstream = await startUpstream(t, script)
   const client = new NceiClient({
@@ -54,13 +53,13 @@ test('a station and year is asked for conditionally', async (t) => {
     send(304),
   ])
   const first = await fetch()
-  assert.ok(first.kind === 'rows')
+  assert.ok(first)
   assert.equal(first.rows.length, 1)
   assert.equal(
     asked[0]?.url,
     '/oa/global-historical-climatology-network/hourly/access/by-year/2023/psv/GHCNh_USW00013967_2023.psv',
   )
-  assert.deepEqual(await fetch(first.validators), { kind: 'not_modified' })
+  assert.equal(await fetch(first.validators), null)
   assert.equal(asked[1]?.headers['if-modified-since'], 'Sun, 01 Mar 2026 00:00:00 GMT')
 })
 
@@ -88,9 +87,6 @@ for (const [name, answers, failure] of [
 ] as const) {
   test(`${name} is an upstream error (${failure}) and no data`, async (t) => {
     const { fetch } = await bench(t, answers)
-    const result = await fetch()
-    assert.ok(result.kind === 'upstream_error', JSON.stringify(result))
-    assert.equal(result.error.upstream, 'ncei')
-    assert.equal(result.error.failure, failure)
+    await assert.rejects(fetch(), { upstream: 'ncei', failure })
   })
 }

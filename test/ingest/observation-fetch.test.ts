@@ -1,11 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import {
-  collectRows,
-  type ParsedRow,
-  settleFetch,
-  PARSE_TURN_MS_MAX,
-} from '../../server/ingest/observation-fetch.ts'
+import { collectRows, type ParsedRow, PARSE_TURN_MS_MAX } from '../../server/ingest/observation-fetch.ts'
 import { UpstreamError } from '../../server/upstream/upstream-error.ts'
 
 /** Rows that each take longer than a turn may last. */
@@ -40,10 +35,4 @@ test('synthetic rows alone are no change of format, unusable ones are', async ()
   for (const reason of ['malformed', 'other_report'] as const) {
     await assert.rejects(collectRows('test', [row(reason)]), UpstreamError)
   }
-})
-
-test('only failures of the upstream become a result', async () => {
-  const error = new UpstreamError('test', 'timeout', 'too late')
-  assert.deepEqual(await settleFetch(Promise.reject(error)), { kind: 'upstream_error', error })
-  await assert.rejects(settleFetch(Promise.reject(new TypeError('a fault of ours'))), TypeError)
 })

@@ -4,7 +4,8 @@
 
 import { AWC_ENTRIES_MAX, AWC_HOURS_MAX, AWC_REPORTS_PER_STATION_HOUR_MAX } from '../../../shared/limits.ts'
 import type { Station } from '../../../shared/stations.ts'
-import { collectRows, type ObservationFetch, settleFetch } from '../observation-fetch.ts'
+import { collectRows, type ObservationRows } from '../observation-fetch.ts'
+import { UpstreamError } from '../../upstream/upstream-error.ts'
 import { UpstreamHttp, type UpstreamOptions, type Validators } from '../../upstream/upstream-http.ts'
 import { AWC, parseEntries, readEntries } from './parse.ts'
 
@@ -28,11 +29,10 @@ export class AviationWeatherClient {
   }
 
   /**
-   * The reports of the last hours. Throws `RangeError` for a request whose answer the feed would cut, and the signal's
-   * reason on abort; every failure of the feed is a result.
+   * The reports of the last hours; null when nothing has changed. Throws `UpstreamError`, and `RangeError` for a
+   * request whose answer the feed would cut.
    */
-  async fetch(request: AviationWeatherRequest): Promise<ObservationFetch> {
-    const { stations, hours } = request
+  async fetch({ stations, hours, signal }: AviationWeatherRequest): Promise<ObservationRows | null> {
     const entriesMax = stations.length * hours * AWC_REPORTS_PER_STATION_HOUR_MAX
     if (stations.length === 0 || !Number.isInteger(hours) || hours < 1 || hours > AWC_HOURS_MAX) {
       throw new RangeError(`hours must be 1 to ${AWC_HOURS_MAX} of at least one station`)
@@ -42,7 +42,23 @@ export class AviationWeatherClient {
         `${stations.length} stations for ${hours} hours may exceed ${AWC_ENTRIES_MAX} entries`,
       )
     }
-    return await settleFetch(this.#fetch(request))
+    const ids = stations.map(({ icao }) => icao).join(',')
+    const path = `/api/data/metar?ids=${ids}&format=json&taf=false&hours=${hours}`
+    const answer = await this.#http.fetch({
+      path,
+      validators: this.#last?.path === path ? this.#last.validators : undefined,
+      signal,
+    })
+    if (answer.kind === 'not_modified') return null
+    // 204 is how the feed says that no report exists.
+    const entries = answer.status === 204 ? [] : readEntries(answer.body.toString('utf8'))
+    const collected = await collectRows(AWC, parseEntries(entries, stations))
+    if (entries.length >= AWC_ENTRIES_MAX) {
+      throw new UpstreamError(AWC, 'too_large', `an answer has ${AWC_ENTRIES_MAX} entries and may be cut`)
+    }
+    // Only now: an answer that could not be read must be fetched again in full.
+    this.#last = { path, validators: answer.validators }
+    return collected
   }
 
   /** Makes the next request unconditional: what the last answers held has not been kept. */
@@ -52,27 +68,5 @@ export class AviationWeatherClient {
 
   async close(): Promise<void> {
     await this.#http.close()
-  }
-
-  async #fetch({ stations, hours, signal }: AviationWeatherRequest): Promise<ObservationFetch> {
-    const ids = stations.map(({ icao }) => icao).join(',')
-    const path = `/api/data/metar?ids=${ids}&format=json&taf=false&hours=${hours}`
-    const answer = await this.#http.fetch({
-      path,
-      validators: this.#last?.path === path ? this.#last.validators : undefined,
-      signal,
-    })
-    if (answer.kind === 'not_modified') return { kind: 'not_modified' }
-    // 204 is how the feed says that no report exists.
-    const entries = answer.status === 204 ? [] : readEntries(answer.body.toString('utf8'))
-    const collected = await collectRows(AWC, parseEntries(entries, stations))
-    // Only now: an answer that could not be read must be fetched again in full.
-    this.#last = { path, validators: answer.validators }
-    return {
-      kind: 'rows',
-      ...collected,
-      isCut: entries.length >= AWC_ENTRIES_MAX,
-      validators: answer.validators,
-    }
   }
 }

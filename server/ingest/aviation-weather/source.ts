@@ -7,11 +7,9 @@ import type { Observation } from '../../../shared/observation.ts'
 import type { Station } from '../../../shared/stations.ts'
 import { MS_PER_HOUR } from '../../../shared/utc-date.ts'
 import { readCursorStatus } from '../../storage/cursor-store.ts'
-import { fetchedObservations, requireRows } from '../fetched-observations.ts'
+import { fetchedObservations, toldRows } from '../fetched-observations.ts'
 import type { FetchedRows, IngestSource, IngestStep, SourceContext, StationSourceOptions } from '../source.ts'
-import { UpstreamError } from '../../upstream/upstream-error.ts'
 import type { AviationWeatherClient } from './client.ts'
-import { AWC } from './parse.ts'
 
 const NAME = 'aviation-weather'
 const LIVE = 'live'
@@ -65,11 +63,8 @@ export class AviationWeatherSource implements IngestSource {
     for (let at = 0; at < this.#stations.length; at += perRequest) {
       const stations = this.#stations.slice(at, at + perRequest)
       const fetched = await this.#client.fetch({ stations, hours, signal })
-      if (fetched.kind === 'rows' && fetched.isCut) {
-        throw new UpstreamError(AWC, 'too_large', `an answer has ${AWC_ENTRIES_MAX} entries and may be cut`)
-      }
-      isUnchanged &&= fetched.kind === 'not_modified'
-      const found = requireRows(fetched, nowMs)
+      isUnchanged &&= fetched === null
+      const found = toldRows(fetched, nowMs)
       rows.push(...found.rows)
       problems.push(...found.problems)
       aheadCount += found.aheadCount

@@ -4,12 +4,7 @@
 import type { Observation, ObservationType } from '../../../shared/observation.ts'
 import type { Station } from '../../../shared/stations.ts'
 import { MS_PER_DAY } from '../../../shared/utc-date.ts'
-import {
-  collectRows,
-  type ObservationFetch,
-  type ObservationRows,
-  settleFetch,
-} from '../observation-fetch.ts'
+import { collectRows, type ObservationRows } from '../observation-fetch.ts'
 import { UpstreamHttp, type UpstreamOptions } from '../../upstream/upstream-http.ts'
 import { IEM, IEM_COLUMNS, parseAsosCsv } from './parse.ts'
 
@@ -44,39 +39,32 @@ export class IemClient {
   }
 
   /**
-   * Every report of one station in one window, routine and special. Throws `RangeError` for a window that is
-   * longer than a month, and the signal's reason on abort; every failure of the archive is a result for the whole window.
+   * Every report of one station in one window, routine and special. Throws `UpstreamError` when either cannot be had,
+   * and `RangeError` for a window that is longer than a month.
    */
-  async fetch(request: IemRequest): Promise<ObservationFetch> {
+  async fetch(request: IemRequest): Promise<ObservationRows> {
     const spanMs = request.toMs - request.fromMs
     if (!(spanMs > 0) || spanMs > IEM_WINDOW_DAYS_MAX * MS_PER_DAY) {
       throw new RangeError(`a window must span 0 to ${IEM_WINDOW_DAYS_MAX} days`)
     }
-    return await settleFetch(this.#fetch(request))
-  }
-
-  async close(): Promise<void> {
-    await this.#http.close()
-  }
-
-  async #fetch(request: IemRequest): Promise<ObservationRows> {
     const rows: Observation[] = []
     const rejected = { malformed: 0, synthetic: 0, other_report: 0, other_station: 0 }
     for (const { type, parameter } of REPORT_TYPES) {
-      const answer = await this.#http.fetch({
-        path: `/cgi-bin/request/asos.py?${queryOf(request, parameter)}`,
-        signal: request.signal,
-      })
-      const text = answer.kind === 'body' ? answer.body.toString('utf8') : ''
+      const path = `/cgi-bin/request/asos.py?${queryOf(request, parameter)}`
+      const body = await this.#http.fetchBody({ path, signal: request.signal })
       const table = { station: request.station, type, required: IEM_COLUMNS }
-      const collected = await collectRows(IEM, parseAsosCsv(text, table))
+      const collected = await collectRows(IEM, parseAsosCsv(body.toString('utf8'), table))
       rows.push(...collected.rows)
       rejected.malformed += collected.rejected.malformed
       rejected.synthetic += collected.rejected.synthetic
       rejected.other_report += collected.rejected.other_report
       rejected.other_station += collected.rejected.other_station
     }
-    return { kind: 'rows', rows, rejected, isCut: false, validators: { etag: null, lastModified: null } }
+    return { rows, rejected }
+  }
+
+  async close(): Promise<void> {
+    await this.#http.close()
   }
 }
 

@@ -5,7 +5,7 @@ import { INGEST_ARCHIVE_SETTLE_MS } from '../../../shared/limits.ts'
 import type { Station } from '../../../shared/stations.ts'
 import { monthsOf, pollRecentDays, settledPart, stationHistory } from '../archive-windows.ts'
 import { readCursorState, type TimeWindow, writeCursorState } from '../../storage/cursor-store.ts'
-import { fetchedObservations, requireRows, type RequiredRows } from '../fetched-observations.ts'
+import { fetchedObservations, toldRows, type ToldRows } from '../fetched-observations.ts'
 import type { FetchedRows, IngestSource, SourceContext, StationSourceOptions } from '../source.ts'
 import { changedDays, readToldDays } from '../told-days.ts'
 import type { IemClient } from './client.ts'
@@ -18,7 +18,7 @@ export function iemSource({ client, stations, intervalMs }: StationSourceOptions
     window: TimeWindow,
     nowMs: number,
     signal: AbortSignal,
-  ): Promise<RequiredRows> => requireRows(await client.fetch({ station, ...window, signal }), nowMs)
+  ): Promise<ToldRows> => toldRows(await client.fetch({ station, ...window, signal }), nowMs)
   const history = stationHistory(stations, monthsOf, async (station, window, { clock }, signal) => {
     const nowMs = clock.nowMs()
     const { rows, problems } = await ask(station, window, nowMs, signal)
@@ -40,7 +40,7 @@ export function iemSource({ client, stations, intervalMs }: StationSourceOptions
 async function changedReports(
   { code: scope }: Station,
   window: TimeWindow,
-  { rows, problems }: RequiredRows,
+  { rows, problems }: ToldRows,
   { postgres, clock }: SourceContext,
 ): Promise<FetchedRows> {
   const cursor = { source: NAME, scope }

@@ -3,7 +3,7 @@
 
 import { NCEI_BODY_BYTES_MAX } from '../../../shared/limits.ts'
 import type { Station } from '../../../shared/stations.ts'
-import { collectRows, type ObservationFetch, settleFetch } from '../observation-fetch.ts'
+import { collectRows, type ObservationRows } from '../observation-fetch.ts'
 import { UpstreamError } from '../../upstream/upstream-error.ts'
 import { UpstreamHttp, type UpstreamOptions, type Validators } from '../../upstream/upstream-http.ts'
 import { NCEI, parseGhcnh } from './parse.ts'
@@ -19,6 +19,11 @@ export interface NceiRequest {
   readonly signal?: AbortSignal
 }
 
+export interface NceiFile extends ObservationRows {
+  /** Make the next request of the same file conditional. */
+  readonly validators: Validators
+}
+
 export class NceiClient {
   readonly #http: UpstreamHttp
 
@@ -27,28 +32,24 @@ export class NceiClient {
   }
 
   /**
-   * Every METAR and SPECI of one station and year. A file that does not exist is an upstream error with status 404.
-   * Throws the signal's reason on abort; every failure of the archive is a result.
+   * Every METAR and SPECI of one station and year; null when the file has not changed. Throws `UpstreamError`, with
+   * status 404 for a file that does not exist.
    */
-  async fetch(request: NceiRequest): Promise<ObservationFetch> {
-    return await settleFetch(this.#fetch(request))
-  }
-
-  async close(): Promise<void> {
-    await this.#http.close()
-  }
-
-  async #fetch({ station, year, validators, signal }: NceiRequest): Promise<ObservationFetch> {
+  async fetch({ station, year, validators, signal }: NceiRequest): Promise<NceiFile | null> {
     const answer = await this.#http.fetch({
       path: `/oa/global-historical-climatology-network/hourly/access/by-year/${year}/psv/GHCNh_${station.ghcnId}_${year}.psv`,
       validators,
       signal,
     })
-    if (answer.kind === 'not_modified') return { kind: 'not_modified' }
+    if (answer.kind === 'not_modified') return null
     const text = answer.body.toString('utf8')
     if (endsWithinRow(text)) throw new UpstreamError(NCEI, 'truncated', 'the file ends within a row')
     const collected = await collectRows(NCEI, parseGhcnh(text, station))
-    return { kind: 'rows', ...collected, isCut: false, validators: answer.validators }
+    return { ...collected, validators: answer.validators }
+  }
+
+  async close(): Promise<void> {
+    await this.#http.close()
   }
 }
 

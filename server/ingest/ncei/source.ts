@@ -5,7 +5,7 @@
 import type { Station } from '../../../shared/stations.ts'
 import { readCursorState, type TimeWindow, writeCursorState } from '../../storage/cursor-store.ts'
 import { settledPart, stationHistory, yearsOf } from '../archive-windows.ts'
-import { fetchedObservations, requireRows } from '../fetched-observations.ts'
+import { fetchedObservations, toldRows } from '../fetched-observations.ts'
 import type { FetchedRows, IngestSource, IngestStep, SourceContext, StationSourceOptions } from '../source.ts'
 import { changedDays, readToldDays } from '../told-days.ts'
 import type { Validators } from '../../upstream/upstream-http.ts'
@@ -21,7 +21,7 @@ export function nceiSource({ client, stations, intervalMs }: StationSourceOption
   const history = stationHistory(stations, yearsOf, async (station, window, { clock }, signal) => {
     const year = new Date(window.fromMs).getUTCFullYear()
     const nowMs = clock.nowMs()
-    const { rows, problems } = requireRows(await client.fetch({ station, year, signal }), nowMs)
+    const { rows, problems } = toldRows(await client.fetch({ station, year, signal }), nowMs)
     const wanted = rows.filter(({ observed_at }) => isWithin(observed_at, window))
     return fetchedObservations(wanted, problems, settledPart(window, INGEST_YEARLY_SETTLE_MS, nowMs))
   })
@@ -48,16 +48,11 @@ async function* pollCurrentYear(
       scope: station.code,
       title: `${station.code} ${year}`,
       async fetch(signal): Promise<FetchedRows> {
-        const fetched = await client.fetch({
-          station,
-          year,
-          signal,
-          validators,
-        })
-        const { rows, problems, aheadCount } = requireRows(fetched, context.clock.nowMs())
+        const fetched = await client.fetch({ station, year, signal, validators })
+        const { rows, problems, aheadCount } = toldRows(fetched, context.clock.nowMs())
         const { rows: changed, told } = changedDays(rows, readToldDays(state))
         const observations = fetchedObservations(changed, problems, null)
-        if (fetched.kind !== 'rows') return observations
+        if (fetched === null) return observations
         return {
           ...observations,
           async write(transaction) {
