@@ -6,6 +6,7 @@ import { createHash } from 'node:crypto'
 import { groupedBy } from '../../shared/grouped-by.ts'
 import type { Observation } from '../../shared/observation.ts'
 import { utcDateOf } from '../../shared/utc-date.ts'
+import type { CursorState } from '../storage/cursor-store.ts'
 
 /** Digests of one source's reports of one station, by UTC date. */
 export type ToldDays = Readonly<Record<string, string>>
@@ -27,9 +28,7 @@ export function changedDays(
   }
 }
 
-/** Whatever stands in a source's state. */
-export function readToldDays(state: unknown): ToldDays {
-  const { told } = typeof state === 'object' && state !== null ? (state as { told?: unknown }) : {}
+export function readToldDays({ told }: CursorState): ToldDays {
   if (typeof told !== 'object' || told === null) return {}
   return Object.fromEntries(Object.entries(told).map(([date, digest]) => [date, String(digest)]))
 }

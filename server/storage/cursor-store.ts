@@ -76,19 +76,22 @@ export async function completedWindows(postgres: Postgres, cursor: CursorName): 
   return rows.map(windowOf)
 }
 
-/** The source's own state: any JSON value it stored, or undefined. */
-export async function readCursorState(postgres: Postgres, cursor: CursorName): Promise<unknown> {
-  const [row] = await postgres.run<{ readonly state: unknown }>(
+/** A source's own state. What stands in it may have been written by an earlier version. */
+export type CursorState = Readonly<Record<string, unknown>>
+
+/** Empty where a source has stored none. */
+export async function readCursorState(postgres: Postgres, cursor: CursorName): Promise<CursorState> {
+  const [row] = await postgres.run<{ readonly state: CursorState | null }>(
     sql`SELECT state FROM ingest_cursors ${ofCursor(cursor)}`,
   )
-  return row?.state
+  return row?.state ?? {}
 }
 
 /** Replaces the source's own state. */
 export async function writeCursorState(
   transaction: StoreTransaction,
   { source, scope }: CursorName,
-  state: unknown,
+  state: CursorState,
 ): Promise<void> {
   await transaction.run(sql`
     INSERT INTO ingest_cursors (source, scope, state) VALUES (${source}, ${scope}, ${JSON.stringify(state)}::jsonb)

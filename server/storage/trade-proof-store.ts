@@ -40,7 +40,7 @@ export async function noteTradeProof(
   proof: ReadonlyMap<string, readonly [number, number]>,
 ): Promise<void> {
   const known = await readCursorState(postgres, cursor)
-  const dates = Object.entries({ ...(known as object | undefined), ...Object.fromEntries(proof) })
+  const dates = Object.entries({ ...known, ...Object.fromEntries(proof) })
   const kept = dates.toSorted(([a], [b]) => (a < b ? -1 : 1)).slice(-DATES_MAX)
   const state = Object.fromEntries(kept)
   await postgres.transaction((transaction) => writeCursorState(transaction, cursor, state))

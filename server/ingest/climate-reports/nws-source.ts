@@ -62,8 +62,7 @@ function placeOf({ climatePil }: Station): string {
 }
 
 async function storedSeen({ postgres }: SourceContext, { code }: Station): Promise<SeenProducts> {
-  const state = await readCursorState(postgres, { source: NAME, scope: code })
-  const { seen } = typeof state === 'object' && state !== null ? (state as { seen?: unknown }) : {}
+  const { seen } = await readCursorState(postgres, { source: NAME, scope: code })
   const { ids, validators } =
     typeof seen === 'object' && seen !== null ? (seen as { ids?: unknown; validators?: unknown }) : {}
   if (!Array.isArray(ids)) return { ids: [], validators: null }

@@ -34,7 +34,8 @@ export function candleSource({ client, intervalMs }: CandleSourceOptions): Inges
       const { postgres, clock } = context
       const cursors = await readCursorStatus(postgres)
       const live = cursors.find(({ source, scope }) => source === NAME && scope === LIVE)
-      const known = readKnown(await readCursorState(postgres, CURSOR))
+      const { known: stored } = await readCursorState(postgres, CURSOR)
+      const known = new Set(Array.isArray(stored) ? stored.map(String) : [])
       yield liveStep(client, { completedToMs: live?.completed_to ?? null, known }, clock.nowMs(), context)
       const look = await lateLook(client, context, polls++)
       // A scope for each event would grow without a bound, and old ones would look late for ever.
@@ -84,9 +85,4 @@ function liveStep(client: KalshiClient, state: LiveState, nowMs: number, context
       }
     },
   }
-}
-
-function readKnown(state: unknown): ReadonlySet<string> {
-  const { known } = typeof state === 'object' && state !== null ? (state as { known?: unknown }) : {}
-  return new Set(Array.isArray(known) ? known.map(String) : [])
 }

@@ -89,8 +89,7 @@ export async function knownSeries(
  * thing that ever runs, the list of before may have been cut, and the exchange opens series.
  */
 async function isSeriesListDue(span: TimeWindow, context: SourceContext): Promise<boolean> {
-  const state = await readCursorState(context.postgres, SERIES_CURSOR)
-  const { atMs } = typeof state === 'object' && state !== null ? (state as { atMs?: unknown }) : {}
+  const { atMs } = await readCursorState(context.postgres, SERIES_CURSOR)
   if (typeof atMs !== 'number' || context.clock.nowMs() - atMs > SERIES_LIST_MS_MAX) return true
   for (const series of await knownSeries(context, null)) {
     if ((await missingPast(series, span, context)).length > 0) return true

@@ -4,7 +4,12 @@
 
 import { instantValue, sql, whereAll } from '../../../shared/sql/statement.ts'
 import { MS_PER_DAY } from '../../../shared/utc-date.ts'
-import { readCursorState, type TimeWindow, writeCursorState } from '../../storage/cursor-store.ts'
+import {
+  type CursorState,
+  readCursorState,
+  type TimeWindow,
+  writeCursorState,
+} from '../../storage/cursor-store.ts'
 import type { StoreTransaction } from '../../storage/store-transaction.ts'
 import type { SourceContext } from '../source.ts'
 import { type SeenGaps, seenGapsOf } from './lasting-gaps.ts'
@@ -96,8 +101,7 @@ async function looksAfter(
   return joined([...rest, { ...look, known }])
 }
 
-function emptyLooksOf(state: unknown): readonly EmptyLook[] {
-  const { empty } = typeof state === 'object' && state !== null ? (state as { empty?: unknown }) : {}
+function emptyLooksOf({ empty }: CursorState): readonly EmptyLook[] {
   return Array.isArray(empty) ? (empty as readonly EmptyLook[]) : []
 }
 

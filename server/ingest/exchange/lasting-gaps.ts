@@ -3,6 +3,7 @@
 // while the lists held other markets, is told once more and taken as the exchange's word: it keeps nothing open.
 
 import { MS_PER_DAY, utcDateOf } from '../../../shared/utc-date.ts'
+import type { CursorState } from '../../storage/cursor-store.ts'
 
 const LASTING_MS_MIN = 7 * MS_PER_DAY
 /** Days on which a look must have found it so. */
@@ -20,9 +21,7 @@ interface SeenGap {
 /** By the ticker of the event without a market, or of the market that is not listed. */
 export type SeenGaps = Readonly<Record<string, SeenGap>>
 
-/** Of a cursor's state. */
-export function seenGapsOf(state: unknown): SeenGaps {
-  const { gaps } = typeof state === 'object' && state !== null ? (state as { gaps?: unknown }) : {}
+export function seenGapsOf({ gaps }: CursorState): SeenGaps {
   return typeof gaps === 'object' && gaps !== null ? (gaps as SeenGaps) : {}
 }
 

@@ -134,9 +134,8 @@ async function fetchTrades(
   const cursor = { source: tradesSourceName(source), scope }
   const asked =
     archive.isByTime || settled === null ? undefined : `${windowTitle(window)}, ${windowTitle(settled)}`
-  const state =
-    asked === undefined ? null : ((await readCursorState(context.postgres, cursor)) as Walks | null)
-  const known = state !== null && state?.asked === asked ? state.known : {}
+  const state: Partial<Walks> = asked === undefined ? {} : await readCursorState(context.postgres, cursor)
+  const known = state.known !== undefined && state.asked === asked ? state.known : {}
   for (const batch of archive.batches(markets)) {
     const key = batch.join()
     const from = known[key]

@@ -3,7 +3,12 @@
 // window.
 
 import type { Station } from '../../../shared/stations.ts'
-import { readCursorState, type TimeWindow, writeCursorState } from '../../storage/cursor-store.ts'
+import {
+  type CursorState,
+  readCursorState,
+  type TimeWindow,
+  writeCursorState,
+} from '../../storage/cursor-store.ts'
 import { settledPart, stationHistory, yearsOf } from '../archive-windows.ts'
 import { fetchedObservations, toldRows } from '../fetched-observations.ts'
 import type { FetchedRows, IngestSource, IngestStep, SourceContext, StationSourceOptions } from '../source.ts'
@@ -68,10 +73,8 @@ async function* pollCurrentYear(
 }
 
 /** Only those of a whole file that is stored: a 304 must never stand for rows that were left out. */
-function readValidators(state: unknown, year: number): Validators | undefined {
-  if (typeof state !== 'object' || state === null) return undefined
-  const { year: storedYear } = state as Readonly<Record<string, unknown>>
-  return storedYear === year ? readStoredValidators(state) : undefined
+function readValidators(state: CursorState, year: number): Validators | undefined {
+  return state['year'] === year ? readStoredValidators(state) : undefined
 }
 
 function isWithin(ms: number, { fromMs, toMs }: TimeWindow): boolean {
