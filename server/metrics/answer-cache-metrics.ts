@@ -1,33 +1,8 @@
 // What the cache of small answers holds and how often it served.
 
-import { Counter, Gauge, type Metric, type Registry } from 'prom-client'
+import type { Metric } from 'prom-client'
 import type { AnswerCache, AnswerCacheFigures } from '../answers/answer-cache.ts'
-
-// Without the list a metric would join the library's global registry.
-const registers: Registry[] = []
-
-export function counterOf(name: string, help: string, read: () => number): Counter {
-  return new Counter({
-    name,
-    help,
-    registers,
-    collect() {
-      this.reset()
-      this.inc(read())
-    },
-  })
-}
-
-export function gaugeOf(name: string, help: string, read: () => number): Gauge {
-  return new Gauge({
-    name,
-    help,
-    registers,
-    collect() {
-      this.set(read())
-    },
-  })
-}
+import { counterOf, gaugeOf } from './read-metrics.ts'
 
 export function answerCacheMetrics(cache: AnswerCache): Metric[] {
   const figures: AnswerCacheFigures = cache.figures

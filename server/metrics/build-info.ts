@@ -1,15 +1,15 @@
 // Which program runs, as a metric whose labels say it: queries join it to others to see what changed with a version.
 
-import { Gauge } from 'prom-client'
+import type { Gauge } from 'prom-client'
 import { readVersion } from '../http/version.ts'
+import { gaugeOf } from './read-metrics.ts'
 
 export function buildInfo(): Gauge {
-  const gauge = new Gauge({
-    name: 'bookcast_build_info',
-    help: 'The versions of Bookcast and of Node that run; always 1.',
-    labelNames: ['version', 'node'],
-    registers: [],
-  })
-  gauge.set({ version: readVersion(), node: process.versions.node }, 1)
-  return gauge
+  const labels = { version: readVersion(), node: process.versions.node }
+  return gaugeOf(
+    'bookcast_build_info',
+    'The versions of Bookcast and of Node that run; always 1.',
+    () => [[labels, 1]],
+    ['version', 'node'],
+  )
 }

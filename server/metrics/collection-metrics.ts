@@ -2,8 +2,9 @@
 // its runs, rows, errors, last success and lag, and for each recorder the state of its feed. The tasks count for
 // themselves; here their figures are only shown, when somebody asks.
 
-import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client'
+import { collectDefaultMetrics, type Counter, type Gauge, Registry } from 'prom-client'
 import { buildInfo } from './build-info.ts'
+import { counterOf, gaugeOf, type Values } from './read-metrics.ts'
 import type { DiskFigures, StorageFigures } from '../health/storage-watch.ts'
 import type { RecorderMetrics } from '../recorder/recorder-metrics.ts'
 import type { TaskMetrics } from '../ingest/task-loop.ts'
@@ -48,46 +49,45 @@ export function collectionMetrics(read: () => CollectionMetrics): (Counter | Gau
 
 /** How new the newest rows of the store are, by station and by source. */
 export function newestRowMetrics(read: () => Promise<readonly NewestRow[]>): Gauge[] {
-  const station = new Gauge({
-    name: 'bookcast_newest_observation_timestamp_seconds',
-    help: 'Time of the newest observation of a station.',
-    labelNames: ['station'],
-    registers: [],
-    async collect() {
-      this.reset()
-      for (const { kind, name, atS } of await read()) if (kind === 'station') this.set({ station: name }, atS)
-    },
-  })
-  const source = new Gauge({
-    name: 'bookcast_newest_row_timestamp_seconds',
-    help: 'Time of the newest row of a source (observations, candles, climate reports) in the store.',
-    labelNames: ['dataset', 'source'],
-    registers: [],
-    async collect() {
-      this.reset()
-      for (const { kind, name, atS } of await read()) {
-        if (kind !== 'station') this.set({ dataset: kind, source: name }, atS)
-      }
-    },
-  })
-  return [station, source]
+  return [
+    gaugeOf(
+      'bookcast_newest_observation_timestamp_seconds',
+      'Time of the newest observation of a station.',
+      async () => {
+        const rows = await read()
+        return rows.filter(({ kind }) => kind === 'station').map(({ name, atS }) => [{ station: name }, atS])
+      },
+      ['station'],
+    ),
+    gaugeOf(
+      'bookcast_newest_row_timestamp_seconds',
+      'Time of the newest row of a source (observations, candles, climate reports) in the store.',
+      async () => {
+        const rows = await read()
+        return rows
+          .filter(({ kind }) => kind !== 'station')
+          .map(({ kind, name, atS }) => [{ dataset: kind, source: name }, atS])
+      },
+      ['dataset', 'source'],
+    ),
+  ]
 }
 
 /** How much of the trades `bookcast verify --trades` has proven. */
 export function tradeProofMetric(read: ReadTradeProof): Gauge {
-  return new Gauge({
-    name: 'bookcast_trades_minutes',
-    help: 'Minutes of markets with a candle that were compared with their trades, and those of them that are proven.',
-    labelNames: ['state'],
-    registers: [],
-    async collect() {
-      this.reset()
+  return gaugeOf(
+    'bookcast_trades_minutes',
+    'Minutes of markets with a candle that were compared with their trades, and those of them that are proven.',
+    async () => {
       const proof = await read()
-      if (proof === undefined) return
-      this.set({ state: 'compared' }, proof.minutes)
-      this.set({ state: 'proven' }, proof.proven)
+      if (proof === undefined) return []
+      return [
+        [{ state: 'compared' }, proof.minutes],
+        [{ state: 'proven' }, proof.proven],
+      ]
     },
-  })
+    ['state'],
+  )
 }
 
 /** The metrics of a process that only collects. */
@@ -197,25 +197,15 @@ function ageS(instantMs: number | null): number | null {
   return instantMs === null ? null : (Date.now() - instantMs) / MS_PER_S
 }
 
-/** A metric that takes its values when it is asked for. */
 function show<Subject>(
   { kind, name, help, valueOf }: Shown<Subject>,
   label: string,
   subjects: () => readonly { readonly name: string; readonly subject: Subject }[],
 ): Counter | Gauge {
-  const configuration = {
-    name,
-    help,
-    labelNames: [label],
-    // Without the list it would join the library's global registry.
-    registers: [],
-    collect(this: Counter | Gauge): void {
-      this.reset()
-      for (const { name: value, subject } of subjects()) {
-        const amount = valueOf(subject)
-        if (amount !== null) this.inc({ [label]: value }, amount)
-      }
-    },
-  }
-  return kind === 'counter' ? new Counter(configuration) : new Gauge(configuration)
+  const read = (): Values =>
+    subjects().flatMap(({ name: value, subject }) => {
+      const amount = valueOf(subject)
+      return amount === null ? [] : [[{ [label]: value }, amount] as const]
+    })
+  return (kind === 'counter' ? counterOf : gaugeOf)(name, help, read, [label])
 }

@@ -1,18 +1,17 @@
 // How many candles and observations files were found with a right, a wrong or no checksum, as the record threads tell.
 
-import { Gauge } from 'prom-client'
+import type { Gauge } from 'prom-client'
 import { FILE_VERDICTS, type LakeFileVerdicts } from '../../shared/lake-file-verdicts.ts'
+import { gaugeOf } from './read-metrics.ts'
 
 export function lakeFileGauge(verdicts: LakeFileVerdicts): Gauge {
-  return new Gauge({
-    name: 'bookcast_record_files',
-    help: 'Candles and observations files that requests have met, by what checking their checksum found.',
-    labelNames: ['checksum'],
-    // Without the list a gauge would join the library's global registry.
-    registers: [],
-    collect() {
+  return gaugeOf(
+    'bookcast_record_files',
+    'Candles and observations files that requests have met, by what checking their checksum found.',
+    () => {
       const counts = verdicts.counts()
-      for (const verdict of FILE_VERDICTS) this.set({ checksum: verdict }, counts[verdict])
+      return FILE_VERDICTS.map((checksum) => [{ checksum }, counts[checksum]])
     },
-  })
+    ['checksum'],
+  )
 }

@@ -1,51 +1,15 @@
 // What clients wait for, by lane: `lob` counts order-book requests, `records` and `bulk_records` rows asked for,
 // `record_turns` small requests that are being made up to their first chunk.
 
-import { Counter, Gauge, type Metric, type Registry } from 'prom-client'
-import type { SlotFigures, Slots } from '../workers/slots.ts'
+import type { Metric } from 'prom-client'
+import type { Slots } from '../workers/slots.ts'
+import { counterOf, gaugeOf, type Values } from './read-metrics.ts'
 import { TallyHistogram } from './tally-histogram.ts'
 
 /** Seconds: a turn is a matter of milliseconds, a slot may be waited for up to a minute. */
 const QUEUE_BOUNDS_S = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
 
 type Lanes = () => Readonly<Record<string, Slots>>
-
-// Without the list a metric would join the library's global registry.
-const registers: Registry[] = []
-
-function gaugeOf(lanes: Lanes, name: string, help: string, read: (lane: Slots) => number): Gauge {
-  return new Gauge({
-    name,
-    help,
-    labelNames: ['lane'],
-    registers,
-    collect() {
-      for (const [lane, slots] of Object.entries(lanes())) this.set({ lane }, read(slots))
-    },
-  })
-}
-
-type Values = readonly (readonly [labels: Readonly<Record<string, string>>, value: number])[]
-
-function counterOf(
-  lanes: Lanes,
-  name: string,
-  help: string,
-  read: (figures: SlotFigures) => Values,
-  labelNames: readonly string[] = [],
-): Counter {
-  return new Counter({
-    name,
-    help,
-    labelNames: ['lane', ...labelNames],
-    registers,
-    collect() {
-      this.reset()
-      for (const [lane, { figures }] of Object.entries(lanes()))
-        for (const [labels, value] of read(figures)) this.inc({ lane, ...labels }, value)
-    },
-  })
-}
 
 /** The lanes are there when the metrics are made, and stay. */
 function queueTimes(lanes: Lanes): Metric {
@@ -63,39 +27,50 @@ function queueTimes(lanes: Lanes): Metric {
 }
 
 export function laneMetrics(lanes: Lanes): Metric[] {
+  const byLane = (read: (lane: Slots) => number) => (): Values =>
+    Object.entries(lanes()).map(([lane, slots]) => [{ lane }, read(slots)])
+  const refused = (): Values =>
+    Object.entries(lanes()).flatMap(([lane, { figures }]) => [
+      [{ lane, reason: 'busy' }, figures.refusedBusy],
+      [{ lane, reason: 'client' }, figures.refusedClient],
+    ])
   return [
     queueTimes(lanes),
     gaugeOf(
-      lanes,
       'bookcast_lane_running',
       'What requests under way hold of a lane.',
-      (lane) => lane.takenCount,
+      byLane((lane) => lane.takenCount),
+      ['lane'],
     ),
-    gaugeOf(lanes, 'bookcast_lane_waiting', 'Requests that wait for a lane.', (lane) => lane.waitingCount),
-    counterOf(lanes, 'bookcast_lane_granted_total', 'Requests that a lane has taken.', ({ granted }) => [
-      [{}, granted],
-    ]),
+    gaugeOf(
+      'bookcast_lane_waiting',
+      'Requests that wait for a lane.',
+      byLane((lane) => lane.waitingCount),
+      ['lane'],
+    ),
     counterOf(
-      lanes,
+      'bookcast_lane_granted_total',
+      'Requests that a lane has taken.',
+      byLane(({ figures }) => figures.granted),
+      ['lane'],
+    ),
+    counterOf(
       'bookcast_lane_refused_total',
       'Requests answered 429: busy, everything was taken; client, the client had its share.',
-      ({ refusedBusy, refusedClient }) => [
-        [{ reason: 'busy' }, refusedBusy],
-        [{ reason: 'client' }, refusedClient],
-      ],
-      ['reason'],
+      refused,
+      ['lane', 'reason'],
     ),
     counterOf(
-      lanes,
       'bookcast_lane_displaced_total',
       'Streams cut off because their clients were slow while others waited.',
-      ({ displaced }) => [[{}, displaced]],
+      byLane(({ figures }) => figures.displaced),
+      ['lane'],
     ),
     counterOf(
-      lanes,
       'bookcast_lane_queue_seconds_total',
       'Time that the requests which a lane has taken waited for it.',
-      ({ waitedMs }) => [[{}, waitedMs / 1000]],
+      byLane(({ figures }) => figures.waitedMs / 1000),
+      ['lane'],
     ),
   ]
 }

@@ -1,8 +1,9 @@
 // Counts every request when it is over, in plain numbers: this runs for each of them. The client library's metrics are
 // made from the numbers when they are asked for.
 
-import { Counter, type Registry } from 'prom-client'
+import type { Counter, Registry } from 'prom-client'
 import type { Ending, RequestRecord } from '../http/access-log.ts'
+import { counterOf, type Values } from './read-metrics.ts'
 import { type Tally, TallyHistogram } from './tally-histogram.ts'
 
 // From an answer out of memory (a tenth of a millisecond) to an order-book stream of minutes.
@@ -79,66 +80,56 @@ export class RequestMetrics {
   }
 
   #counters(): Counter[] {
+    const byPath = (read: (route: RouteFigures) => number) => (): Values =>
+      [...this.#routes].map(([path, route]) => [{ path }, read(route)])
     return [
-      this.#counter(
+      counterOf(
         'bookcast_http_requests_total',
         'Requests that are over, by declared path, method and status; status 0: the client left before one.',
+        () => this.#requests(),
         ['path', 'method', 'status'],
-        ({ requests }, add) => {
-          for (const [method, statuses] of requests)
-            for (const [status, count] of statuses) add({ method, status: String(status) }, count)
-        },
       ),
-      this.#counter(
+      counterOf(
         'bookcast_http_endings_total',
         'How requests ended: complete, refused, failed, client_gone, stalled or displaced.',
+        () => this.#endings(),
         ['path', 'ending'],
-        ({ endings }, add) => {
-          for (const [ending, count] of endings) add({ ending }, count)
-        },
       ),
-      this.#counter('bookcast_http_rows_total', 'Records in complete answers.', ['path'], ({ rows }, add) =>
-        add({}, rows),
+      counterOf(
+        'bookcast_http_rows_total',
+        'Records in complete answers.',
+        byPath(({ rows }) => rows),
+        ['path'],
       ),
-      this.#counter(
+      counterOf(
         'bookcast_http_body_bytes_total',
         'Body bytes sent, after compression.',
+        byPath(({ bytes }) => bytes),
         ['path'],
-        ({ bytes }, add) => add({}, bytes),
       ),
-      this.#counter(
+      counterOf(
         'bookcast_http_pinned_total',
         'Answers from the files of a version of the lake.',
+        byPath(({ pinned }) => pinned),
         ['path'],
-        ({ pinned }, add) => add({}, pinned),
       ),
-      this.#counter(
+      counterOf(
         'bookcast_http_resumed_total',
         'Answers to a Range or to after: what comes behind bytes or rows that the client has.',
+        byPath(({ resumed }) => resumed),
         ['path'],
-        ({ resumed }, add) => add({}, resumed),
       ),
     ]
   }
 
-  /** A counter that takes its values from the routes whenever it is read. */
-  #counter(
-    name: string,
-    help: string,
-    labelNames: string[],
-    read: (route: RouteFigures, add: (labels: Record<string, string>, value: number) => void) => void,
-  ): Counter {
-    const routes = this.#routes
-    return new Counter({
-      name,
-      help,
-      labelNames,
-      registers: [],
-      collect() {
-        this.reset()
-        for (const [path, route] of routes)
-          read(route, (labels, value) => this.inc({ path, ...labels }, value))
-      },
-    })
+  *#requests(): Exclude<Values, number> {
+    for (const [path, { requests }] of this.#routes)
+      for (const [method, statuses] of requests)
+        for (const [status, count] of statuses) yield [{ path, method, status: String(status) }, count]
+  }
+
+  *#endings(): Exclude<Values, number> {
+    for (const [path, { endings }] of this.#routes)
+      for (const [ending, count] of endings) yield [{ path, ending }, count]
   }
 }

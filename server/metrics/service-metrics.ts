@@ -1,7 +1,7 @@
 // All metrics of the process in one registry: requests, order-book slots and threads, Node's own (memory, garbage
 // collection, event-loop delay), how old the ingested data is, and what collects here, asked for when the metrics are.
 
-import { collectDefaultMetrics, Gauge, Registry } from 'prom-client'
+import { collectDefaultMetrics, type Gauge, Registry } from 'prom-client'
 import { buildInfo } from './build-info.ts'
 import { LakeFileVerdicts } from '../../shared/lake-file-verdicts.ts'
 import { LOB_CONCURRENT_REQUESTS_MAX } from '../../shared/limits.ts'
@@ -14,6 +14,7 @@ import { lakeFileGauge } from './lake-file-metrics.ts'
 import type { IngestAge } from '../catalogue/store-services.ts'
 import { laneMetrics } from './lane-metrics.ts'
 import type { MetricsText } from '../http/metrics-text.ts'
+import { gaugeOf } from './read-metrics.ts'
 import type { NewestRow } from '../storage/newest-rows.ts'
 import type { ReadTradeProof } from '../storage/trade-proof-store.ts'
 import { RequestMetrics } from './request-metrics.ts'
@@ -71,61 +72,35 @@ export class ServiceMetrics implements MetricsText {
 }
 
 function createGauges(sources: MetricSources): Gauge[] {
-  // Without the list a gauge would join the library's global registry.
-  const registers: Registry[] = []
-  const slotsMax = new Gauge({
-    name: 'bookcast_lob_slots_max',
-    help: 'Order-book requests processed at once.',
-    registers,
-  })
-  slotsMax.set(LOB_CONCURRENT_REQUESTS_MAX)
   return [
-    slotsMax,
-    new Gauge({
-      name: 'bookcast_lob_slots_taken',
-      help: 'Order-book requests being processed.',
-      registers,
-      collect() {
-        this.set(sources.takenSlots())
-      },
-    }),
-    new Gauge({
-      name: 'bookcast_pool_queue_tasks',
-      help: 'Tasks that wait for a worker thread.',
-      labelNames: ['pool'],
-      registers,
-      collect() {
-        for (const [pool, count] of Object.entries(sources.queuedTasks())) this.set({ pool }, count)
-      },
-    }),
-    new Gauge({
-      name: 'bookcast_books_covered_timestamp_seconds',
-      help: 'Until when the newest order-book file of a source covers: how far behind answers are.',
-      labelNames: ['source'],
-      registers,
-      collect() {
-        this.reset()
-        for (const [source, ms] of Object.entries(sources.lakeBooks().coveredToMs))
-          this.set({ source }, ms / 1000)
-      },
-    }),
-    new Gauge({
-      name: 'bookcast_sample_files',
-      help: 'Order-book files of the lake that are samples: invented.',
-      registers,
-      collect() {
-        this.set(sources.lakeBooks().sampleCount)
-      },
-    }),
-    new Gauge({
-      name: 'bookcast_ingest_age_seconds',
-      help: 'Time since a source was last read successfully.',
-      labelNames: ['source', 'scope'],
-      registers,
-      async collect() {
-        this.reset()
-        for (const { source, scope, ageS } of await sources.ingestAges()) this.set({ source, scope }, ageS)
-      },
-    }),
+    gaugeOf(
+      'bookcast_lob_slots_max',
+      'Order-book requests processed at once.',
+      () => LOB_CONCURRENT_REQUESTS_MAX,
+    ),
+    gaugeOf('bookcast_lob_slots_taken', 'Order-book requests being processed.', sources.takenSlots),
+    gaugeOf(
+      'bookcast_pool_queue_tasks',
+      'Tasks that wait for a worker thread.',
+      () => Object.entries(sources.queuedTasks()).map(([pool, count]) => [{ pool }, count]),
+      ['pool'],
+    ),
+    gaugeOf(
+      'bookcast_books_covered_timestamp_seconds',
+      'Until when the newest order-book file of a source covers: how far behind answers are.',
+      () => Object.entries(sources.lakeBooks().coveredToMs).map(([source, ms]) => [{ source }, ms / 1000]),
+      ['source'],
+    ),
+    gaugeOf(
+      'bookcast_sample_files',
+      'Order-book files of the lake that are samples: invented.',
+      () => sources.lakeBooks().sampleCount,
+    ),
+    gaugeOf(
+      'bookcast_ingest_age_seconds',
+      'Time since a source was last read successfully.',
+      async () => (await sources.ingestAges()).map(({ source, scope, ageS }) => [{ source, scope }, ageS]),
+      ['source', 'scope'],
+    ),
   ]
 }
