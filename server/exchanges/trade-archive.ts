@@ -60,18 +60,9 @@ export abstract class TradeArchive extends UpstreamHttp {
     from?: string,
   ): AsyncIterable<TradeStep>
 
-  protected malformed(detail: string, cause?: unknown): UpstreamError {
-    return new UpstreamError(this.name, 'malformed', detail, { cause })
-  }
-
   protected async object(path: string, signal: AbortSignal): Promise<Frame> {
-    const body = await this.fetchBody({ path, headers: { accept: 'application/json' }, signal })
-    try {
-      const value: unknown = JSON.parse(body.toString('utf8'))
-      if (isFrame(value)) return value
-    } catch (error) {
-      throw this.malformed('the answer is no JSON', error)
-    }
+    const value = await this.fetchJson({ path, headers: { accept: 'application/json' }, signal })
+    if (isFrame(value)) return value
     throw this.malformed('the answer is no JSON object')
   }
 

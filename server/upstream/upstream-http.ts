@@ -105,7 +105,22 @@ export class UpstreamHttp {
   async fetchBody(request: Omit<UpstreamRequest, 'validators'>): Promise<Buffer> {
     const answer = await this.fetch(request)
     if (answer.kind === 'body') return answer.body
-    throw new UpstreamError(this.name, 'malformed', 'status 304 to an unconditional request')
+    throw this.malformed('status 304 to an unconditional request')
+  }
+
+  /** The same of an answer in JSON. */
+  async fetchJson(request: Omit<UpstreamRequest, 'validators'>): Promise<unknown> {
+    const body = await this.fetchBody(request)
+    try {
+      return JSON.parse(body.toString('utf8'))
+    } catch (error) {
+      throw this.malformed('the answer is no JSON', error)
+    }
+  }
+
+  /** The error of an answer that is not what the upstream documents. */
+  malformed(detail: string, cause?: unknown): UpstreamError {
+    return new UpstreamError(this.name, 'malformed', detail, { cause })
   }
 
   /**

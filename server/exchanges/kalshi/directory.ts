@@ -4,7 +4,6 @@ import { LOB_SOURCES } from '../../../shared/lob-sources.ts'
 import { isFrame } from '../../feed/frame.ts'
 import { SYSTEM_CLOCK } from '../../tasks/clock.ts'
 import type { Clock } from '../../tasks/clock.ts'
-import { UpstreamError } from '../../upstream/upstream-error.ts'
 import type { UpstreamHttp } from '../../upstream/upstream-http.ts'
 import type { DirectoryMarket, MarketDirectory } from '../../feed/market-directory.ts'
 
@@ -55,37 +54,24 @@ export class KalshiDirectory implements MarketDirectory {
         limit: '200',
       })
       if (cursor !== '') query.set('cursor', cursor)
-      const answer = await this.#http.fetch({ path: `/events?${query.toString()}`, signal })
-      if (answer.kind !== 'body') throw new UpstreamError(this.#http.name, 'malformed', 'no body')
-      const { events, next } = this.#parse(answer.body)
-      for (const event of events) tickers.push(...this.#tickersOf(event))
-      if (next === '') return tickers
+      const answer = await this.#http.fetchJson({ path: `/events?${query.toString()}`, signal })
+      if (!isFrame(answer) || !Array.isArray(answer['events']))
+        throw this.#http.malformed('there is no list of events')
+      for (const event of answer['events']) tickers.push(...this.#tickersOf(event))
+      const next = answer['cursor']
+      if (typeof next !== 'string' || next === '') return tickers
       cursor = next
     }
-    throw new UpstreamError(this.#http.name, 'malformed', `more than ${DISCOVERY_PAGES_MAX} pages of events`)
-  }
-
-  #parse(body: Buffer): { events: readonly unknown[]; next: string } {
-    let content: unknown
-    try {
-      content = JSON.parse(body.toString('utf8'))
-    } catch (error) {
-      throw new UpstreamError(this.#http.name, 'malformed', 'the list of events is no JSON', { cause: error })
-    }
-    if (!isFrame(content) || !Array.isArray(content['events'])) {
-      throw new UpstreamError(this.#http.name, 'malformed', 'there is no list of events')
-    }
-    const { cursor } = content
-    return { events: content['events'], next: typeof cursor === 'string' ? cursor : '' }
+    throw this.#http.malformed(`more than ${DISCOVERY_PAGES_MAX} pages of events`)
   }
 
   #tickersOf(event: unknown): string[] {
     const markets: unknown = isFrame(event) ? (event['markets'] ?? []) : undefined
-    if (!Array.isArray(markets)) throw new UpstreamError(this.#http.name, 'malformed', 'an event is no event')
+    if (!Array.isArray(markets)) throw this.#http.malformed('an event is no event')
     return markets.flatMap((market: unknown) => {
       const ticker = isFrame(market) ? market['ticker'] : undefined
       if (!isFrame(market) || typeof ticker !== 'string') {
-        throw new UpstreamError(this.#http.name, 'malformed', 'a market has no ticker')
+        throw this.#http.malformed('a market has no ticker')
       }
       return FOLLOWED_STATUSES.has(market['status']) || this.#opensSoon(market) ? [ticker] : []
     })

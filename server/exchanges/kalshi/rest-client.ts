@@ -7,7 +7,6 @@ import type { StoredCandle } from '../../../shared/sql/candle-queries.ts'
 import type { MarketRecord, SeriesRecord } from '../../storage/catalogue-store.ts'
 import { type Clock, SYSTEM_CLOCK } from '../../tasks/clock.ts'
 import { RequestBudget, type RequestRate } from '../../upstream/request-budget.ts'
-import { UpstreamError } from '../../upstream/upstream-error.ts'
 import { UpstreamHttp, type UpstreamOptions } from '../../upstream/upstream-http.ts'
 import type { JsonObject } from './fixed-point.ts'
 import {
@@ -215,13 +214,13 @@ export class KalshiClient {
         return { rows, rejected }
       }
       if (cursors.has(page.cursor)) {
-        throw new UpstreamError(KALSHI, 'malformed', `${path} repeats its cursor`)
+        throw this.#http.malformed(`${path} repeats its cursor`)
       }
       cursors.add(page.cursor)
       cursor = page.cursor
       wasFull = count >= parameters.limit
     }
-    throw new UpstreamError(KALSHI, 'malformed', `${path} has more than ${EXCHANGE_PAGES_MAX} pages`)
+    throw this.#http.malformed(`${path} has more than ${EXCHANGE_PAGES_MAX} pages`)
   }
 
   async #payFor(callCount: number, signal: AbortSignal | undefined): Promise<void> {

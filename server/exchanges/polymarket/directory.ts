@@ -5,7 +5,6 @@ import { addDays, utcDateOf, utcDatesBetween, MONTH_NAMES } from '../../../share
 import { isFrame } from '../../feed/frame.ts'
 import { SYSTEM_CLOCK } from '../../tasks/clock.ts'
 import type { Clock } from '../../tasks/clock.ts'
-import { UpstreamError } from '../../upstream/upstream-error.ts'
 import type { UpstreamHttp } from '../../upstream/upstream-http.ts'
 import type { DirectoryMarket, MarketDirectory } from '../../feed/market-directory.ts'
 
@@ -37,31 +36,29 @@ export class PolymarketDirectory implements MarketDirectory {
 
   async #listEvent(series: string, date: string, signal: AbortSignal): Promise<DirectoryMarket[]> {
     const slug = `${series}-on-${MONTH_NAMES[Number(date.slice(5, 7)) - 1]}-${Number(date.slice(8))}-${date.slice(0, 4)}`
-    const answer = await this.#http.fetch({ path: `/events?slug=${encodeURIComponent(slug)}`, signal })
-    if (answer.kind !== 'body') throw this.#malformed('no body')
-    const events = this.#json(answer.body.toString('utf8'))
-    if (!Array.isArray(events)) throw this.#malformed('the answer is no list of events')
+    const events = await this.#http.fetchJson({ path: `/events?slug=${encodeURIComponent(slug)}`, signal })
+    if (!Array.isArray(events)) throw this.#http.malformed('the answer is no list of events')
     return events.flatMap((event: unknown) => {
       const list: unknown = isFrame(event) ? (event['markets'] ?? []) : undefined
-      if (!Array.isArray(list)) throw this.#malformed('an event has no list of markets')
+      if (!Array.isArray(list)) throw this.#http.malformed('an event has no list of markets')
       return list.flatMap((market: unknown) => this.#tokensOf(series, market))
     })
   }
 
   #tokensOf(series: string, market: unknown): DirectoryMarket[] {
-    if (!isFrame(market)) throw this.#malformed('a market is no object')
+    if (!isFrame(market)) throw this.#http.malformed('a market is no object')
     if (market['closed'] === true || market['enableOrderBook'] === false) return []
     const condition = market['conditionId']
     const text = market['clobTokenIds']
     if (typeof condition !== 'string' || typeof text !== 'string') {
-      throw this.#malformed('a market has no conditionId or no clobTokenIds')
+      throw this.#http.malformed('a market has no conditionId or no clobTokenIds')
     }
     const tokens = this.#json(text)
-    if (!Array.isArray(tokens)) throw this.#malformed('clobTokenIds is no list')
+    if (!Array.isArray(tokens)) throw this.#http.malformed('clobTokenIds is no list')
     const { question, outcomes } = market
     const texts: unknown = typeof outcomes === 'string' ? this.#json(outcomes) : undefined
     return tokens.map((token: unknown, index) => {
-      if (typeof token !== 'string') throw this.#malformed('a token id is no text')
+      if (typeof token !== 'string') throw this.#http.malformed('a token id is no text')
       const named = { id: token, marketId: `${condition}:${token}`, series }
       const outcome: unknown = Array.isArray(texts) ? texts[index] : undefined
       const hasWords = typeof question === 'string' && typeof outcome === 'string'
@@ -73,11 +70,7 @@ export class PolymarketDirectory implements MarketDirectory {
     try {
       return JSON.parse(text)
     } catch (error) {
-      throw this.#malformed('no JSON', error)
+      throw this.#http.malformed('no JSON', error)
     }
-  }
-
-  #malformed(detail: string, cause?: unknown): UpstreamError {
-    return new UpstreamError(this.#http.name, 'malformed', detail, cause === undefined ? {} : { cause })
   }
 }

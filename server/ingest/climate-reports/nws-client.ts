@@ -123,14 +123,10 @@ export class NwsClient {
   }
 
   async #fetchText(id: string, signal: AbortSignal | undefined): Promise<string> {
-    const answer = await this.#http.fetch({
-      path: `/products/${id}`,
-      headers: ACCEPT,
-      signal,
-    })
-    const product = answer.kind === 'body' ? this.#readJson(answer.body) : undefined
-    if (product?.['id'] !== id || typeof product['productText'] !== 'string') {
-      throw this.#malformed(`product ${id} has no text or another id`)
+    const body = await this.#http.fetchBody({ path: `/products/${id}`, headers: ACCEPT, signal })
+    const product = this.#readJson(body)
+    if (product['id'] !== id || typeof product['productText'] !== 'string') {
+      throw this.#http.malformed(`product ${id} has no text or another id`)
     }
     return product['productText']
   }
@@ -141,7 +137,7 @@ export class NwsClient {
     readonly failures: readonly UpstreamError[]
   } {
     const items = this.#readJson(body)['@graph']
-    if (!Array.isArray(items)) throw this.#malformed('the product list has no @graph')
+    if (!Array.isArray(items)) throw this.#http.malformed('the product list has no @graph')
     const products: ListedProduct[] = []
     const failures: UpstreamError[] = []
     for (const item of items as unknown[]) {
@@ -149,7 +145,7 @@ export class NwsClient {
       if (product !== undefined) products.push(product)
       else
         failures.push(
-          this.#malformed(`a listed product cannot be read: ${JSON.stringify(item).slice(0, 120)}`),
+          this.#http.malformed(`a listed product cannot be read: ${JSON.stringify(item).slice(0, 120)}`),
         )
     }
     if (products.length === 0 && failures[0] !== undefined) throw failures[0]
@@ -159,7 +155,7 @@ export class NwsClient {
       ({ id }) => id,
       this.#nowMs(),
     )
-    failures.push(...byTime.problems.map((problem) => this.#malformed(problem)))
+    failures.push(...byTime.problems.map((problem) => this.#http.malformed(problem)))
     return { products: byTime.told.toSorted((a, b) => a.issuedAtMs - b.issuedAtMs), failures }
   }
 
@@ -168,14 +164,10 @@ export class NwsClient {
     try {
       value = JSON.parse(body.toString('utf8'))
     } catch {
-      throw this.#malformed(`no JSON: ${JSON.stringify(body.toString('latin1', 0, 80))}`)
+      throw this.#http.malformed(`no JSON: ${JSON.stringify(body.toString('latin1', 0, 80))}`)
     }
-    if (!isObject(value)) throw this.#malformed('the answer is no JSON object')
+    if (!isObject(value)) throw this.#http.malformed('the answer is no JSON object')
     return value
-  }
-
-  #malformed(detail: string): UpstreamError {
-    return new UpstreamError(UPSTREAM, 'malformed', detail)
   }
 }
 
