@@ -1,14 +1,14 @@
 // What the order-book files of a lake are: how many of them are samples, and how old the newest books are. Footers only,
 // each read once; the two open dates are looked at often, all dates now and then.
 
-import { readdir, stat } from 'node:fs/promises'
-import { join } from 'node:path'
+import { stat } from 'node:fs/promises'
 import type { Logger } from 'pino'
-import { dateOfDirectoryName, lobFilePath, lobSourceDirectory } from '../../shared/lake-layout.ts'
-import { lobSources, type LobSource } from '../../shared/lob-sources.ts'
+import { identityOf } from '../../shared/file-identity.ts'
+import { lobFilePath } from '../../shared/lake-layout.ts'
 import { NS_PER_MS, addDays, utcDateOf } from '../../shared/utc-date.ts'
 import { withinTime } from '../../shared/within-time.ts'
 import { lakeFileFacts } from '../lake/lake-file-facts.ts'
+import { seriesDates } from '../lake/series-dates.ts'
 import { RepeatedTurns } from '../tasks/repeated-turns.ts'
 
 export interface LakeBooksFigures {
@@ -19,7 +19,7 @@ export interface LakeBooksFigures {
 }
 
 interface KnownFile {
-  readonly version: string
+  readonly identity: string
   readonly isSample: boolean
   readonly coveredToMs: number | null
 }
@@ -76,9 +76,11 @@ export class LakeBooks {
     const isAll = this.#rounds++ % ALL_EVERY_ROUNDS === 0
     const seen = new Set<string>()
     const coveredToMs: Record<string, number> = {}
-    for (const source of lobSources()) {
-      for await (const { path, date } of this.#files(source, signal)) {
+    for await (const { source, series, dates } of seriesDates(this.#lake)) {
+      for (const date of dates) {
+        signal.throwIfAborted()
         if (seen.size === FILES_MAX) break
+        const path = lobFilePath(this.#lake, source, series, date)
         seen.add(path)
         const isOpen = openDates.has(date)
         const file =
@@ -98,29 +100,16 @@ export class LakeBooks {
     this.#figures = { sampleCount, coveredToMs }
   }
 
-  async *#files(source: LobSource, signal: AbortSignal): AsyncGenerator<{ path: string; date: string }> {
-    const root = lobSourceDirectory(this.#lake, source)
-    for (const directory of await readdir(root).catch(() => [])) {
-      const series = /^series=(.+)$/.exec(directory)?.[1]
-      if (series === undefined) continue
-      for (const name of await readdir(join(root, directory)).catch(() => [])) {
-        signal.throwIfAborted()
-        const date = dateOfDirectoryName(name)
-        if (date !== undefined) yield { path: lobFilePath(this.#lake, source, series, date), date }
-      }
-    }
-  }
-
   async #read(path: string): Promise<KnownFile | undefined> {
     const found = await stat(path, { bigint: true }).catch(() => undefined)
     if (found === undefined) return undefined
-    const version = `${found.size}-${found.mtimeNs}-${found.ino}`
+    const identity = identityOf(found)
     const known = this.#known.get(path)
-    if (known?.version === version) return known
+    if (known?.identity === identity) return known
     const facts = await lakeFileFacts(path).catch(() => undefined)
     const toTs = facts?.coverage?.toTs
     const file = {
-      version,
+      identity,
       isSample: facts?.isSample ?? false,
       coveredToMs: toTs === undefined ? null : Number(toTs / NS_PER_MS),
     }
