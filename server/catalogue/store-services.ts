@@ -2,7 +2,7 @@
 // the ingested data is. Lists are read page by page, so that no statement holds much memory or time.
 
 import { partitionsOf, type RegisteredPartition } from '../../shared/sql/manifest-queries.ts'
-import { type SqlStatement, sql } from '../../shared/sql/statement.ts'
+import { instantValue, rawSql, type SqlStatement, sql } from '../../shared/sql/statement.ts'
 import { newestRowsOf } from '../storage/newest-rows.ts'
 import { type ReadTradeProof, tradeProofOf } from '../storage/trade-proof-store.ts'
 import type { DatabaseCheck } from '../health/health-monitor.ts'
@@ -15,19 +15,7 @@ import type { CatalogueSource, ChangedMarketRow } from './catalogue-feed.ts'
 
 /** Rows of the catalogue read by one statement. */
 export const CATALOGUE_READ_ROWS = 1_000
-
-const SERIES_PAGE = `
-  SELECT ticker, measure_type, title, station_code, category, frequency, tags, active, last_seen_at
-  FROM series WHERE ticker > $1::text ORDER BY ticker LIMIT ${CATALOGUE_READ_ROWS}`
-
-const MARKETS_PAGE = `
-  SELECT ticker, event_ticker, series_ticker, station_code, status, result, close_time, written_at
-  FROM markets WHERE ticker > $1::text ORDER BY ticker LIMIT ${CATALOGUE_READ_ROWS}`
-
-const CHANGED_MARKETS_PAGE = `
-  SELECT ticker, event_ticker, series_ticker, station_code, status, result, close_time, written_at
-  FROM markets WHERE ticker > $1::text AND written_at >= to_timestamp($2::float8)
-  ORDER BY ticker LIMIT ${CATALOGUE_READ_ROWS}`
+const PAGE_LIMIT = rawSql(`LIMIT ${CATALOGUE_READ_ROWS}`)
 
 const VERSIONS = sql`SELECT dataset, version, changed_at FROM data_versions`
 
@@ -87,10 +75,18 @@ async function* readPages<Row extends { readonly ticker: string }>(
   }
 }
 
-function marketsPage(ticker: string, writtenSinceMs: number | null): SqlStatement {
-  return writtenSinceMs === null
-    ? { text: MARKETS_PAGE, parameters: [ticker] }
-    : { text: CHANGED_MARKETS_PAGE, parameters: [ticker, writtenSinceMs / 1000] }
+function seriesPage(after: string): SqlStatement {
+  return sql`
+    SELECT ticker, measure_type, title, station_code, category, frequency, tags, active, last_seen_at
+    FROM series WHERE ticker > ${after} ORDER BY ticker ${PAGE_LIMIT}`
+}
+
+function marketsPage(after: string, writtenSinceMs: number | null): SqlStatement {
+  const isChanged =
+    writtenSinceMs === null ? rawSql('') : sql`AND written_at >= ${instantValue(writtenSinceMs)}`
+  return sql`
+    SELECT ticker, event_ticker, series_ticker, station_code, status, result, close_time, written_at
+    FROM markets WHERE ticker > ${after} ${isChanged} ORDER BY ticker ${PAGE_LIMIT}`
 }
 
 async function readColdEnds(postgres: Postgres): Promise<ReadonlyMap<string, number>> {
@@ -125,8 +121,7 @@ export function storeServices(postgres: Postgres): StoreServices {
         // With the time, so that a store that was made anew never repeats a version.
         return new Map(rows.map(({ dataset, version, changed_at }) => [dataset, `${version}@${changed_at}`]))
       },
-      series: (signal) =>
-        readPages<SeriesRow>(postgres, (ticker) => ({ text: SERIES_PAGE, parameters: [ticker] }), signal),
+      series: (signal) => readPages<SeriesRow>(postgres, seriesPage, signal),
       markets: (writtenSinceMs, signal) =>
         readPages<ChangedMarketRow>(postgres, (ticker) => marketsPage(ticker, writtenSinceMs), signal),
     },

@@ -5,14 +5,13 @@ import { INGEST_ARCHIVE_SETTLE_MS } from '../../shared/limits.ts'
 import { instantValue, sql } from '../../shared/sql/statement.ts'
 import { MS_PER_DAY, MS_PER_HOUR, utcDateOf } from '../../shared/utc-date.ts'
 import { missingCatalogue } from '../ingest/exchange/catalogue-source.ts'
+import { FINAL_STATUS } from '../ingest/exchange/unsettled-markets.ts'
 import { missingCandles } from '../storage/candle-window-store.ts'
 import type { TimeWindow } from '../storage/cursor-store.ts'
 import type { Finding, ScopeReport, VerifyContext } from './finding.ts'
 import { mergedRows } from './merged-rows.ts'
 
 const MARKETS_MAX = 100_000
-/** The status after which a market's volume does not change any more. */
-const FINAL_STATUS = 'finalized'
 
 interface Market {
   readonly ticker: string
