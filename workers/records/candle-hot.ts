@@ -21,9 +21,7 @@ import type { LakePart } from './lake-partitions.ts'
 import type { RecordRequest } from './record-context.ts'
 
 /** Whether an unregistered file counts for a candle. */
-export type IsCold = (series: string, endMs: number) => boolean
-
-export function unregisteredCover(parts: readonly IndexedPart[]): IsCold {
+function unregisteredCover(parts: readonly IndexedPart[]): (series: string, endMs: number) => boolean {
   const unregistered = groupedBy(unregisteredOf(parts), ({ scope }) => scope)
   return (series, endMs) =>
     unregistered.get(series)?.some((part) => part.fromMs <= endMs && endMs < part.toMs) === true
@@ -34,23 +32,23 @@ function unregisteredOf(parts: readonly IndexedPart[]): LakePart[] {
 }
 
 /**
- * Candles by (end, market); with `rowsMax` no more than that many are wanted.
+ * Candles by (end, market), of which the store may have none; with `rowsMax` no more than that many are wanted.
  * @throws {ManifestChanged} when a batch was read under another manifest than the plan's
  */
 export async function* readHotCandles(
   plan: CandlePlan,
-  options: {
-    readonly isCold: IsCold
-    readonly rowsMax: number | null
-    readonly after?: CandlePlace | undefined
-  },
+  rowsMax: number | null,
   { run, signal, context }: RecordRequest,
+  after?: CandlePlace,
 ): AsyncGenerator<CandleRows, void, void> {
-  const batchUnits = Math.min(RECORD_STORE_BATCH_ROWS, options.rowsMax ?? RECORD_STORE_BATCH_ROWS)
+  const { readFromMs, query, parts } = plan
+  if (!plan.isHotIn(readFromMs, query.toMs)) return
+  const isCold = unregisteredCover(parts)
+  const batchUnits = Math.min(RECORD_STORE_BATCH_ROWS, rowsMax ?? RECORD_STORE_BATCH_ROWS)
   const pages = keysetPages(
     run,
-    plannedCandleRead(plan.selection.stored, { fromMs: plan.readFromMs, toMs: plan.query.toMs }),
-    { batchUnits, after: keyOfPlace(options.after), signal },
+    plannedCandleRead(plan.selection.stored, { fromMs: readFromMs, toMs: query.toMs }),
+    { batchUnits, after: keyOfPlace(after), signal },
   )
   const rows = new CandleRows()
   const planned = generationOf(plan.manifest)
@@ -60,7 +58,7 @@ export async function* readHotCandles(
     isEndSeen = page.length < batchUnits
     rows.clear()
     for (const candle of page) {
-      if (!options.isCold(candle.series_ticker, candle.end_period_ts)) appendStored(rows, candle)
+      if (!isCold(candle.series_ticker, candle.end_period_ts)) appendStored(rows, candle)
     }
     if (rows.length > 0) yield rows
   }

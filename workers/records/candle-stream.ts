@@ -6,7 +6,7 @@ import { JSON_ROWS_MAX } from '../../shared/formats.ts'
 import { ApiError } from '../../shared/errors.ts'
 import { RECORD_PLAN_ATTEMPTS_MAX } from '../../shared/limits.ts'
 import type { CandleQuery } from '../../shared/record-task.ts'
-import { countHotCandles, readHotCandles, unregisteredCover } from './candle-hot.ts'
+import { countHotCandles, readHotCandles } from './candle-hot.ts'
 import type { CandlePlace, ColdCandles } from './candle-lake.ts'
 import { mergedCandles } from './candle-merge.ts'
 import { type CandlePlan, coldCandles, makeCandlePlan } from './candle-plan.ts'
@@ -108,9 +108,7 @@ async function* readCandles(
   rowsMax: number,
   request: RecordRequest,
 ): AsyncGenerator<CandleRows, void, void> {
-  const { query, readFromMs, parts } = plan
-  const options = { isCold: unregisteredCover(parts), rowsMax, after }
-  const hot = plan.isHotIn(readFromMs, query.toMs) ? readHotCandles(plan, options, request) : noCandles()
+  const hot = readHotCandles(plan, rowsMax, request, after)
   yield* mergedCandles(readCold({ ...coldCandles(plan), after }, rowsMax, request), hot)
 }
 
@@ -129,5 +127,3 @@ async function* readCold(
   }
   if (!isChecked) checkUnchanged(parts)
 }
-
-async function* noCandles(): AsyncGenerator<CandleRows, void, void> {}

@@ -12,7 +12,7 @@ import type { AnswerSources } from './answer-identity.ts'
 import { type BucketEnd, CandleAggregate } from './candle-aggregate.ts'
 import { CandleFill, type CandleGrid } from './candle-fill.ts'
 import { findFillBounds, mayAskStore } from './candle-fill-bounds.ts'
-import { countHotCandles, readHotCandles, unregisteredCover } from './candle-hot.ts'
+import { countHotCandles, readHotCandles } from './candle-hot.ts'
 import type { ColdCandles } from './candle-lake.ts'
 import { mergeCandles } from './candle-merge.ts'
 import { CandlePage, CandleWindow } from './candle-page.ts'
@@ -79,9 +79,7 @@ async function answerOnce(query: CandleQuery, request: RecordRequest): Promise<C
     window.before(base.market, bucketEnd(base.market, base.endMs), base.close, base.openInterest)
   const sink = bucketMinutes === null ? window : new CandleAggregate(bucketEnd, window)
   const rowsMax = bucketMinutes === null ? query.offset + query.limit + 1 : null
-  const hot = isHot
-    ? readHotCandles(plan, { isCold: unregisteredCover(parts), rowsMax }, request)
-    : noCandles()
+  const hot = readHotCandles(plan, rowsMax, request)
   if (!selection.isEmpty)
     await mergeCandles(context.candleLake.read(cold, rowsMax, request.signal), hot, sink)
   sink.finish()
@@ -188,5 +186,3 @@ async function zonesOf(
     throw new ApiError('invalid_parameter', detail, { errors: [{ parameter: 'tz', detail }] })
   }
 }
-
-async function* noCandles(): AsyncGenerator<CandleRows, void, void> {}
