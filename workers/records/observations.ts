@@ -19,24 +19,18 @@ import {
   readObservations,
   unregisteredSpans,
 } from './observation-plan.ts'
-import type { RecordBatch } from './record-batch.ts'
+import type { RecordAnswer, RecordBatch } from './record-batch.ts'
 import type { RecordRequest } from './record-context.ts'
 import { assertInPlace } from './request-cost.ts'
 import { isPlanStale, movedError } from './stale-plan.ts'
 import { checkStation } from './station-check.ts'
 import { convertUnits } from './unit-conversion.ts'
 
-export interface ObservationAnswer {
-  readonly rows: number
-  readonly hasMore: boolean
-  batches(): Iterable<RecordBatch> | AsyncIterable<RecordBatch>
-}
-
 /** Plans the answer, and reads it when it is short; `batches` gives or reads the rows. */
 export async function answerObservations(
   query: ObservationQuery,
   request: RecordRequest,
-): Promise<ObservationAnswer> {
+): Promise<RecordAnswer> {
   if (query.station !== null) await checkStation(query.station, request)
   const answer = query.offset + query.limit < RECORD_STORE_BATCH_ROWS ? readAnswer : countAnswer
   for (let attempt = 1; ; attempt++) {
@@ -82,7 +76,7 @@ async function readAnswer(
   query: ObservationQuery,
   plan: ObservationPlan,
   request: RecordRequest,
-): Promise<ObservationAnswer> {
+): Promise<RecordAnswer> {
   const page = new PageCut(query, query.limit, request)
   const span = {
     fields: page.fields,
@@ -105,7 +99,7 @@ async function countAnswer(
   query: ObservationQuery,
   plan: ObservationPlan,
   request: RecordRequest,
-): Promise<ObservationAnswer> {
+): Promise<RecordAnswer> {
   const { context, run, signal } = request
   const wantedMax = query.offset + query.limit + 1
   const coldCount = await context.observationLake.count(plan.cold, wantedMax, signal)

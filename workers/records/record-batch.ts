@@ -19,6 +19,15 @@ export interface RecordBatch {
   readonly zoneOf?: (row: number) => TimeZone
 }
 
+/** What is known of an answer before its first byte, and the way to its rows. */
+export interface RecordAnswer {
+  readonly rows: number
+  readonly hasMore: boolean
+  readonly batches: () => Iterable<RecordBatch> | AsyncIterable<RecordBatch>
+}
+
+export const NO_ROWS: RecordAnswer = { rows: 0, hasMore: false, batches: () => [] }
+
 /** The body of one answer: `begin`, batches in order, `finish`. Each may wait for the client. */
 export interface RecordEncoder {
   begin(): Promise<void>

@@ -21,21 +21,12 @@ import { answerClimate, answerClimateGaps } from './climate.ts'
 import { DuckLake, loadDuckDb } from './duck-lake.ts'
 import { answerObservations } from './observations.ts'
 import { AnswerHeld, AnswerIdentity } from './answer-identity.ts'
-import type { RecordBatch, RecordEncoder } from './record-batch.ts'
+import { NO_ROWS, type RecordAnswer, type RecordBatch, type RecordEncoder } from './record-batch.ts'
 import { candleBatches, objectBatches } from './record-columns.ts'
 import { RecordContext, type RecordRequest } from './record-context.ts'
 import { RECORD_ENCODERS } from './record-encoders.ts'
 import { RequestMisplaced } from './request-cost.ts'
 import { answerTrades } from './trades.ts'
-
-/** What is known of an answer before its first byte, and the way to its rows. */
-interface RecordAnswer {
-  readonly rows: number
-  readonly hasMore: boolean
-  readonly batches: () => Iterable<RecordBatch> | AsyncIterable<RecordBatch>
-}
-
-const NOTHING: RecordAnswer = { rows: 0, hasMore: false, batches: () => [] }
 
 // What a pool starts its threads with; nothing in a thread that something else started.
 const threadData = workerData as WorkerThreadData | null
@@ -95,7 +86,7 @@ function sendMisplaced(port: RecordTask['port']): void {
 
 async function answer({ query, headOnly, port }: RecordTask, request: RecordRequest): Promise<void> {
   const planned = await unlessHeld(makeAnswer(query, request))
-  const { rows, hasMore, batches } = planned ?? NOTHING
+  const { rows, hasMore, batches } = planned ?? NO_ROWS
   const head: RecordHead = {
     kind: 'head',
     rows,

@@ -19,7 +19,7 @@ import { readParquetSql, sqlText } from './duck-lake.ts'
 import { copyNanoseconds, copyNumbers, TextVector } from './duck-vectors.ts'
 import { checkUnchanged, fileIdentity, inOrder, type LakePart, namesIn, scopesIn } from './lake-partitions.ts'
 import { heldLakeChunks, lakeChunks, lakeRows } from './lake-query.ts'
-import { isNumeric, type RecordBatch } from './record-batch.ts'
+import { isNumeric, NO_ROWS, type RecordAnswer, type RecordBatch } from './record-batch.ts'
 import type { RecordRequest } from './record-context.ts'
 import { assertInPlace } from './request-cost.ts'
 
@@ -47,14 +47,8 @@ const SERVED: Readonly<Record<string, string>> = {
 const ORDER = 'ts, market_id, trade_id NULLS LAST, price, qty, aggressor, recv_ts'
 const SERIES_PREFIX = 'series='
 
-export interface TradeAnswer {
-  readonly rows: number
-  readonly hasMore: boolean
-  batches(): Iterable<RecordBatch> | AsyncIterable<RecordBatch>
-}
-
 /** Plans the answer, and reads it if it is short. Throws ApiError. */
-export async function answerTrades(query: TradeQuery, request: RecordRequest): Promise<TradeAnswer> {
+export async function answerTrades(query: TradeQuery, request: RecordRequest): Promise<RecordAnswer> {
   const { context, signal, identity, pinned } = request
   const selection = selectionOf(context.lake, query, pinned)
   const parts = partsOf(context.lake, query, selection.series, pinned)
@@ -171,8 +165,8 @@ class TradeReading {
   }
 
   /** Reads the whole page, and a row behind it that says that there is more. */
-  async held(): Promise<TradeAnswer> {
-    if (this.#parts.length === 0) return NOTHING
+  async held(): Promise<RecordAnswer> {
+    if (this.#parts.length === 0) return NO_ROWS
     const { limit } = this.#query
     const batches: RecordBatch[] = []
     let rows = 0
@@ -189,8 +183,8 @@ class TradeReading {
   }
 
   /** Counts the rows; they are read while they are sent. */
-  async counted(): Promise<TradeAnswer> {
-    if (this.#parts.length === 0) return NOTHING
+  async counted(): Promise<RecordAnswer> {
+    if (this.#parts.length === 0) return NO_ROWS
     const { offset, limit } = this.#query
     const { context, signal } = this.#request
     const sql = `SELECT count(*)::DOUBLE FROM (SELECT 1 FROM ${this.#source} LIMIT ${offset + limit + 1})`
@@ -226,8 +220,6 @@ class TradeReading {
     return `SELECT ${[...columns, 'ts'].join(', ')} FROM ${this.#source} ${order} LIMIT ${rows} OFFSET ${this.#query.offset}`
   }
 }
-
-const NOTHING: TradeAnswer = { rows: 0, hasMore: false, batches: () => [] }
 
 /** `isPacked`: texts stay in the chunk's vectors, and are valid until the next chunk is read. */
 function rowsOf(chunk: DuckDBDataChunk, fields: readonly RecordField[], isPacked: boolean): RecordBatch {

@@ -5,6 +5,7 @@
 import { instantValue, sql, whereAll } from '../../../shared/sql/statement.ts'
 import { MS_PER_DAY } from '../../../shared/utc-date.ts'
 import {
+  type CursorName,
   type CursorState,
   readCursorState,
   type TimeWindow,
@@ -20,11 +21,6 @@ const WINDOWS_MAX = 100
 /** A market's last daily candle ends up to a day after its close. */
 const LAST_CANDLE_MS = MS_PER_DAY
 
-interface Scope {
-  readonly source: string
-  readonly scope: string
-}
-
 /** One such look. */
 interface EmptyLook extends TimeWindow {
   /** When it was made; undefined in what earlier versions remember. */
@@ -38,7 +34,7 @@ interface EmptyLook extends TimeWindow {
 /** `isAsking` says that the lists are asked for anyway. */
 export async function doubtfulLooks(
   context: SourceContext,
-  cursor: Scope,
+  cursor: CursorName,
   window: TimeWindow,
   isAsking: boolean,
 ): Promise<readonly TimeWindow[]> {
@@ -66,7 +62,7 @@ interface Look {
  */
 export async function rememberLook(
   context: SourceContext,
-  cursor: Scope,
+  cursor: CursorName,
   { isEmpty, completed, gaps }: Look,
 ): Promise<((transaction: StoreTransaction) => Promise<void>) | undefined> {
   const state = await readCursorState(context.postgres, cursor)

@@ -4,6 +4,7 @@
 import type { Observation, ObservationType } from '../../../shared/observation.ts'
 import type { Station } from '../../../shared/stations.ts'
 import { MS_PER_DAY } from '../../../shared/utc-date.ts'
+import type { TimeWindow } from '../../storage/cursor-store.ts'
 import { collectRows, type ObservationRows } from '../observation-fetch.ts'
 import { UpstreamHttp, type UpstreamOptions } from '../../upstream/upstream-http.ts'
 import { IEM, IEM_COLUMNS, parseAsosCsv } from './parse.ts'
@@ -20,13 +21,7 @@ const REPORT_TYPES = [
   { type: 'SPECI', parameter: 4 },
 ] as const satisfies readonly { type: ObservationType; parameter: number }[]
 
-/** `fromMs` inclusive, `toMs` exclusive. */
-export interface ArchiveWindow {
-  readonly fromMs: number
-  readonly toMs: number
-}
-
-export interface IemRequest extends ArchiveWindow {
+export interface IemRequest extends TimeWindow {
   readonly station: Station
   readonly signal?: AbortSignal
 }
