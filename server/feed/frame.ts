@@ -15,3 +15,10 @@ export interface RecordedMessage {
 export function isFrame(value: unknown): value is Frame {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
+
+const TIME_KEY = /^_?(?:recv|received|receive|recorded|captured|local|ts|time|timestamp)(?:_[a-z]+)*$/
+
+/** Whether a member of a command is the receive time that a recorder put beside it. */
+export function isReceiveTime(key: string, value: unknown): boolean {
+  return TIME_KEY.test(key) && (typeof value === 'number' || typeof value === 'string')
+}

@@ -1,7 +1,7 @@
 // Which Kalshi frames may be kept: those of public channels, their answers, and commands without anything secret. Whatever
 // is not listed here is private: fills, orders, positions, order groups, requests for quotes, and types that are not known yet.
 
-import { isFrame } from '../../feed/frame.ts'
+import { isFrame, isReceiveTime } from '../../feed/frame.ts'
 import type { Frame } from '../../feed/frame.ts'
 
 const PUBLIC_TYPES: ReadonlySet<unknown> = new Set([
@@ -57,8 +57,6 @@ const PARAMETER_KEYS: ReadonlySet<string> = new Set([
   'shard_factor',
   'shard_key',
 ])
-/** A receive time that a recorder put beside the command. */
-const TIME_KEY = /^_?(?:recv|received|receive|recorded|captured|local|ts|time|timestamp)(?:_[a-z]+)*$/
 
 /**
  * What may be kept of a frame: the frame itself, a copy without what it says of the client's own orders and private channels,
@@ -89,7 +87,7 @@ function withoutOwnOrder(frame: Frame, content: Frame): Frame {
 
 function publicCommand(frame: Frame): Frame | undefined {
   if (!COMMANDS.has(frame['cmd'])) return undefined
-  for (const key in frame) if (!COMMAND_KEYS.has(key) && !isTime(key, frame[key])) return undefined
+  for (const key in frame) if (!COMMAND_KEYS.has(key) && !isReceiveTime(key, frame[key])) return undefined
   const params = frame['params']
   if (params === undefined) return frame
   if (!isFrame(params)) return undefined
@@ -100,8 +98,4 @@ function publicCommand(frame: Frame): Frame | undefined {
   const kept = channels.filter((channel) => PUBLIC_CHANNELS.has(channel))
   if (kept.length === channels.length) return frame
   return kept.length === 0 ? undefined : { ...frame, params: { ...params, channels: kept } }
-}
-
-function isTime(key: string, value: unknown): boolean {
-  return TIME_KEY.test(key) && (typeof value === 'number' || typeof value === 'string')
 }

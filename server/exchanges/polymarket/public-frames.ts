@@ -1,7 +1,7 @@
 // Which Polymarket frames may be kept: those of the market channel, and commands without keys. Whatever is not listed here is
 // private: orders and trades of the `user` channel, its subscriptions, and types that are not known yet.
 
-import type { Frame } from '../../feed/frame.ts'
+import { type Frame, isReceiveTime } from '../../feed/frame.ts'
 
 const PUBLIC_TYPES: ReadonlySet<unknown> = new Set([
   'book',
@@ -28,8 +28,6 @@ const COMMAND_TYPES: ReadonlySet<unknown> = new Set([undefined, 'market', 'subsc
 const UNTYPED_CONTENT = ['bids', 'asks', 'buys', 'sells', 'price_changes', 'changes']
 /** Whose an order is; no public frame says so. */
 const OWNER_KEYS = ['owner', 'maker_orders', 'order_owner', 'trade_owner', 'auth', 'apiKey']
-/** A receive time that a recorder put beside the command. */
-const TIME_KEY = /^_?(?:recv|received|receive|recorded|captured|local|ts|time|timestamp)(?:_[a-z]+)*$/
 
 /** The frame itself, or `undefined` where it is private. Pure. */
 export function publicPartOfPolymarket(frame: Frame): Frame | undefined {
@@ -49,10 +47,6 @@ function isUntypedBookOrChange(frame: Frame): boolean {
 // new_market lists tokens too, but has an event_type.
 function isPublicCommand(frame: Frame): boolean {
   if (!Array.isArray(frame['assets_ids']) || !COMMAND_TYPES.has(frame['type'])) return false
-  for (const key in frame) {
-    const value = frame[key]
-    const isTime = TIME_KEY.test(key) && (typeof value === 'number' || typeof value === 'string')
-    if (!COMMAND_KEYS.has(key) && !isTime) return false
-  }
+  for (const key in frame) if (!COMMAND_KEYS.has(key) && !isReceiveTime(key, frame[key])) return false
   return true
 }
