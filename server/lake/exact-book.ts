@@ -38,7 +38,12 @@ export class ExactBook {
 
   /** The quantity at a price, 0 without a level. */
   quantity(side: number, price: number): number {
-    return this.#side(side).get(price) ?? 0
+    return this.side(side).get(price) ?? 0
+  }
+
+  /** The quantities of a side by price, in no order. */
+  side(side: number): ReadonlyMap<number, number> {
+    return this.#side(side)
   }
 
   /** Whether the other book says the same of every price. */
@@ -52,7 +57,7 @@ export class ExactBook {
   /** The levels as a keyframe lists them: bids, then asks, prices ascending. */
   levels(): BookLevel[] {
     return [SIDE_BID, SIDE_ASK].flatMap((side) =>
-      [...this.#side(side)].toSorted(([a], [b]) => a - b).map(([price, qty]) => ({ side, price, qty })),
+      [...this.side(side)].toSorted(([a], [b]) => a - b).map(([price, qty]) => ({ side, price, qty })),
     )
   }
 

@@ -12,9 +12,10 @@ import {
   SIDE_BID,
 } from '../../shared/lob-v1.ts'
 import { MS_PER_HOUR, NS_PER_MS } from '../../shared/utc-date.ts'
+import type { BookLevel } from '../lake/exact-book.ts'
 import type { BookEvent } from '../lake/series-recording.ts'
 import { SeededRandom } from './seeded-random.ts'
-import type { BookLevel, LevelChange, SimulatedBook } from './simulated-book.ts'
+import type { LevelChange, SimulatedBook } from './simulated-book.ts'
 
 /** A span for which the feed of a market was lost. */
 export interface Outage {

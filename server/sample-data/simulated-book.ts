@@ -3,12 +3,15 @@
 // leaves another one was withdrawn. Whose orders the levels are made of is not modelled.
 
 import {
+  EVENT_ADD,
+  EVENT_SET,
   PRICE_UNITS_PER_CENT,
   PRICE_UNITS_PER_DOLLAR,
   QTY_UNITS_PER_CONTRACT,
   SIDE_ASK,
   SIDE_BID,
 } from '../../shared/lob-v1.ts'
+import { type BookLevel, ExactBook } from '../lake/exact-book.ts'
 import type { SeededRandom } from './seeded-random.ts'
 
 /** One changed level: `qty` is what it holds now, `delta` by how much that differs from before (both 1e-6 contract). */
@@ -18,12 +21,6 @@ export interface LevelChange {
   readonly qty: number
   readonly delta: number
   readonly isTrade: boolean
-}
-
-export interface BookLevel {
-  readonly side: number
-  readonly price: number
-  readonly qty: number
 }
 
 export interface SimulatedBookOptions {
@@ -47,7 +44,7 @@ const JUMP = 5 * PRICE_UNITS_PER_CENT
 
 export class SimulatedBook {
   readonly #options: SimulatedBookOptions
-  readonly #sides: readonly [Map<number, number>, Map<number, number>] = [new Map(), new Map()]
+  readonly #book = new ExactBook()
 
   constructor(options: SimulatedBookOptions) {
     this.#options = options
@@ -81,9 +78,7 @@ export class SimulatedBook {
 
   /** All levels, bids before asks, each from the lowest price. */
   levels(): BookLevel[] {
-    return [SIDE_BID, SIDE_ASK].flatMap((side) =>
-      [...this.#side(side)].toSorted(([a], [b]) => a - b).map(([price, qty]) => ({ side, price, qty })),
-    )
+    return this.#book.levels()
   }
 
   /** Fills an empty book as if it had been traded for a while. */
@@ -101,15 +96,15 @@ export class SimulatedBook {
     const distance = Math.floor(depth * random.unit() * random.unit()) * tick
     const price = side === SIDE_BID ? Math.max(bidTop - distance, tick) : askTop + distance
     const inside = side === SIDE_BID ? price : Math.min(price, PRICE_UNITS_PER_DOLLAR - tick)
-    const held = this.#side(side).get(inside)
-    if (held === undefined) return this.#place(side, inside)
+    const held = this.#book.quantity(side, inside)
+    if (held === 0) return this.#place(side, inside)
     if (held > LEVEL_QTY_MAX || random.isWithin(0.48)) return this.#takeFrom(side, inside, 0.12)
     return this.#addTo(side, inside)
   }
 
   /** A new order; a full side loses its worst level instead. */
   #place(side: number, price: number): LevelChange {
-    const levels = this.#side(side)
+    const levels = this.#book.side(side)
     const isFull = levels.size >= SIDE_LEVELS_MAX && !levels.has(price)
     const worst = isFull ? this.#extreme(side, -1) : undefined
     return worst === undefined ? this.#addTo(side, price) : this.#takeFrom(side, worst, 1)
@@ -117,20 +112,18 @@ export class SimulatedBook {
 
   #addTo(side: number, price: number): LevelChange {
     const delta = this.#options.orderQty(this.#options.random)
-    const qty = (this.#side(side).get(price) ?? 0) + delta
-    this.#side(side).set(price, qty)
-    return { side, price, qty, delta, isTrade: false }
+    this.#book.apply(EVENT_ADD, side, price, delta)
+    return { side, price, qty: this.#book.quantity(side, price), delta, isTrade: false }
   }
 
   /** Withdraws the whole level with the given probability, else about half of it. */
   #takeFrom(side: number, price: number, wholeProbability: number): LevelChange {
-    const held = this.#side(side).get(price) ?? 0
+    const held = this.#book.quantity(side, price)
     const isTrade = price === this.#extreme(side, 1)
     const half = Math.floor(held / (2 * QTY_UNITS_PER_CONTRACT)) * QTY_UNITS_PER_CONTRACT
     const isWhole = half === 0 || this.#options.random.isWithin(wholeProbability)
     const qty = isWhole ? 0 : held - half
-    if (isWhole) this.#side(side).delete(price)
-    else this.#side(side).set(price, qty)
+    this.#book.apply(EVENT_SET, side, price, qty)
     return { side, price, qty, delta: qty - held, isTrade }
   }
 
@@ -138,14 +131,10 @@ export class SimulatedBook {
   #extreme(side: number, direction: 1 | -1): number | undefined {
     const sign = side === SIDE_BID ? direction : -direction
     let extreme: number | undefined
-    for (const price of this.#side(side).keys()) {
+    for (const price of this.#book.side(side).keys()) {
       if (extreme === undefined || (price - extreme) * sign > 0) extreme = price
     }
     return extreme
-  }
-
-  #side(side: number): Map<number, number> {
-    return side === SIDE_BID ? this.#sides[0] : this.#sides[1]
   }
 }
 
