@@ -5,12 +5,11 @@ import { LOB_THREAD_HEAP_MB_MAX, RECORD_THREAD_HEAP_MB_MAX } from '../../shared/
 import type { LobHead, LobTask } from '../../shared/lob-task.ts'
 import type { RecordHead, RecordTask } from '../../shared/record-task.ts'
 import { readVersion } from '../http/version.ts'
+import { LOB_WORKER_URL } from '../lob/lob-pool.ts'
+import { RECORD_WORKER_URL } from '../records/record-pool.ts'
 import { WorkerPool } from '../workers/worker-pool.ts'
 import type { WorkerStream } from '../workers/worker-stream.ts'
 import { isLobQuery, type PartQuery } from './export-query.ts'
-
-const LOB_WORKER_URL = new URL('../../workers/lob/task.js', import.meta.url)
-const RECORD_WORKER_URL = new URL('../../workers/records/task.js', import.meta.url)
 
 export interface PartOpenOptions {
   /** By market id, ms since the epoch; empty for records. */

@@ -19,6 +19,8 @@ import { WorkerPool } from '../workers/worker-pool.ts'
 import { LobProgress } from './lob-progress.ts'
 import { LobStream, type LobWorkerStream } from './lob-stream.ts'
 
+export const LOB_WORKER_URL = new URL('../../workers/lob/task.js', import.meta.url)
+
 /** Threads that may help the one which leads an answer. */
 const LOB_ASSISTANTS_MAX = 3
 

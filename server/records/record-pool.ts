@@ -37,6 +37,8 @@ import { type SlotHold, Slots } from '../workers/slots.ts'
 import { type TaskMaker, type TaskOptions, WorkerPool } from '../workers/worker-pool.ts'
 import type { WorkerStream } from '../workers/worker-stream.ts'
 
+export const RECORD_WORKER_URL = new URL('../../workers/records/task.js', import.meta.url)
+
 /** While requests keep a database busy, an answer to one of them counts for so long as one to the question. */
 const HEALTH_BUSY_MS = 10_000
 const RECORD_THREAD_NICENESS = 5

@@ -15,9 +15,9 @@ import { LakeBooks } from '../health/lake-books.ts'
 import type { StorageFigures } from '../health/storage-watch.ts'
 import { CachePolicy } from '../http/cache-policy.ts'
 import { LakeVersions } from '../lake/lake-versions.ts'
-import { LobPool } from '../lob/lob-pool.ts'
+import { LOB_WORKER_URL, LobPool } from '../lob/lob-pool.ts'
 import { ServiceMetrics } from '../metrics/service-metrics.ts'
-import { RecordPool } from '../records/record-pool.ts'
+import { RECORD_WORKER_URL, RecordPool } from '../records/record-pool.ts'
 import { createLakeWatch, type LakeWatch } from '../sync/lake-watch.ts'
 import type { StoreServices } from '../catalogue/store-services.ts'
 
@@ -39,8 +39,6 @@ export interface ServerDependencies {
 }
 
 const BYTES_PER_MB = 1024 * 1024
-const RECORD_WORKER_URL = new URL('../../workers/records/task.js', import.meta.url)
-const LOB_WORKER_URL = new URL('../../workers/lob/task.js', import.meta.url)
 
 /** What runs beside the requests and has to be ended. */
 export interface Background {
