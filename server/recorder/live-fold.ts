@@ -348,10 +348,9 @@ export class LiveFold {
     // A message of the hour before may still come.
     this.#hour ??= Number((recvTs - GRACE_NS) / NS_PER_HOUR)
     if (kind <= WAL_KIND.mark) this.#takeLine(record)
-    if (kind === WAL_KIND.start) {
-      this.#connections.restart(this.#recorder)
-      if (this.#now > 0n && this.#logEnd !== undefined) this.#stops.push({ from: this.#now, to: recvTs })
-    }
+    if (kind === WAL_KIND.start) this.#connections.restart(this.#recorder)
+    if (kind === WAL_KIND.start && this.#now > 0n && this.#logEnd !== undefined)
+      this.#stops.push({ from: this.#now, to: recvTs })
     if (recvTs > this.#now) this.#now = recvTs
     if (kind === WAL_KIND.series) this.#takeSeries(recvTs, payload)
     else if (kind === WAL_KIND.clock || kind === WAL_KIND.start) this.#takeTime()
@@ -374,9 +373,9 @@ export class LiveFold {
     const entries: Record<string, unknown> = JSON.parse(payload.toString('utf8'))
     const stated = new Map<string, string>()
     for (const [id, series] of Object.entries(entries)) if (typeof series === 'string') stated.set(id, series)
+    if (stated.size === 0) return
     for (const [id, series] of stated) this.#seriesByMarket.set(id, { series, hour: this.#hour! })
     const hour = Number(recvTs / NS_PER_HOUR)
-    if (stated.size === 0) return
     this.#raw.add(hour, seriesText(recvTs, stated), recvTs)
     this.#trades.takeSeries(hour, stated)
   }
@@ -423,9 +422,8 @@ export class LiveFold {
   #grow(bytes: number): void {
     this.#heldBytes += bytes
     if (this.#heldBytes <= (this.#options.bounds?.spillBytes ?? SPILL_BUFFER_BYTES_MAX)) return
-    for (const { recording } of this.#series.values()) {
+    for (const { recording } of this.#series.values())
       for (const hour of recording.hours.values()) hour.spill()
-    }
     this.#heldBytes = 0
   }
 
