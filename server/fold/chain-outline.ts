@@ -2,7 +2,7 @@
 // follows it.
 
 import { groupedBy } from '../../shared/grouped-by.ts'
-import { NS_PER_MS } from '../../shared/utc-date.ts'
+import { NS_PER_MS, later } from '../../shared/utc-date.ts'
 import type { Chain } from './chain.ts'
 import { CONNECTION_SID, PAUSE_NS_MAX } from './own-connections.ts'
 import { predecessorOf } from './numbered-chains.ts'
@@ -40,7 +40,7 @@ export function outlineOf(chain: Chain, connection: number): ChainOutline {
     sid: chain.sid,
     isPartial: chain.isPartial,
     isBegun: chain.isBegun,
-    isEnded: chain.isEnded,
+    isEnded: chain.isEnded || chain.endCause === 'sequence gap',
     endsBefore: chain.endsBefore === undefined ? null : String(chain.endsBefore),
     beginsAfter: chain.beginsAfter === undefined ? null : String(chain.beginsAfter),
     isTurned: chain.isTurned,
@@ -89,6 +89,53 @@ export function linkDates(
     links.set(outline.id, found.id)
   }
   return links
+}
+
+/** Chains of `before` that continue in `date`: linked ones, and the other last chains of their connections. */
+export function continuedOf(
+  before: readonly ChainOutline[],
+  after: readonly ChainOutline[],
+  date: string,
+): number[] {
+  const linked = new Set(linkDates(before, after, date).values())
+  const broken = new Set(brokenOf(before, after, date))
+  const connections = new Set(before.filter(({ id }) => linked.has(id)).map(({ connection }) => connection))
+  const lastOf = new Map<string, bigint>()
+  for (const outline of before)
+    lastOf.set(subscriptionOf(outline), later(BigInt(outline.lastAt), lastOf.get(subscriptionOf(outline))))
+  return before
+    .filter((outline) => {
+      const { id, isEnded, connection, lastAt } = outline
+      const isLast = BigInt(lastAt) === lastOf.get(subscriptionOf(outline)) && !broken.has(id)
+      return linked.has(id) || (!isEnded && isLast && connections.has(connection))
+    })
+    .map(({ id }) => id)
+}
+
+/** Chains of `before` after which numbers are missing: their connection continues with another chain of their subscription. */
+export function brokenOf(
+  before: readonly ChainOutline[],
+  after: readonly ChainOutline[],
+  date: string,
+): number[] {
+  const links = linkDates(before, after, date)
+  const connectionOf = new Map(before.map(({ id, connection }) => [id, connection]))
+  const continued = new Map<number, number | undefined>()
+  for (const { id, connection } of after)
+    if (links.has(id)) continued.set(connection, connectionOf.get(links.get(id)!))
+  const others = new Set(
+    after
+      .filter(({ id, name }) => name === undefined && !links.has(id))
+      .map(({ connection, sid }) => `${continued.get(connection)} ${sid}`),
+  )
+  const linked = new Set(links.values())
+  return before
+    .filter((outline) => !linked.has(outline.id) && others.has(subscriptionOf(outline)))
+    .map(({ id }) => id)
+}
+
+function subscriptionOf({ connection, sid }: ChainOutline): string {
+  return `${connection} ${sid}`
 }
 
 /** A recorder's connection continues with its next line, and a subscription in it with its next sequence number. */

@@ -12,8 +12,16 @@ export interface RecordedTimes {
   readonly recvTs: bigint | undefined
 }
 
-/** 1 for each of `values`, in the order of the connection, that is alone away from its neighbours. `before` precedes the first. */
-export function leavingTimes(values: readonly (bigint | undefined)[], before?: bigint): Uint8Array {
+/**
+ * 1 for each of `values`, in the order of the connection, that is alone away from its neighbours. `before` precedes the first. Of two
+ * that exclude each other, one that is away from its receipt leaves, if the other is not. `isDoubted` tells that by place; undefined
+ * if the value is a receive time itself.
+ */
+export function leavingTimes(
+  values: readonly (bigint | undefined)[],
+  before?: bigint,
+  isDoubted: (place: number) => boolean | undefined = () => undefined,
+): Uint8Array {
   const leaves = new Uint8Array(values.length)
   // The next two values behind a place.
   let [second, third] = [nextDefined(values, 0), 0]
@@ -22,8 +30,13 @@ export function leavingTimes(values: readonly (bigint | undefined)[], before?: b
     second = nextDefined(values, place + 1)
     third = nextDefined(values, second + 1)
     const [next, nextButOne] = [values[second], values[third]]
+    let isAhead = false
     // Most times ascend: nothing to compute for them.
-    const isAhead = next !== undefined && next < value && isAheadOf(value - LEAVES_NS_MIN, next, nextButOne)
+    if (next !== undefined && next < value - LEAVES_NS_MIN) {
+      const [own, other] = [isDoubted(place), isDoubted(second)]
+      const isDecided = own !== undefined && other !== undefined && own !== other
+      isAhead = isDecided ? own : isAheadOf(value, before, next, nextButOne)
+    }
     const isBack = before !== undefined && value < before
     if (isAhead || (isBack && isBackAlone(value, before! - LEAVES_NS_MIN, next, nextButOne)))
       leaves[place] = 1
@@ -32,8 +45,15 @@ export function leavingTimes(values: readonly (bigint | undefined)[], before?: b
   return leaves
 }
 
-function isAheadOf(upper: bigint, next: bigint, nextButOne: bigint | undefined): boolean {
-  return next < upper && (nextButOne === undefined || nextButOne < upper)
+/** Whether a value is ahead of those behind it. If there is one alone, that one may be back: the one further from `before` is wrong. */
+function isAheadOf(
+  value: bigint,
+  before: bigint | undefined,
+  next: bigint,
+  nextButOne: bigint | undefined,
+): boolean {
+  if (nextButOne !== undefined) return nextButOne < value - LEAVES_NS_MIN
+  return before === undefined || value - before > before - next
 }
 
 /** Whether a value lies before `limit`, and not the two behind it as well. */
@@ -92,7 +112,12 @@ export function messageTimes(
   before: bigint | undefined,
 ): (bigint | undefined)[] {
   const stated = times.map(({ ts, recvTs }) => ts ?? (recvTs === undefined ? undefined : recvTs - offset))
-  const leaves = leavingTimes(stated, before)
+  const leaves = leavingTimes(stated, before, (place) => {
+    const { ts, recvTs } = times[place]!
+    if (ts === undefined || recvTs === undefined) return undefined
+    const lag = recvTs - offset - ts
+    return lag > LEAVES_NS_MIN || lag < -LEAVES_NS_MIN
+  })
   const last = times.findLastIndex((_, place) => stated[place] !== undefined)
   const { ts: lastTs, recvTs: lastRecvTs } = times[last] ?? { ts: undefined, recvTs: undefined }
   const receivedBefore = times.findLast(({ recvTs }, place) => place < last && recvTs !== undefined)?.recvTs

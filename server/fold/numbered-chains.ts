@@ -328,7 +328,11 @@ class Tails {
     return this.#bySid.get(sid) ?? []
   }
 
-  before({ sid, firstSeq, isPartial }: Head): Iterable<OpenChain> {
+  /** Those that the run may continue: the one that its piece follows, if there is one. */
+  before(head: Head): Iterable<OpenChain> {
+    const { sid, firstSeq, isPartial, afterKey } = head
+    const own = afterKey === undefined ? undefined : this.ofSid(sid!).findLast((tail) => isBehind(head, tail))
+    if (own !== undefined) return [own]
     return isPartial ? this.ofSid(sid!) : (this.#byLast.get(`${sid} ${firstSeq - 1}`) ?? [])
   }
 

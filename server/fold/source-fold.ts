@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { lobSourceDirectory, rawDateDirectory } from '../../shared/lake-layout.ts'
 import { FOLD_ROWS_MAX, LOB_ROW_GROUP_ROWS_MAX } from '../../shared/limits.ts'
 import { LOB_SOURCES } from '../../shared/lob-sources.ts'
-import { NS_PER_MS, addDays, later } from '../../shared/utc-date.ts'
+import { NS_PER_MS, addDays } from '../../shared/utc-date.ts'
 import { exchangeOf } from '../exchanges/registry.ts'
 import type { LobFileWriter } from '../lake/lob-file-writer.ts'
 import { LobRowGroup } from '../lake/lob-row-group.ts'
@@ -14,7 +14,7 @@ import type { MarketFoldState } from '../lake/market-fold.ts'
 import { SeriesFold } from '../lake/series-fold.ts'
 import type { FoldedFile } from '../lake/series-fold.ts'
 import { temporaryPath } from '../lake/temporary-file.ts'
-import { linkDates } from './chain-outline.ts'
+import { brokenOf, continuedOf, linkDates } from './chain-outline.ts'
 import type { ChainOutline } from './chain-outline.ts'
 import { DateEnds, isInverted } from './date-ends.ts'
 import { DateReading } from './date-reading.ts'
@@ -93,7 +93,7 @@ export class SourceFold {
       if (!this.#folded.has(before) && this.#options.raw.has(before)) {
         const state = await this.#stateOf(before)
         const outlines = state?.chains ?? []
-        const continued = continuedOf(outlines, linkDates(outlines, reading.outlines(), date))
+        const continued = continuedOf(outlines, reading.outlines(), date)
         if (state === undefined || digestOf(continued) !== digestOf(state.continued)) {
           waiting.add(date)
           waiting.add(before)
@@ -158,7 +158,9 @@ export class SourceFold {
     const chainOf = goOn(reading, opening, before, links)
     const after = (await this.#outlinesOf(addDays(date, 1))) ?? []
     const ownOutlines = reading.outlines()
-    const continued = continuedOf(ownOutlines, linkDates(ownOutlines, after, addDays(date, 1)))
+    const continued = continuedOf(ownOutlines, after, addDays(date, 1))
+    for (const id of brokenOf(ownOutlines, after, addDays(date, 1)))
+      reading.chains[id]!.endCause = 'sequence gap'
     const ends = new DateEnds(reading, new Set(continued))
     const files: FoldedFile[] = []
     const closing: ClosingMarket[] = []
@@ -194,7 +196,7 @@ export class SourceFold {
 
   /** The books with which `date` begins: those of chains of the date before that continue. */
   #openingOf(before: FoldState, outlines: readonly ChainOutline[], date: string): Opening {
-    const continued = new Set(continuedOf(before.chains, linkDates(before.chains, outlines, date)))
+    const continued = new Set(continuedOf(before.chains, outlines, date))
     return {
       markets: before.closing.flatMap(({ id, series, books }) => {
         const own = books.filter(({ chain }) => continued.has(chain))
@@ -231,26 +233,6 @@ export class SourceFold {
       onRows: (date, rows) => onWrite?.({ series, date, rows, events }),
     })
   }
-}
-
-/** Chains that continue in the next date: linked ones, and the other last chains of their connections. */
-function continuedOf(outlines: readonly ChainOutline[], links: ReadonlyMap<number, number>): number[] {
-  const linked = new Set(links.values())
-  const connections = new Set(outlines.filter(({ id }) => linked.has(id)).map(({ connection }) => connection))
-  const lastOf = new Map<string, bigint>()
-  for (const outline of outlines)
-    lastOf.set(subscriptionOf(outline), later(BigInt(outline.lastAt), lastOf.get(subscriptionOf(outline))))
-  return outlines
-    .filter((outline) => {
-      const { id, isEnded, connection, lastAt } = outline
-      const isLast = BigInt(lastAt) === lastOf.get(subscriptionOf(outline))
-      return linked.has(id) || (!isEnded && isLast && connections.has(connection))
-    })
-    .map(({ id }) => id)
-}
-
-function subscriptionOf({ connection, sid }: ChainOutline): string {
-  return `${connection} ${sid}`
 }
 
 /** Continues the chains of the date before. Returns the chains of this date by their numbers in the date before. */

@@ -151,26 +151,33 @@ function mergeRuns(parts: readonly LineRun[]): LineRun {
 }
 
 /**
- * Each line once, after every line that it follows in one of `lists`. If that leaves a choice, or forms a circle (a recording has
- * one line twice), the line that was received earlier comes first.
+ * Each line once, after every line that it follows in one of `lists`. A list that repeats a line later, behind one that was received
+ * after it, does not count. If that leaves a choice, or forms a circle, the line that was received earlier comes first.
  */
 function linesInOrder(lists: readonly (readonly Line[])[]): Line[] {
   const lineOf = new Map<number, Line>()
+  const inTime = new Set<number>()
+  for (const list of lists)
+    for (const [place, line] of list.entries()) {
+      if (!lineOf.has(line.key)) lineOf.set(line.key, line)
+      if (place === 0 || compareTimes(list[place - 1]!.recvTs, line.recvTs) <= 0) inTime.add(line.key)
+    }
   const next = new Map<number, number[]>()
   const missing = new Map<number, number>()
   const pairs = new Set<string>()
   for (const list of lists) {
-    let before: number | undefined
+    let before: Line | undefined
     for (const line of list) {
-      if (!lineOf.has(line.key)) lineOf.set(line.key, line)
-      if (before !== undefined && !pairs.has(`${before} ${line.key}`)) {
-        pairs.add(`${before} ${line.key}`)
-        const following = next.get(before)
-        if (following === undefined) next.set(before, [line.key])
-        else following.push(line.key)
-        missing.set(line.key, (missing.get(line.key) ?? 0) + 1)
+      const { key } = line
+      const isRepeat = inTime.has(key) && compareTimes(before?.recvTs, line.recvTs) > 0
+      if (before !== undefined && !isRepeat && !pairs.has(`${before.key} ${key}`)) {
+        pairs.add(`${before.key} ${key}`)
+        const following = next.get(before.key)
+        if (following === undefined) next.set(before.key, [key])
+        else following.push(key)
+        missing.set(key, (missing.get(key) ?? 0) + 1)
       }
-      before = line.key
+      before = line
     }
   }
   const ordered = [...lineOf.values()].toSorted(compareReceipts)

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { FoldTally } from '../../server/fold/fold-tally.ts'
 import type { Line } from '../../server/fold/piece.ts'
-import { readLineRuns } from '../../server/fold/unnumbered-runs.ts'
+import { joinLineRuns, readLineRuns } from '../../server/fold/unnumbered-runs.ts'
 
 function lineAt(recvTs: bigint | undefined, key: number): Line {
   const body = { kind: 'other', name: 'x' } as const
@@ -26,4 +26,21 @@ test('a line that a piece repeats counts once, also of equal receive times or no
     [[1, 2, 3, 4, 5, 6]],
   )
   assert.equal(tally.repeats, 5)
+})
+
+test('a line that another piece repeats later stays where it was received in time', () => {
+  const [a, b, c, d] = [lineAt(10n, 1), lineAt(20n, 2), lineAt(30n, 3), lineAt(40n, 4)]
+  const tally = new FoldTally()
+  const runs = [
+    [a, b],
+    [c, a, d],
+  ].flatMap((lines, number) => {
+    const piece = { name: String(number), lines, sequence: 'strict', useYesPrice: false } as const
+    return readLineRuns(piece, tally).runs
+  })
+  const [joined] = joinLineRuns(runs, tally)
+  assert.deepEqual(
+    joined!.lines.map(({ key }) => key),
+    [1, 2, 3, 4],
+  )
 })

@@ -77,3 +77,52 @@ test('what another recorder missed at its cut costs this one nothing', async (t)
   const { steps } = await readLake(await lakeOf(directory, [own, other], [[0, 1]]))
   assert.notEqual(textAt(steps.get(T)!, at(28)), UNKNOWN)
 })
+
+/** A change of T under subscription 1, or of B under subscription 3. */
+const own = (seq: number, minutes: number): string => change(seq, minutes)
+const other = (seq: number, minutes: number): string =>
+  line(minutes, delta(seq, { market_ticker: B, ts_ms: MS + minutes * MINUTE }, 3))
+const otherBook = (minutes: number): string =>
+  line(minutes, { ...snapshot(1, { market_ticker: B, yes: [[40, 9]] }), sid: 3 })
+
+const MIDNIGHT = (Date.UTC(2026, 5, 25) - MS) / MINUTE
+
+test('numbers that are missing over midnight make books unknown from the last number before it', async (t) => {
+  // The connection goes on under another subscription.
+  const recording =
+    book(1, MIDNIGHT - 50) +
+    otherBook(MIDNIGHT - 50) +
+    own(2, MIDNIGHT - 30) +
+    other(2, MIDNIGHT - 10) +
+    own(4, MIDNIGHT + 7) +
+    other(3, MIDNIGHT + 10)
+  const { steps } = await readLake(await lakeOf(await temporaryDirectory(t), [recording], [[0]]))
+  assert.notEqual(textAt(steps.get(T)!, at(MIDNIGHT - 30)), UNKNOWN)
+  for (const minutes of [MIDNIGHT - 29, MIDNIGHT - 10, MIDNIGHT, MIDNIGHT + 8])
+    assert.equal(textAt(steps.get(T)!, at(minutes)), UNKNOWN)
+  assert.notEqual(textAt(steps.get(B)!, at(MIDNIGHT + 10)), UNKNOWN)
+})
+
+test('a subscription with a loss does not go on over midnight because another one of its connection does', async (t) => {
+  const recording =
+    book(1, MIDNIGHT - 400) +
+    // Beside an older subscription, number 1 is taken for another connection until the numbers show that it is not.
+    otherBook(MIDNIGHT - 310) +
+    own(2, MIDNIGHT - 309) +
+    own(4, MIDNIGHT - 130) +
+    other(2, MIDNIGHT + 10) +
+    own(5, MIDNIGHT + 20)
+  const { steps } = await readLake(await lakeOf(await temporaryDirectory(t), [recording], [[0]]))
+  assert.notEqual(textAt(steps.get(T)!, at(MIDNIGHT - 309)), UNKNOWN)
+  for (const minutes of [MIDNIGHT - 300, MIDNIGHT - 120, MIDNIGHT - 1])
+    assert.equal(textAt(steps.get(T)!, at(minutes)), UNKNOWN)
+})
+
+test('messages behind a loss are not taken for the rest of the connection before, whose numbers would fit', async (t) => {
+  const first = book(1, 0) + own(2, 10) + own(3, 20)
+  const second = book(1, 100) + own(2, 110) + own(4, 180) + own(5, 190)
+  const lake = await lakeOf(await temporaryDirectory(t), [first + second], [[0]])
+  const { steps } = await readLake(lake)
+  for (const minutes of [20, 110]) assert.notEqual(textAt(steps.get(T)!, at(minutes)), UNKNOWN)
+  for (const minutes of [50, 120, 185]) assert.equal(textAt(steps.get(T)!, at(minutes)), UNKNOWN)
+})

@@ -1,0 +1,31 @@
+// Which of a connection's times are wrong.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { messageTimes } from '../../server/fold/message-times.ts'
+
+const SECOND = 1_000_000_000n
+
+/** Messages with times of the exchange in seconds, each received 0.02 s after `received`. */
+function timesOf(stated: readonly number[], received: readonly number[] = stated): (number | undefined)[] {
+  const times = stated.map((ts, place) => ({
+    ts: BigInt(ts) * SECOND,
+    recvTs: BigInt(received[place]!) * SECOND + 20_000_000n,
+  }))
+  return messageTimes(times, 0n, undefined).map((time) =>
+    time === undefined ? undefined : Number((time * 1000n) / SECOND) / 1000,
+  )
+}
+
+test('a last time that is back does not make the one before it wrong', () => {
+  assert.deepEqual(timesOf([1000, 2000, 100], [1000, 2000, 3000]), [1000, 2000, 3000.02])
+})
+
+test('of two times that exclude each other, the one that is away from its receipt is wrong', () => {
+  assert.deepEqual(timesOf([1000, 1090, 1001, 2000], [1000, 1001, 1001, 2000]), [1000, 1001.02, 1001, 2000])
+  assert.deepEqual(timesOf([1000, 1090, 1001, 2000], [1000, 1090, 1091, 2000]), [1000, 1090, 1091.02, 2000])
+})
+
+test('where receipts do not tell, the neighbours on both sides do', () => {
+  assert.deepEqual(timesOf([1000, 9000, 1001, 1002], [5000, 5000, 5000, 5000]).slice(2), [1001, 1002])
+})
