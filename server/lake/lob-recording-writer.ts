@@ -59,7 +59,8 @@ export class LobRecordingWriter {
   }
 
   /**
-   * Takes one event; those of one market must come in replay order. Synchronous: when the bound on memory is reached it writes to the spill files before it returns.
+   * Takes one event; those of one market must come in replay order. Synchronous: when the bound on memory is reached it writes to the
+   * spill files before it returns.
    */
   append(series: string, event: BookEvent): void {
     this.#heldBytes += this.#recording(series).append(event)

@@ -29,10 +29,10 @@ export function whyUndecided(recorded: RecordedWorld, cut: Cut): string | undefi
   const { world, recordings } = recorded
   const files = cut.imports.flat()
   if (world.source === 'kalshi') {
-    const hours = [...recordings, ...files].flatMap(({ messages }) => [
-      ...groupedBy(messages, ({ connection, recvTs }) => `${connection} ${recvTs / NS_PER_HOUR}`).values(),
-    ])
-    return hours.some(looksLikeAnother) ? 'a subscription begins in an hour beside older ones' : undefined
+    const isLate =
+      recordings.some(hasLateBeginning) ||
+      [...recordings, ...files].some(({ messages }) => hasBeginningBeside(messages))
+    return isLate ? 'a subscription begins after its connection' : undefined
   }
   if (areAlike(recorded)) return ALIKE
   if (files.some(beginsWithOneBook)) return LONE_BOOK
@@ -50,6 +50,22 @@ export function whyUndecided(recorded: RecordedWorld, cut: Cut): string | undefi
     if (new Set(ends).size > 1) return 'several ends fit a beginning'
   }
   return undefined
+}
+
+/** A subscription has its first message in a later hour than its connection: trades of quiet markets. */
+function hasLateBeginning({ messages }: Recording): boolean {
+  const firstHour = new Map<number, bigint>()
+  return messages.some(({ connection, recvTs, seq }) => {
+    const hour = recvTs / NS_PER_HOUR
+    if (!firstHour.has(connection)) firstHour.set(connection, hour)
+    return seq === 1 && hour > firstHour.get(connection)!
+  })
+}
+
+/** In an hour of a file, a subscription begins beside one that began before and says nothing afterwards. */
+function hasBeginningBeside(messages: readonly Message[]): boolean {
+  const hours = groupedBy(messages, ({ connection, recvTs }) => `${connection} ${recvTs / NS_PER_HOUR}`)
+  return [...hours.values()].some(looksLikeAnother)
 }
 
 /** The file has one of the books with which a connection begins, or its only book, in a line of its own. */
