@@ -328,12 +328,12 @@ class Tails {
     return this.#bySid.get(sid) ?? []
   }
 
-  /** Those that the run may continue: the one that its piece follows, if there is one. */
-  before(head: Head): Iterable<OpenChain> {
+  /** Those whose numbers the run continues. If its piece follows a line of one, the numbers between came after that line. */
+  before(head: Head): readonly OpenChain[] {
     const { sid, firstSeq, isPartial, afterKey } = head
+    const tails = isPartial ? this.ofSid(sid!) : [...(this.#byLast.get(`${sid} ${firstSeq - 1}`) ?? [])]
     const own = afterKey === undefined ? undefined : this.ofSid(sid!).findLast((tail) => isBehind(head, tail))
-    if (own !== undefined) return [own]
-    return isPartial ? this.ofSid(sid!) : (this.#byLast.get(`${sid} ${firstSeq - 1}`) ?? [])
+    return own === undefined ? tails : tails.filter(({ lastAt }) => lastAt + OVERLAP_NS_MAX >= own.lastAt)
   }
 
   move(open: OpenChain, lastSeq: number): void {

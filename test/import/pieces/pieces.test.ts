@@ -35,7 +35,7 @@ import type { LobSource } from '../../../shared/lob-sources.ts'
 
 /** Cases that showed what the others did not. */
 const ONCE_FAILED: Readonly<Partial<Record<LobSource, readonly number[]>>> = {
-  kalshi: [193, 370, 576, 1164, 1265],
+  kalshi: [193, 370, 576, 1164, 1265, 5],
   polymarket: [612, 934, 801],
 }
 
