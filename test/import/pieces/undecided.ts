@@ -15,7 +15,7 @@ const PAUSE_NS = 60n * NS_PER_S
 /** Books of all markets within this time look like the beginning of a connection. */
 const TOGETHER_NS = NS_PER_S / 2n
 
-/** A line that comes so long after midnight without a time of the exchange is filed under the date before. */
+/** Heartbeats of this time after midnight are filed under the date before. */
 const GRACE_NS = 15n * NS_PER_S
 
 const ALIKE = 'two recorders have the same line'
