@@ -91,34 +91,40 @@ export function linkDates(
   return links
 }
 
-/** Chains of `before` that continue in `date`: linked ones, and the other last chains of their connections. */
-export function continuedOf(
+/** How the chains of a date go on in the next one, by their numbers. */
+export interface Continuation {
+  /** Linked chains, and the other last chains of their connections. */
+  readonly continued: readonly number[]
+  /** Numbers are missing after them: their connection continues with another chain of their subscription. */
+  readonly broken: ReadonlySet<number>
+}
+
+/** How the chains of `before` continue in `date`, which has the chains `after`. */
+export function continuationOf(
   before: readonly ChainOutline[],
   after: readonly ChainOutline[],
   date: string,
-): number[] {
-  const linked = new Set(linkDates(before, after, date).values())
-  const broken = new Set(brokenOf(before, after, date))
+): Continuation {
+  const links = linkDates(before, after, date)
+  const linked = new Set(links.values())
+  const broken = brokenOf(before, after, links)
   const connections = new Set(before.filter(({ id }) => linked.has(id)).map(({ connection }) => connection))
   const lastOf = new Map<string, bigint>()
   for (const outline of before)
     lastOf.set(subscriptionOf(outline), later(BigInt(outline.lastAt), lastOf.get(subscriptionOf(outline))))
-  return before
-    .filter((outline) => {
-      const { id, isEnded, connection, lastAt } = outline
-      const isLast = BigInt(lastAt) === lastOf.get(subscriptionOf(outline)) && !broken.has(id)
-      return linked.has(id) || (!isEnded && isLast && connections.has(connection))
-    })
-    .map(({ id }) => id)
+  const continued = before.filter((outline) => {
+    const { id, isEnded, connection, lastAt } = outline
+    const isLast = BigInt(lastAt) === lastOf.get(subscriptionOf(outline)) && !broken.has(id)
+    return linked.has(id) || (!isEnded && isLast && connections.has(connection))
+  })
+  return { continued: continued.map(({ id }) => id), broken }
 }
 
-/** Chains of `before` after which numbers are missing: their connection continues with another chain of their subscription. */
-export function brokenOf(
+function brokenOf(
   before: readonly ChainOutline[],
   after: readonly ChainOutline[],
-  date: string,
-): number[] {
-  const links = linkDates(before, after, date)
+  links: ReadonlyMap<number, number>,
+): Set<number> {
   const connectionOf = new Map(before.map(({ id, connection }) => [id, connection]))
   const continued = new Map<number, number | undefined>()
   for (const { id, connection } of after)
@@ -129,9 +135,11 @@ export function brokenOf(
       .map(({ connection, sid }) => `${continued.get(connection)} ${sid}`),
   )
   const linked = new Set(links.values())
-  return before
-    .filter((outline) => !linked.has(outline.id) && others.has(subscriptionOf(outline)))
-    .map(({ id }) => id)
+  return new Set(
+    before
+      .filter((outline) => !linked.has(outline.id) && others.has(subscriptionOf(outline)))
+      .map(({ id }) => id),
+  )
 }
 
 function subscriptionOf({ connection, sid }: ChainOutline): string {

@@ -332,7 +332,8 @@ class Tails {
   before(head: Head): readonly OpenChain[] {
     const { sid, firstSeq, isPartial, afterKey } = head
     const tails = isPartial ? this.ofSid(sid!) : [...(this.#byLast.get(`${sid} ${firstSeq - 1}`) ?? [])]
-    const own = afterKey === undefined ? undefined : this.ofSid(sid!).findLast((tail) => isBehind(head, tail))
+    if (afterKey === undefined || tails.length === 0) return tails
+    const own = this.ofSid(sid!).findLast((tail) => isBehind(head, tail))
     return own === undefined ? tails : tails.filter(({ lastAt }) => lastAt + OVERLAP_NS_MAX >= own.lastAt)
   }
 

@@ -14,7 +14,7 @@ import type { MarketFoldState } from '../lake/market-fold.ts'
 import { SeriesFold } from '../lake/series-fold.ts'
 import type { FoldedFile } from '../lake/series-fold.ts'
 import { temporaryPath } from '../lake/temporary-file.ts'
-import { brokenOf, continuedOf, linkDates } from './chain-outline.ts'
+import { continuationOf, linkDates } from './chain-outline.ts'
 import type { ChainOutline } from './chain-outline.ts'
 import { DateEnds, isInverted } from './date-ends.ts'
 import { DateReading } from './date-reading.ts'
@@ -93,7 +93,7 @@ export class SourceFold {
       if (!this.#folded.has(before) && this.#options.raw.has(before)) {
         const state = await this.#stateOf(before)
         const outlines = state?.chains ?? []
-        const continued = continuedOf(outlines, reading.outlines(), date)
+        const { continued } = continuationOf(outlines, reading.outlines(), date)
         if (state === undefined || digestOf(continued) !== digestOf(state.continued)) {
           waiting.add(date)
           waiting.add(before)
@@ -158,9 +158,8 @@ export class SourceFold {
     const chainOf = goOn(reading, opening, before, links)
     const after = (await this.#outlinesOf(addDays(date, 1))) ?? []
     const ownOutlines = reading.outlines()
-    const continued = continuedOf(ownOutlines, after, addDays(date, 1))
-    for (const id of brokenOf(ownOutlines, after, addDays(date, 1)))
-      reading.chains[id]!.endCause = 'sequence gap'
+    const { continued, broken } = continuationOf(ownOutlines, after, addDays(date, 1))
+    for (const id of broken) reading.chains[id]!.endCause = 'sequence gap'
     const ends = new DateEnds(reading, new Set(continued))
     const files: FoldedFile[] = []
     const closing: ClosingMarket[] = []
@@ -196,7 +195,7 @@ export class SourceFold {
 
   /** The books with which `date` begins: those of chains of the date before that continue. */
   #openingOf(before: FoldState, outlines: readonly ChainOutline[], date: string): Opening {
-    const continued = new Set(continuedOf(before.chains, outlines, date))
+    const continued = new Set(continuationOf(before.chains, outlines, date).continued)
     return {
       markets: before.closing.flatMap(({ id, series, books }) => {
         const own = books.filter(({ chain }) => continued.has(chain))

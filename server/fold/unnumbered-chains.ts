@@ -48,7 +48,8 @@ export function silentPredecessorOf<T extends SilentTail>(
   closes: readonly bigint[],
   lacks: (tail: T) => boolean = () => false,
 ): T | undefined {
-  if (head.isBegun) return undefined
+  // A run that still has an overlap line follows a chain of the date before.
+  if (head.isBegun || head.lines?.[0]?.isOverlap === true) return undefined
   const fitting = [...tails].filter((tail) => {
     const { lastAt, isEnded, silence } = tail
     const gap = head.firstAt - lastAt
@@ -160,13 +161,9 @@ export class UnnumberedChains {
   }
 
   #place(head: TimedRun, closes: readonly bigint[], added: Map<OpenChain, TimedRun[]>): void {
-    // A run whose overlap line no chain of this date has follows a chain of the date before.
-    const isOfDateBefore = head.lines[0]?.isOverlap === true
     const open =
       head.goesOnFrom ??
-      (isOfDateBefore
-        ? undefined
-        : silentPredecessorOf(head, this.#open, closes, (tail) => lacksChange(tail, head, added))) ??
+      silentPredecessorOf(head, this.#open, closes, (tail) => lacksChange(tail, head, added)) ??
       this.#begin(head)
     const { chain } = open
     const own = added.get(open)
