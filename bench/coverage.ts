@@ -19,6 +19,9 @@ const SIZES = {
 } as const
 const FIRST_DATE = '2025-01-01'
 const MARKETS = 6
+/** Of one processor. */
+const IDLE_SHARE_MAX = 0.05
+const SETTLE_WAITS_MAX = 100
 
 interface Cost {
   readonly wallMs: number
@@ -55,14 +58,16 @@ export async function runCoverage({ lake: parent }: BenchLake, size: BenchSize):
   return { benchmark: 'coverage', size, figures, hashes: {}, notes }
 }
 
-/** Resolves when the server has used at most 30 ms of processor time in `quietMs`. */
+/** Resolves when the server uses no more processor time than the watch over its lake needs. */
 async function settled(pid: number, quietMs: number): Promise<void> {
-  for (let before = -Infinity; ;) {
+  let before = -Infinity
+  for (let waits = 0; waits < SETTLE_WAITS_MAX; waits++) {
     const now = (await readProcessCpuMs(pid)) ?? 0
-    if (now - before <= 30) return
+    if (now - before <= IDLE_SHARE_MAX * quietMs) return
     before = now
     await setTimeout(quietMs)
   }
+  throw new Error(`the server does not settle within ${SETTLE_WAITS_MAX * quietMs} ms`)
 }
 
 async function cost(
