@@ -129,9 +129,10 @@ function brokenOf(
   const continued = new Map<number, number | undefined>()
   for (const { id, connection } of after)
     if (links.has(id)) continued.set(connection, connectionOf.get(links.get(id)!))
+  // Without a line in `after`, a chain only continues its connection.
   const others = new Set(
     after
-      .filter(({ id, name }) => name === undefined && !links.has(id))
+      .filter(({ id, name, lastKeys }) => name === undefined && lastKeys.length > 0 && !links.has(id))
       .map(({ connection, sid }) => `${continued.get(connection)} ${sid}`),
   )
   const linked = new Set(links.values())
