@@ -67,8 +67,10 @@ export function predecessorOf<T extends Tail>(head: Head, tails: Iterable<T>): T
     // A recording of some markets may have fewer of them in the next file.
     if (head.isPartial && ![...tail.markets].every((id) => head.markets.has(id))) continue
     const away = head.firstAt - tail.lastAt
-    const isOfMarkets = [...head.markets].some((id) => tail.markets.has(id))
-    const rank = isOfMarkets ? Number(areOfOneEvent(tail.last ?? [], head.first ?? [])) : 2
+    const shared = [...head.markets].filter((id) => tail.markets.has(id)).length
+    const rank =
+      (shared === head.markets.size ? 0 : shared > 0 ? 2 : 4) +
+      Number(areOfOneEvent(tail.last ?? [], head.first ?? []))
     const distance = away < 0n ? -away : away
     if (best !== undefined && (rank === bestRank ? distance >= bestAway : rank > bestRank)) continue
     best = tail

@@ -126,3 +126,34 @@ test('messages behind a loss are not taken for the rest of the connection before
   for (const minutes of [20, 110]) assert.notEqual(textAt(steps.get(T)!, at(minutes)), UNKNOWN)
   for (const minutes of [50, 120, 185]) assert.equal(textAt(steps.get(T)!, at(minutes)), UNKNOWN)
 })
+
+test('a subscription without messages after midnight goes on with its connection, in whichever order its files come', async (t) => {
+  const directory = await temporaryDirectory(t)
+  const first = book(1, MIDNIGHT - 120) + otherBook(MIDNIGHT - 120) + own(2, MIDNIGHT - 70)
+  const second = own(2, MIDNIGHT - 70) + own(3, MIDNIGHT - 10)
+  const third = own(3, MIDNIGHT - 10) + own(4, MIDNIGHT + 10)
+  const whole = await lakeOf(directory, [first, second, third], [[0, 1, 2]])
+  assert.notEqual(textAt((await readLake(whole)).steps.get(B)!, at(MIDNIGHT + 5)), UNKNOWN)
+  // The last import folds the first date beside what an earlier one has left of the second.
+  for (const order of [
+    [0, 1, 2, 1],
+    [0, 1, 2, 0],
+    [2, 0, 1, 0],
+  ]) {
+    const imports = order.map((number) => [number])
+    const lake = await lakeOf(directory, [first, second, third], imports)
+    assert.deepEqual(await lakeHashes(lake), await lakeHashes(whole), JSON.stringify(imports))
+  }
+})
+
+test('of two connections with fitting numbers, the one that has all of its markets takes a file', async (t) => {
+  const directory = await temporaryDirectory(t)
+  const both = book(1, 0) + book(2, 0, B) + change(3, 2)
+  const one = book(1, 5) + change(2, 6) + change(3, 8)
+  const { steps } = await readLake(
+    await lakeOf(directory, [both, one, change(4, 9, B) + change(5, 9)], [[0, 1, 2]]),
+  )
+  const levels = (minutes: number) => textAt(steps.get(B)!, at(minutes))
+  assert.notEqual(levels(8), levels(9))
+  assert.notEqual(levels(9), UNKNOWN)
+})
