@@ -52,6 +52,13 @@ export interface Leaving {
   readonly isMeant: (sid: number | null, marketId: string) => boolean
 }
 
+/** Which of `markets` a chain lacks that has `own`: 0 for none, 1 for some, 2 for all of them. */
+export function lackOf(markets: ReadonlySet<string>, own: ReadonlySet<string>): 0 | 1 | 2 {
+  const shared = [...markets].filter((id) => own.has(id)).length
+  if (shared === markets.size) return 0
+  return shared > 0 ? 1 : 2
+}
+
 export class Chain {
   /** Counts the chains of a date, in the order in which they begin. */
   readonly id: number

@@ -1,11 +1,11 @@
 // The chains of an exchange whose messages have sequence numbers. A run continues the chain whose last number is the one before its
-// first. If several chains fit, it continues one with the same markets, then one whose last message is another event than its first,
-// then the one that is nearest in time.
+// first. If several chains fit, it continues one that has all of its markets, else one that has some; then one whose last message is
+// another event than its first, then the one that is nearest in time.
 
 import { NS_PER_DAY, later } from '../../shared/utc-date.ts'
 import { areOfOneEvent } from '../feed/feed-message.ts'
 import type { FeedMessage } from '../feed/feed-message.ts'
-import { Chain } from './chain.ts'
+import { Chain, lackOf } from './chain.ts'
 import type { ChainSink, Connections } from './chain.ts'
 import type { FoldTally } from './fold-tally.ts'
 import { clockOffset, messageTimes } from './message-times.ts'
@@ -67,10 +67,8 @@ export function predecessorOf<T extends Tail>(head: Head, tails: Iterable<T>): T
     // A recording of some markets may have fewer of them in the next file.
     if (head.isPartial && ![...tail.markets].every((id) => head.markets.has(id))) continue
     const away = head.firstAt - tail.lastAt
-    const shared = [...head.markets].filter((id) => tail.markets.has(id)).length
     const rank =
-      (shared === head.markets.size ? 0 : shared > 0 ? 2 : 4) +
-      Number(areOfOneEvent(tail.last ?? [], head.first ?? []))
+      2 * lackOf(head.markets, tail.markets) + Number(areOfOneEvent(tail.last ?? [], head.first ?? []))
     const distance = away < 0n ? -away : away
     if (best !== undefined && (rank === bestRank ? distance >= bestAway : rank > bestRank)) continue
     best = tail

@@ -1,9 +1,10 @@
 // The chains of an exchange without sequence numbers. A run that does not begin a connection continues a chain that ended
-// shortly before it. If several fit, it continues one with the same markets, then one whose last line is another event than its
-// first, then the one with the latest message.
+// shortly before it. If several fit, it continues one that has all of its markets, else one that has some; then one whose last line
+// is another event than its first, then the one with the latest message.
 
 import { later } from '../../shared/utc-date.ts'
 import { areOfOneEvent } from '../feed/feed-message.ts'
+import { lackOf } from './chain.ts'
 import type { Chain, ChainSink, Connections } from './chain.ts'
 import type { GapCause, FoldTally } from './fold-tally.ts'
 import { lineTimes, provenAt } from './line-times.ts'
@@ -57,12 +58,11 @@ export function silentPredecessorOf<T extends SilentTail>(
     if (isEnded || gap < 0n || gap > bound) return false
     return !closes.some((ts) => ts >= lastAt && ts <= head.firstAt) && !lacks(tail)
   })
-  const isOfMarkets = ({ markets }: T): boolean => [...head.markets].some((id) => markets.has(id))
   const isOfOneEvent = ({ last }: T): boolean =>
     last !== undefined && areOfOneEvent(last.messages, head.lines?.[0]?.messages ?? [])
   return fitting.toSorted(
     (a, b) =>
-      Number(isOfMarkets(b)) - Number(isOfMarkets(a)) ||
+      lackOf(head.markets, a.markets) - lackOf(head.markets, b.markets) ||
       Number(isOfOneEvent(a)) - Number(isOfOneEvent(b)) ||
       (a.lastAt < b.lastAt ? 1 : a.lastAt > b.lastAt ? -1 : 0),
   )[0]
