@@ -250,3 +250,15 @@ test('a file is not joined to a connection in which a change is missing that ano
   assert.equal(bookAt(Y, 5.5), '0:2000=5000000 0:4000=9000000')
   assert.equal(bookAt(Y, 6), UNKNOWN)
 })
+
+test('of two connections, the one that has all markets of a file takes it, however lately the other one was heard', async (t) => {
+  const one = tokenList(0, '7', -30, '0.4') + tokenChange(0.6, '7', '0.1') + tokenChange(0.7, '9', '0.2')
+  const files = [
+    FIRST_BOOKS + tokenChange(0.6, '7', '0.1'),
+    receivedLater(one, 5),
+    tokenChange(0.8, '8', '0.2') + tokenChange(0.9, '7', '0.3'),
+  ]
+  const bookAt = await booksOf(await temporaryDirectory(t), 'polymarket', files)
+  assert.equal(bookAt(N, 0.8), '0:2000=5000000 0:6000=9000000')
+  assert.equal(bookAt(Y, 0.9), '0:1000=5000000 0:3000=5000000 0:4000=9000000')
+})
