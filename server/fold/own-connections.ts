@@ -49,8 +49,6 @@ interface Recorder {
   start: number
   /** The latest receive time. */
   now: bigint
-  /** Another process has started, which has no line yet. */
-  isRestarted?: boolean
 }
 
 interface Connection {
@@ -152,12 +150,10 @@ export class OwnConnections {
     const hour = this.#hourOf(known, line, now)
     const date = this.#options.dateOf(dayOf(hour))
     const isPause = line.recvTs > recorder.now + PAUSE_NS_MAX
-    // After a pause, the hour of the last line is still open.
-    if (!isPause) recorder.now = now
+    // The hour of the last line is still open.
     if (start > recorder.start || isPause) this.#interrupt(name, date.dayStart, start > recorder.start)
     recorder.start = start
     recorder.now = now
-    recorder.isRestarted = false
     const connection = this.#enter(this.#connections.get(line.connection), line, date, hour, name)
     if (line.n > connection.nextN) this.#lose(connection, 'loss in the recording')
     connection.nextN = line.n + 1
@@ -166,18 +162,10 @@ export class OwnConnections {
     return hour
   }
 
-  /** Another process of the recorder starts. */
-  restart(name: string): void {
-    const recorder = this.#recorders.get(name)
-    if (recorder !== undefined) recorder.isRestarted = true
-  }
-
-  /** Whether the recorder stands still at `now` (ns). Its next line shows which connections ended. */
-  isPaused(name: string, now: bigint): boolean {
-    const recorder = this.#recorders.get(name)
-    if (recorder === undefined || (recorder.isRestarted !== true && now <= recorder.now + PAUSE_NS_MAX))
-      return false
-    return [...this.#connections.values()].some((connection) => connection.recorder === name)
+  /** Until when the lines show what became of the recorder's connections (ns): `now` if none is open, else its last line. */
+  shownUntil(name: string, now: bigint): bigint {
+    const isOpen = [...this.#connections.values()].some((connection) => connection.recorder === name)
+    return isOpen ? this.#recorders.get(name)!.now : now
   }
 
   /** The smallest receive time minus exchange time of the connections of a recorder, ns; undefined before any states a time. */

@@ -333,10 +333,11 @@ export class LiveFold {
     await this.#reader.close()
   }
 
-  /** After a pause, the next line shows when connections ended, which may be in the open hour. */
+  /** While a connection is open, only a line closes the hour: it shows when connections ended, which may be in this hour. */
   #isHourOver(recvTs: bigint): boolean {
-    const isOver = this.#hour !== undefined && recvTs >= BigInt(this.#hour + 1) * NS_PER_HOUR + GRACE_NS
-    return isOver && !this.#connections.isPaused(this.#recorder, recvTs)
+    if (this.#hour === undefined) return false
+    const endTs = BigInt(this.#hour + 1) * NS_PER_HOUR + GRACE_NS
+    return recvTs >= endTs && this.#connections.shownUntil(this.#recorder, recvTs) >= endTs
   }
 
   #take(record: WalRecord): void {
@@ -348,7 +349,6 @@ export class LiveFold {
     // A message of the hour before may still come.
     this.#hour ??= Number((recvTs - GRACE_NS) / NS_PER_HOUR)
     if (kind <= WAL_KIND.mark) this.#takeLine(record)
-    if (kind === WAL_KIND.start) this.#connections.restart(this.#recorder)
     if (kind === WAL_KIND.start && this.#now > 0n && this.#logEnd !== undefined)
       this.#stops.push({ from: this.#now, to: recvTs })
     if (recvTs > this.#now) this.#now = recvTs

@@ -1,5 +1,5 @@
 // What a recorder publishes of a date is what a fold of its raw segments gives, byte for byte: over midnight, with several
-// connections, restarts, pauses, lost messages and a clock that is off.
+// connections, restarts, pauses, networks that are away, lost messages and a clock that is off.
 
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
@@ -13,6 +13,8 @@ import { LiveFold } from '../../server/recorder/live-fold.ts'
 import { WAL_KIND } from '../../server/recorder/wal-record.ts'
 import { lobSourceDirectory } from '../../shared/lake-layout.ts'
 import type { LobSource } from '../../shared/lob-sources.ts'
+import { UNKNOWN, textAt } from '../import/pieces/book-steps.ts'
+import { readLake } from '../import/pieces/lake-reader.ts'
 import { SeededRandom } from '../import/pieces/seeded-random.ts'
 import { runs } from '../support/effort.ts'
 import { delta, snapshot } from '../support/kalshi-frames.ts'
@@ -165,7 +167,12 @@ function script(source: LobSource, random: SeededRandom): ScriptRecord[] {
     const isNearHour = HOUR_MS - (ms % HOUR_MS) < MINUTE_MS
     if (random.chance(isNearHour ? 0.03 : 0.001)) {
       const isShort = random.chance(0.5)
+      const fromMs = ms
       ms += isShort ? random.int(500, MINUTE_MS) : random.int(MINUTE_MS, 90 * MINUTE_MS)
+      // The network is away: the recorder goes on without a line.
+      if (random.chance(0.3))
+        for (let clock = fromMs + 1000; clock < ms; clock += 1000)
+          records.push({ kind: WAL_KIND.clock, ms: clock })
       // The machine slept, or the process was killed and another one starts.
       if (isShort || random.chance(0.5)) {
         records.push({ kind: WAL_KIND.start, ms }, { ...series, ms })
@@ -224,6 +231,43 @@ for (const source of ['kalshi', 'polymarket'] as const) {
     }
   })
 }
+
+test('the books of a killed process are unknown from its last message on, also where its hour ends before the next one starts', async (t) => {
+  const root = await temporaryDirectory(t)
+  const [lake, work] = [join(root, 'lake'), join(root, 'work')]
+  const hourMs = Date.parse('2026-06-24T13:00:00Z')
+  const after = (seconds: number): number => hourMs + seconds * 1000
+  const series = { kind: WAL_KIND.series, frame: {} }
+  const connected = (ms: number, begunMs: number): ScriptRecord[] => [
+    { kind: WAL_KIND.mark, ms, begunMs, frame: openMark() },
+    { ms: ms + 1, begunMs, frame: snapshot(1, { market_ticker: MARKETS[0], yes: [[40, 9]] }) },
+    {
+      ms: ms + 5_000,
+      begunMs,
+      frame: delta(2, { market_ticker: MARKETS[0], ts_ms: ms + 5_000 }),
+    },
+  ]
+  const limit = await writeWal(work, 'kalshi', [
+    { kind: WAL_KIND.start, ms: after(-60) },
+    { ...series, ms: after(-60) },
+    ...connected(after(-15), 1),
+    // The last message comes 10 s before the hour ends.
+    { kind: WAL_KIND.clock, ms: after(16) },
+    { kind: WAL_KIND.start, ms: after(20) },
+    { ...series, ms: after(20) },
+    ...connected(after(21), 2),
+    { kind: WAL_KIND.clock, ms: after(30) },
+  ])
+  const fold = await LiveFold.open({ lake, source: 'kalshi', workDirectory: work })
+  while (await fold.advance(limit));
+  await fold.publish()
+  await fold.close()
+  const steps = (await readLake(lake)).steps.get(MARKETS[0])!
+  const bookAt = (seconds: number) => textAt(steps, BigInt(after(seconds)) * 1_000_000n)
+  assert.notEqual(bookAt(-10), UNKNOWN)
+  for (const seconds of [-9.9, -0.1, 0, 10, 20]) assert.equal(bookAt(seconds), UNKNOWN, `${seconds} s`)
+  assert.notEqual(bookAt(22), UNKNOWN)
+})
 
 async function filesOf(directory: string): Promise<string[]> {
   if (!existsSync(directory)) return []
