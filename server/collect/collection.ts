@@ -16,7 +16,7 @@ import { LakeSyncSchedule, outcomeOf } from '../sync/lake-sync-schedule.ts'
 import { fetchLakeFile, type WantedFile } from '../sync/lake-fetch.ts'
 import { type LakeSyncResult, syncLake } from '../sync/lake-sync.ts'
 import type { ObjectStore } from '../sync/object-store.ts'
-import { pullOpenDates, pushNewSegments, RAW_PUSH_INTERVAL_MS } from '../sync/open-dates.ts'
+import { isRecorded, pullOpenDates, pushNewSegments, RAW_PUSH_INTERVAL_MS } from '../sync/open-dates.ts'
 import { RawFolder } from '../fold/raw-folder.ts'
 import { logSync } from '../sync/sync-log.ts'
 import { openObjectStore } from '../sync/sync-target.ts'
@@ -154,6 +154,7 @@ function openPush(
   const schedule = new LakeSyncSchedule({
     ...common,
     folder: new RawFolder(lake),
+    isRecorded: isRecorded(sources, clock),
     intervalMs,
     onResult(result, startMs) {
       if (hasAllRecords(result)) pushes.note(startMs, clock.nowMs())

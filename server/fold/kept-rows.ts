@@ -32,8 +32,6 @@ export interface OldFiles {
   readonly lake: string
   readonly source: LobSource
   readonly date: string
-  /** Whether the date has raw segments: then its other files are derived from them, and those of version 0.1 alone are kept. */
-  readonly hasRaw: boolean
   readonly onWarning?: ((text: string) => void) | undefined
 }
 
@@ -76,7 +74,9 @@ export async function isUnkept(path: string, segments: readonly string[]): Promi
  * @throws {Error} that names a file that cannot be read
  */
 export async function keepOldFiles(old: OldFiles): Promise<boolean> {
-  const { lake, source, date, hasRaw, onWarning } = old
+  const { lake, source, date, onWarning } = old
+  // Its files of later versions are derived from them, also those that a push has pulled meanwhile.
+  const hasRaw = await hasRecording(lake, source, date)
   let areKept = false
   for await (const { source: of, series, dates } of seriesDates(lake)) {
     if (of !== source || !dates.includes(date)) continue
@@ -205,10 +205,15 @@ async function rowsOf(
   }))
 }
 
-/** Dates that have at least one segment of a recording. */
+/** Dates that have at least one segment other than those of kept rows. */
 export async function datesWithSegments(lake: string, source: LobSource): Promise<string[]> {
   const dates: string[] = []
   for (const date of await rawDates(lake, source))
-    if (!(await segmentsOnDisk(lake, source, date)).every(isKeptSegment)) dates.push(date)
+    if (await hasRecording(lake, source, date)) dates.push(date)
   return dates
+}
+
+/** Whether a date has segments other than those of kept rows. */
+async function hasRecording(lake: string, source: LobSource, date: string): Promise<boolean> {
+  return !(await segmentsOnDisk(lake, source, date)).every(isKeptSegment)
 }

@@ -430,8 +430,7 @@ export class LiveFold {
   /** Keeps rows of files that are in no raw segments, before this recorder writes its first segment or a file of the date. */
   async #keepOldFiles(date: string): Promise<void> {
     if (this.#kept.has(date)) return
-    const old = { ...this.#options, date, hasRaw: this.#hadRaw.has(date) }
-    if (await keepOldFiles(old)) this.#shared.add(date)
+    if (await keepOldFiles({ ...this.#options, date })) this.#shared.add(date)
     this.#hadRaw.add(date)
     this.#kept.add(date)
   }

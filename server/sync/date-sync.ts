@@ -75,6 +75,8 @@ class DateSync {
   readonly #stateKey: string
   /** Whether the lake held segments before this step. */
   #hadSegments = false
+  /** Whether the lake's recorder may write to the date, and the lake held nothing of it. */
+  #takesOver = false
   foldCount = 0
 
   constructor(transfers: Transfers, folder: RawFolder | undefined, date: RawDate) {
@@ -138,8 +140,8 @@ class DateSync {
   async #step(): Promise<boolean> {
     const { local } = this.#date
     const { isPush } = this.#transfers
-    // A collector pulls the dates that it records when it starts. `sync --from --raw` pulls all.
     if (isPush && !local.objects.has(this.#manifestKey) && local.segments.length === 0) {
+      if (this.#transfers.options.isRecorded?.(this.#date) === true) return await this.#takeOver()
       const heldBecause = `${this.#transfers.remote.name} holds raw segments of its date and the lake holds none; pull them with \`sync --from <place> --raw\``
       for (const key of local.files)
         if (!this.#isEqual(key)) await this.#transfers.transfer(key, { heldBecause })
@@ -160,6 +162,14 @@ class DateSync {
     if (verdict === 'remote') return await this.#send('pull')
     if (verdict === 'local') return isPush ? await this.#send('push') : true
     return (await this.#removeUncounted()) ? false : await this.#level()
+  }
+
+  /** Pulls the segments of other recorders. The lake's recorder keeps the rows of 0.1 beside them before files are exchanged. */
+  async #takeOver(): Promise<boolean> {
+    this.#takesOver = true
+    await this.#date.readManifests(this.#transfers)
+    await this.#addSegments()
+    return true
   }
 
   /** Adds the segments that a side lacks. A pull changes only the lake. */
@@ -192,7 +202,7 @@ class DateSync {
   /** Whether the lake pulls a segment that it lacks. */
   #isWanted(name: string): boolean {
     if (this.#date.counting.has(name)) return true
-    if (!this.#transfers.isPush) return this.#date.isAdded(name)
+    if (!this.#transfers.isPush || this.#takesOver) return this.#date.isAdded(name)
     return this.#mayFold(name) && !this.#isUnitedSlice(name)
   }
 

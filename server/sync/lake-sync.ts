@@ -11,10 +11,10 @@ import { RawFolder } from '../fold/raw-folder.ts'
 import { DirectoryStore } from './directory-store.ts'
 import { inParallel } from './in-parallel.ts'
 import { listAll, type ListedObject, type ObjectStore } from './object-store.ts'
-import { DateSplit, type RawDate } from './raw-dates.ts'
+import { DateSplit } from './raw-dates.ts'
 import { SyncJournal, writeOutcome } from './sync-journal.ts'
 import { type LakeSyncResult, SyncReport } from './sync-report.ts'
-import { type Direction, type SyncProgress, Transfers } from './transfers.ts'
+import { type Direction, type RecordedDate, type SyncProgress, Transfers } from './transfers.ts'
 
 export type { LakeSyncResult } from './sync-report.ts'
 export type { SyncProgress } from './transfers.ts'
@@ -37,7 +37,9 @@ export interface LakeSyncOptions {
   /** Folds dates of which each side has segments that the other lacks. `null`: no date is folded. */
   readonly folder?: RawFolder | null
   /** Only the raw segments and derived files of these dates. */
-  readonly onlyDates?: ((date: Pick<RawDate, 'source' | 'date'>) => boolean) | undefined
+  readonly onlyDates?: ((date: RecordedDate) => boolean) | undefined
+  /** Dates to which a recorder of this lake may write: a push pulls the raw segments of those of which the lake has none. */
+  readonly isRecorded?: ((date: RecordedDate) => boolean) | undefined
   /** Another synchronization follows soon: a manifest that only adds slices of the open hour waits for it. */
   readonly isRepeated?: boolean
   readonly signal?: AbortSignal

@@ -13,7 +13,7 @@ import type { ObjectStore } from './object-store.ts'
 import { hourKeyOf, isOpenDate } from './raw-dates.ts'
 import { SyncJournal } from './sync-journal.ts'
 import { type LakeSyncResult, SyncReport } from './sync-report.ts'
-import { Transfers } from './transfers.ts'
+import { type RecordedDate, Transfers } from './transfers.ts'
 
 /** How often new raw segments are pushed. With slices of 15 s, a message is in object storage within 30 s. */
 export const RAW_PUSH_INTERVAL_MS = 5_000
@@ -39,8 +39,13 @@ export async function pullOpenDates(options: OpenDatesOptions): Promise<LakeSync
     direction: 'pull',
     raw: true,
     folder: null,
-    onlyDates: ({ source, date }) => sources.includes(source) && isOpenDate(date, clock.nowMs()),
+    onlyDates: isRecorded(sources, clock),
   })
+}
+
+/** Whether a recorder of these sources may write to a date. */
+export function isRecorded(sources: readonly LobSource[], clock: Clock): (date: RecordedDate) => boolean {
+  return ({ source, date }) => sources.includes(source) && isOpenDate(date, clock.nowMs())
 }
 
 /** Pulls the fold state with which the first open date begins, if the lake has no raw segments of the date before. */

@@ -3,6 +3,7 @@
 
 import { mkdir, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import type { LobSource } from '../../shared/lob-sources.ts'
 import { syncDirectory } from '../lake/durable-file.ts'
 import { DamagedSegmentError, verifySegment } from '../raw/segment-reader.ts'
 import type { Clock } from '../tasks/clock.ts'
@@ -24,6 +25,10 @@ import { SyncConflict, type SyncReport } from './sync-report.ts'
 export type Direction = 'pull' | 'push'
 /** `sample`: an invented file, which stays where it is. */
 export type Outcome = 'transferred' | 'equal' | 'sample'
+export interface RecordedDate {
+  readonly source: LobSource
+  readonly date: string
+}
 type Version = Pick<ListedObject, 'version'> | undefined
 
 /** How far a synchronization has come. Called often; keep it cheap. */
@@ -49,6 +54,8 @@ export interface TransferOptions {
   readonly replace?: boolean | undefined
   /** Another synchronization follows soon. */
   readonly isRepeated?: boolean | undefined
+  /** Whether a recorder of this lake may write to a date. */
+  readonly isRecorded?: ((date: RecordedDate) => boolean) | undefined
   readonly progress?: SyncProgress | undefined
 }
 

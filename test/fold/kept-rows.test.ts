@@ -99,7 +99,7 @@ test('a file of version 0.1 is not replaced by the segments of others alone', as
   await assert.rejects(runImport(lake, 'kalshi', { lines: lines.slice(0, 1) }), /--replace/)
   assert.deepEqual(await readFile(path), before)
 
-  assert.equal(await keepOldFiles({ lake, source: 'kalshi', date: DATE, hasRaw: true }), true)
+  assert.equal(await keepOldFiles({ lake, source: 'kalshi', date: DATE }), true)
   const { files } = await fold()
   assert.deepEqual(
     files.map(({ status, markets }) => [status, markets]),

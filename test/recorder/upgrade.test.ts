@@ -41,11 +41,17 @@ function script(start: string, markets: readonly string[]): ScriptRecord[] {
   return records
 }
 
-async function record(lake: string, workDirectory: string, records: ScriptRecord[]): Promise<string[]> {
+async function record(
+  lake: string,
+  workDirectory: string,
+  records: ScriptRecord[],
+  begun?: () => Promise<void>,
+): Promise<string[]> {
   const warnings: string[] = []
   const limit = await writeWal(workDirectory, 'kalshi', records)
   const onWarning = (text: string): unknown => warnings.push(text)
   const fold = await LiveFold.open({ lake, source: 'kalshi', workDirectory, onWarning })
+  await begun?.()
   while (await fold.advance(limit));
   for (let left = 3; left > 0; left--) {
     await fold.publish()
@@ -126,4 +132,18 @@ test('a file of version 0.1 of the date before is kept, too, where another recor
   )
   const rows = await readSeries(lake!, 'kalshi', 'KXHIGHNY')
   assert.equal(rows.filter(({ event }) => event === 2).length, 4 * CHANGES)
+})
+
+test('files that a running recorder gets with the raw segments of another one are not kept as rows of 0.1', async (t) => {
+  const [lake, work, other, otherWork] = await Promise.all(
+    Array.from({ length: 4 }, () => temporaryDirectory(t)),
+  )
+  const markets = [MARKETS.KXHIGHNY]
+  await record(other!, otherWork!, script('2026-06-24T11:00:00Z', markets))
+  const warnings = await record(lake!, work!, script('2026-06-24T12:00:00Z', markets), async () => {
+    for (const part of ['raw', 'lob']) await cp(join(other!, part), join(lake!, part), { recursive: true })
+  })
+  assert.deepEqual(warnings, [])
+  const rows = await readSeries(lake!, 'kalshi', 'KXHIGHNY')
+  assert.equal(rows.filter(({ event }) => event === 2).length, 2 * CHANGES)
 })

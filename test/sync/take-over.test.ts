@@ -7,16 +7,22 @@ import { existsSync } from 'node:fs'
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
+import { openMark } from '../../server/feed/wal-mark.ts'
 import { framesText, eventText } from '../../server/raw/segment-lines.ts'
 import { SegmentWriter } from '../../server/raw/segment-writer.ts'
+import { LiveFold } from '../../server/recorder/live-fold.ts'
+import { WAL_KIND } from '../../server/recorder/wal-record.ts'
 import { DirectoryStore } from '../../server/sync/directory-store.ts'
 import { syncLake } from '../../server/sync/lake-sync.ts'
-import { pullOpenDates, pushNewSegments } from '../../server/sync/open-dates.ts'
+import { isRecorded, pullOpenDates, pushNewSegments } from '../../server/sync/open-dates.ts'
 import { SyncJournal } from '../../server/sync/sync-journal.ts'
 import { delta, snapshot } from '../support/kalshi-frames.ts'
 import { makeOld } from '../support/lob-files.ts'
+import { readSeries } from '../support/recorder-harness.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
+import { writeWal } from '../support/wal-script.ts'
 import { lobFilePath } from '../../shared/lake-layout.ts'
+import { NS_PER_HOUR } from '../../shared/utc-date.ts'
 import { foldHere, folderOf, SOURCE, writeSegment } from './raw-lakes.ts'
 
 const [BEFORE, YESTERDAY, TODAY] = ['2026-06-24', '2026-06-25', '2026-06-26'] as const
@@ -113,4 +119,46 @@ test('a synchronization never replaces a file of version 0.1 whose rows are not 
   const { conflicts } = await syncLake({ ...options, direction: 'pull', raw: true, replace: true })
   assert.deepEqual(conflicts, [])
   assert.ok((await readFile(join(bucket!, key))).equals(await readFile(path)), 'not replaced')
+})
+
+test('a running collector pulls the segments of others of the date before, beside which it keeps the rows of its 0.1 file', async (t) => {
+  const [lake, work, upgraded, bucket] = await Promise.all([1, 2, 3, 4].map(() => temporaryDirectory(t)))
+  const remote = new DirectoryStore(bucket!)
+  const clock = { nowMs: () => Date.parse(`${TODAY}T00:30:00Z`), sleep: async () => {} }
+  const push = async (from: string): Promise<readonly string[]> => {
+    const isOpen = isRecorded([SOURCE], clock)
+    const common = { lake: from, remote, clock, direction: 'push', folder: folderOf(from) } as const
+    return (await syncLake({ ...common, isRepeated: true, isRecorded: isOpen })).conflicts
+  }
+  await writeSegment(lake!, { date: YESTERDAY, hour: 10, recorder: 'host2', fromMinute: 0, toMinute: 60 })
+  await foldHere(lake!, [YESTERDAY])
+  await rm(join(lake!, 'raw'), { recursive: true })
+  makeOld(lobFilePath(lake!, SOURCE, 'KXHIGHNY', YESTERDAY))
+  const startMs = Date.parse(`${TODAY}T00:10:00Z`)
+  const records = [
+    { kind: WAL_KIND.start, ms: startMs },
+    { kind: WAL_KIND.mark, ms: startMs, frame: openMark() },
+    { ms: startMs + 5, frame: snapshot(1, { market_ticker: MARKET }) },
+  ]
+  const limit = await writeWal(work!, SOURCE, records)
+  const fold = await LiveFold.open({ lake: lake!, source: SOURCE, workDirectory: work! })
+  t.after(() => fold.close())
+  const publish = async (): Promise<void> => {
+    await fold.publish()
+    await fold.settled()
+  }
+  while (await fold.advance(limit));
+  await publish()
+
+  // The other collector has been away until now.
+  await writeSegment(upgraded!, { date: YESTERDAY, hour: 11, recorder: 'host1', fromMinute: 0, toMinute: 60 })
+  await foldHere(upgraded!, [YESTERDAY])
+  assert.deepEqual(await push(upgraded!), [])
+  assert.deepEqual(await push(lake!), [])
+  await publish()
+  assert.deepEqual(await push(lake!), [])
+  const rows = await readSeries(bucket!, SOURCE, 'KXHIGHNY')
+  const changesIn = (hour: number): number =>
+    rows.filter(({ event, ts }) => event === 2 && Number(ts / NS_PER_HOUR) % 24 === hour).length
+  assert.deepEqual([changesIn(10), changesIn(11)], [59, 59])
 })
