@@ -255,7 +255,8 @@ class RawFold {
       if (!(await isUnkept(writer.path, names))) continue
       throw new Error(
         `${source} ${date} cannot be added to: ${relative(lake, writer.path)} was written without raw segments, by version 0.1. ` +
-          'Import everything recorded of the date at once with --replace. A recorder keeps the rows of the open date.',
+          'A collector that runs on this date or the next one keeps its rows as raw segments within seconds. Later, import ' +
+          'everything recorded of the date at once with --replace.',
       )
     }
   }

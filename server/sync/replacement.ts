@@ -19,9 +19,9 @@ export interface Replacement {
 const FOREIGN = 'another writer made it'
 const REMEDY = '; sync --replace replaces it'
 const OLD =
-  'version 0.1 wrote the file in the lake, and no raw segments of the lake have its rows. A collector keeps them if it starts on the ' +
-  "file's date or the next one. Later, import everything recorded of the date at once with `import --replace`, or give the file up: " +
-  '`sync --from <place> --raw --replace`'
+  'version 0.1 wrote the file in the lake, and no raw segments of the lake have its rows. The file stays. A collector that runs on the ' +
+  "file's date or the next one keeps the rows as raw segments within seconds. Later, import everything recorded of the date at once " +
+  'with `import --replace`'
 
 /**
  * Why the object may not be replaced, for people, with the remedy; undefined if it may.
