@@ -41,6 +41,8 @@ const ALIVE_MS = 10_000
 const YOUNG_ALIVE_MS = 3_000
 const YOUNG_LINES = 20
 const STATUS_INTERVAL_MS = 5_000
+/** A process without a line for this long after its start says that the connections of the one before have ended. */
+const FIRST_LINE_MS_MAX = 60_000
 
 export class SourceRecorder {
   readonly #options: SourceRecorderOptions
@@ -57,6 +59,7 @@ export class SourceRecorder {
   readonly #receiveClock: ReceiveClock
   #toldStepMs = 0
   #statedHour = -1
+  #hasLine = false
   #lastTs = 0n
   #lastBegunMs = 0
   #synced = 0
@@ -254,6 +257,7 @@ export class SourceRecorder {
     try {
       this.#log.append({ kind, lane, begunMs, start: this.#start, n, recvTs: this.#lastTs, payload })
       if (place === undefined) return
+      this.#hasLine = true
       place.n++
       place.saidMs = nowMs
     } catch {
@@ -271,6 +275,9 @@ export class SourceRecorder {
       if (isPause && isConnected) this.#mark(place, lostMark())
       if (isConnected && lastHeardMs >= place.saidMs + quietMs) this.#mark(place, aliveMark(heardMs))
     }
+    // A fold closes no hour before the first line of a process: only a line shows when the connections before it ended.
+    if (!this.#hasLine && this.#receiveClock.nowMs() > this.#startedAtMs + FIRST_LINE_MS_MAX)
+      this.#mark({ number: 0, ids: new Set(), saidMs: 0, begunMs: 0, n: 0 }, closeMark())
     this.#append(WAL_KIND.clock, NOTHING)
     const hour = Math.floor(this.#receiveClock.nowMs() / MS_PER_HOUR)
     if (hour !== this.#statedHour && this.#markets.size > 0) this.#stateSeries([...this.#markets.values()])

@@ -1,15 +1,18 @@
 // The recorder beside a local exchange while the machine's clock is put wrong for a while: every book stands at its time.
 
 import assert from 'node:assert/strict'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { openMark } from '../../server/feed/wal-mark.ts'
 import { ReceiveClock } from '../../server/feed/receive-clock.ts'
 import { WAL_KIND } from '../../server/recorder/wal-record.ts'
 import { EVENT_ADD } from '../../shared/lob-v1.ts'
+import { delta, snapshot } from '../support/kalshi-frames.ts'
 import { LocalKalshi } from '../support/local-kalshi.ts'
 import { checkAgainst, eventually, readSeries, recordKalshi } from '../support/recorder-harness.ts'
-import { temporaryDirectory } from '../support/temporary-lake.ts'
+import { refold } from '../support/refolded-lake.ts'
+import { entriesBelow, temporaryDirectory } from '../support/temporary-lake.ts'
 import { writeWal } from '../support/wal-script.ts'
 
 const TICKER = 'KXHIGHNY-26NOV20-B45.5'
@@ -82,3 +85,40 @@ test('a recorder that starts after the clock was put back keeps what it receives
   const rows = await readSeries(lake, 'kalshi', 'KXHIGHNY')
   assert.equal(rows.filter(({ event }) => event === EVENT_ADD).length, 100)
 })
+
+test('a killed recorder that gets no message after its restart closes its hours a minute later, with the bytes of a fold', async (t) => {
+  const exchange = await LocalKalshi.start(t)
+  const root = await temporaryDirectory(t)
+  const ms = Date.now() - 3 * 60 * MINUTE_MS
+  const begun = { lane: 0, begunMs: ms }
+  await writeWal(join(root, 'work'), 'kalshi', [
+    { kind: WAL_KIND.start, ms },
+    { ...begun, kind: WAL_KIND.mark, ms, frame: openMark() },
+    {
+      ...begun,
+      ms: ms + 5,
+      frame: snapshot(1, { market_ticker: TICKER, yes_dollars_fp: [['0.4500', '9.00']] }),
+    },
+    { ...begun, ms: ms + 1_000, frame: delta(2, { market_ticker: TICKER, ts_ms: ms + 1_000 }) },
+  ])
+  let offMs = 0
+  const receiveClock = new ReceiveClock(
+    () => Date.now() + offMs,
+    () => performance.now() + offMs,
+  )
+  const { recorder, lake } = await recordKalshi(t, exchange, root, [], { receiveClock })
+  await eventually(() => recorder.metrics.fold !== undefined, 'the log is read')
+  assert.equal(recorder.metrics.fold?.closedHours, 0)
+  offMs = MINUTE_MS
+  await eventually(() => (recorder.metrics.fold?.closedHours ?? 0) >= 2, 'the hours are closed')
+  await recorder.stop()
+  const other = await refold(lake, join(root, 'other'), 'kalshi')
+  const [path] = await paths(lake)
+  assert.deepEqual(await paths(lake), await paths(other))
+  assert.ok((await readFile(join(lake, path!))).equals(await readFile(join(other, path!))))
+})
+
+/** The order-book files of a lake. */
+async function paths(lake: string): Promise<string[]> {
+  return (await entriesBelow(lake)).filter((path) => path.endsWith('/lob.parquet'))
+}

@@ -177,6 +177,13 @@ function script(source: LobSource, random: SeededRandom): ScriptRecord[] {
       if (isShort || random.chance(0.5)) {
         records.push({ kind: WAL_KIND.start, ms }, { ...series, ms })
         lanes = lanesOf(source, random)
+        // The exchange may be away.
+        if (random.chance(0.3)) {
+          ms += MINUTE_MS
+          records.push({ kind: WAL_KIND.mark, begunMs: 0, ms, frame: closeMark() })
+          for (const backMs = ms + random.int(0, 90 * MINUTE_MS); ms < backMs; ms += 30_000)
+            records.push({ kind: WAL_KIND.clock, ms })
+        }
       }
     }
     records.push(...random.pick(lanes).step(ms, clockMs))
