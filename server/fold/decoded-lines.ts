@@ -1,7 +1,8 @@
 // The lines of segments in little memory: an hour of them waits for its chains. An import keeps those that it has read in a temporary
 // file, and the fold that follows takes them from there: parsing the segments again would double the work.
 
-import { closeSync, openSync, readSync, rmSync, writeSync } from 'node:fs'
+import { closeSync, openSync, readSync, rmSync, statfsSync, writeSync } from 'node:fs'
+import { dirname } from 'node:path'
 import { exchangeOf } from '../exchanges/registry.ts'
 import { lacksNumber } from '../feed/feed-message.ts'
 import type { FeedBody, FeedMessage, LevelChange } from '../feed/feed-message.ts'
@@ -13,6 +14,8 @@ import type { Line, Lines } from './piece.ts'
 
 /** The longest temporary file. Further segments are read themselves. */
 const FILE_BYTES_MAX = 1024 * 1024 * 1024
+/** The rest of the free disk space is for segments and order-book files. */
+const FREE_SHARE_MAX = 1 / 3
 /** Texts and rare messages of one segment in the file, which stay in memory. */
 const ENTRIES_MAX = 10_000
 /** Lines with trades of all segments, which stay in memory. */
@@ -157,6 +160,7 @@ export class DecodedSegments implements BlockStore {
   readonly entriesMax = ENTRIES_MAX
   readonly #path: string
   #file: number | undefined
+  #bytesMax = FILE_BYTES_MAX
   #bytes = 0
   #tradeBytes = 0
   readonly #byName = new Map<string, { readonly facts: ManifestSegment; readonly lines: DecodedLines }>()
@@ -192,9 +196,9 @@ export class DecodedSegments implements BlockStore {
 
   keep({ end, bytes }: Block): (() => Block) | undefined {
     const offset = this.#bytes
-    if (offset + bytes.length > FILE_BYTES_MAX) return undefined
     try {
-      this.#file ??= openNameless(this.#path)
+      this.#file ??= this.#open()
+      if (offset + bytes.length > this.#bytesMax) return undefined
       for (let done = 0; done < bytes.length;)
         done += writeSync(this.#file, bytes, done, undefined, offset + done)
     } catch {
@@ -202,6 +206,12 @@ export class DecodedSegments implements BlockStore {
     }
     this.#bytes += bytes.length
     return () => Block.filled(end, (copy) => this.#readInto(copy, offset))
+  }
+
+  #open(): number {
+    const { bavail, bsize } = statfsSync(dirname(this.#path))
+    this.#bytesMax = Math.min(FILE_BYTES_MAX, bavail * bsize * FREE_SHARE_MAX)
+    return openNameless(this.#path)
   }
 
   #readInto(bytes: Uint8Array, offset: number): void {

@@ -317,6 +317,17 @@ test('on a disk that is nearly full all of an import is written or nothing', asy
   })
 })
 
+test('the temporary file of an import does not fill a disk that has room for the result', async (t) => {
+  await onSmallDisk(t, 4, async (disk) => {
+    const lake = join(disk.path, 'lake')
+    const frames = [snapshot(1, { yes: [[40, 9]], ts_ms: MS })]
+    for (let seq = 2; seq <= 80_000; seq++) frames.push(delta(seq, { ts_ms: MS + seq * 10 }))
+    const input = frames.map((frame) => `${JSON.stringify(frame)}\n`).join('')
+    const { code, err } = await run(['--source', 'kalshi', '--lake', lake], { input })
+    assert.equal(code, 0, err)
+  })
+})
+
 test('numbers that one file lacks and another has are not told to be missing', async (t) => {
   const directory = await temporaryDirectory(t)
   const frames = [snapshot(1, { yes: [[40, 9]], ts_ms: MS })]
