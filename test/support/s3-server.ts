@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http'
 import { createRequire } from 'node:module'
 import type { AddressInfo } from 'node:net'
+import { Readable } from 'node:stream'
 import type { TestContext } from 'node:test'
 import { S3Store } from '../../server/sync/s3-store.ts'
 import { temporaryDirectory } from './temporary-lake.ts'
@@ -78,8 +79,10 @@ export async function startS3Server(t: TestContext): Promise<S3Server> {
       await puts.before(seen.key)
       return serve(request, response, seen)
     }
+    const whole = await wholeOf(request)
+    if (whole === undefined) return
     const { 'if-match': match, 'if-none-match': none } = state.heedsConditions ? request.headers : {}
-    await puts.take(seen.key, { match, none }, request, response, () => serve(request, response, seen))
+    await puts.take(seen.key, { match, none }, request, response, () => serve(whole, response, seen))
   }
   const serve = (request: IncomingMessage, response: ServerResponse, seen: SeenRequest): void => {
     const fault = state.fault(seen)
@@ -159,6 +162,22 @@ class OrderedPuts {
     const written = response.getHeader('etag')
     if (response.statusCode === 200 && typeof written === 'string') this.#etags.set(key, written)
   }
+}
+
+/**
+ * The request with its whole body; undefined if its client ended before. s3rver writes into the object while it reads, and leaves
+ * half an object of a client that is killed.
+ */
+async function wholeOf(request: IncomingMessage): Promise<IncomingMessage | undefined> {
+  const chunks: Buffer[] = []
+  try {
+    for await (const chunk of request) chunks.push(chunk as Buffer)
+  } catch {
+    return undefined
+  }
+  const { method, url, headers, rawHeaders, httpVersion, socket } = request
+  const parts = { method, url, headers, rawHeaders, httpVersion, socket }
+  return Object.assign(Readable.from(chunks, { objectMode: false }), parts) as IncomingMessage
 }
 
 function describe({ method = '', url = '', headers }: IncomingMessage): SeenRequest {

@@ -5,11 +5,13 @@ import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { createReadStream } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
+import { request } from 'node:http'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { test, type TestContext } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
 import type { OpenBytes } from '../../server/sync/object-store.ts'
-import { startS3Server } from '../support/s3-server.ts'
+import { BUCKET, startS3Server } from '../support/s3-server.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
 
 const BYTES = Buffer.alloc(3_000_000, 7)
@@ -37,9 +39,9 @@ async function startUpload(t: TestContext, open: OpenBytes) {
     sha256: digest('sha256'),
     md5: digest('md5'),
   }
-  const request = once(arrived, 'request')
+  const requested = once(arrived, 'request')
   const written = store.put(head, open, { signal: stopping.signal })
-  return { written, stopping, request }
+  return { written, stopping, requested }
 }
 
 async function fileOf(t: TestContext): Promise<string> {
@@ -53,13 +55,13 @@ for (const moment of ['before its request is sent', 'while the service waits'] a
     const path = await fileOf(t)
     const opening = new EventTarget()
     const opened = once(opening, 'open')
-    const { written, stopping, request } = await startUpload(t, async () => {
+    const { written, stopping, requested } = await startUpload(t, async () => {
       opening.dispatchEvent(new Event('open'))
       return createReadStream(path)
     })
     const reason = new Error('stopped')
     const rejected = assert.rejects(written, reason)
-    await (moment === 'while the service waits' ? request : opened)
+    await (moment === 'while the service waits' ? requested : opened)
     stopping.abort(reason)
     await rejected
   })
@@ -67,10 +69,25 @@ for (const moment of ['before its request is sent', 'while the service waits'] a
 
 test('an upload whose file cannot be read on fails with the error of the file', async (t) => {
   const source = new Readable({ read() {} })
-  const { written, request } = await startUpload(t, async () => source)
+  const { written, requested } = await startUpload(t, async () => source)
   const rejected = assert.rejects(written, /EIO/)
   source.push(BYTES.subarray(0, 1000))
-  await request
+  await requested
   source.destroy(new Error('EIO: i/o error, read'))
   await rejected
+})
+
+test('the service of the tests keeps no half object of a client that is killed', async (t) => {
+  const server = await startS3Server(t)
+  const [store, url] = [server.store(), `${server.endpoint}/${BUCKET}/${KEY}`]
+  const headers = { 'content-length': BYTES.length }
+  const upload = request(url, { method: 'PUT', headers })
+  upload.on('error', () => {})
+  upload.write(BYTES.subarray(0, 1_000_000))
+  await delay(200)
+  upload.destroy()
+  await delay(200)
+  assert.equal(await store.head(KEY), undefined)
+  await once(request(url, { method: 'PUT', headers }).end(BYTES), 'response')
+  assert.equal((await store.head(KEY))?.sizeBytes, BYTES.length)
 })
