@@ -1,18 +1,20 @@
 // A recorder folds each date once when it is over: the state that this leaves is what a fold of a neighbouring date begins with.
 
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { aliveMark, closeMark, openMark } from '../../server/feed/wal-mark.ts'
+import type { Folding } from '../../server/fold/fold-order.ts'
 import { foldRawDates } from '../../server/fold/fold-raw-dates.ts'
 import { FOLD_STATE_NAME } from '../../server/fold/fold-state.ts'
 import { LiveFold } from '../../server/recorder/live-fold.ts'
 import { WAL_KIND } from '../../server/recorder/wal-record.ts'
 import { lobFilePath, rawDateDirectory } from '../../shared/lake-layout.ts'
 import { delta, snapshot } from '../support/kalshi-frames.ts'
-import { temporaryDirectory } from '../support/temporary-lake.ts'
+import { endAfter, temporaryDirectory } from '../support/temporary-lake.ts'
 import { writeWal } from '../support/wal-script.ts'
 import type { ScriptRecord } from '../support/wal-script.ts'
 
@@ -76,7 +78,12 @@ test('a recorder that was killed before it folded a date folds it after its star
   const [lake, workDirectory] = [await temporaryDirectory(t), await temporaryDirectory(t)]
   const limit = await writeWal(workDirectory, 'kalshi', script())
   const options = { lake, source: 'kalshi', workDirectory } as const
-  const first = await LiveFold.open({ ...options, folding: async () => await new Promise(() => {}) })
+  const folding: Folding = async (_order, _listeners, signal) => {
+    await once(signal, 'abort')
+    throw signal.reason
+  }
+  const first = await LiveFold.open({ ...options, folding })
+  endAfter(t, () => first.close())
   while (await first.advance(limit));
   await first.publish()
   const second = await LiveFold.open(options)

@@ -12,7 +12,7 @@ import { rawDateDirectory } from '../../shared/lake-layout.ts'
 import { snapshot, trade } from '../support/kalshi-frames.ts'
 import { eventually } from '../support/recorder-harness.ts'
 import { refold } from '../support/refolded-lake.ts'
-import { temporaryDirectory } from '../support/temporary-lake.ts'
+import { endAfter, temporaryDirectory } from '../support/temporary-lake.ts'
 import { writeWal } from '../support/wal-script.ts'
 import type { ScriptRecord } from '../support/wal-script.ts'
 import { readTrades } from '../trades/trade-rows.ts'
@@ -91,6 +91,7 @@ test('trades of the beginning of an hour that an earlier process read are publis
     ...heard(hour, hour + 30_000),
   ])
   const first = await LiveFold.open(options)
+  endAfter(t, () => first.close())
   while (await first.advance(limit));
   // Killed before it united the slices of the hour that it had closed.
   const next = await LiveFold.open(options)
@@ -109,6 +110,7 @@ test('a date that is folded keeps its late trades when the slices of its last ho
   const [lake, workDirectory] = [join(root, 'lake'), join(root, 'work')]
   const options = { lake, source: 'kalshi', workDirectory } as const
   const first = await LiveFold.open(options)
+  endAfter(t, () => first.close())
   await withSource(options, { waitMs: 0 }, async () => {
     for (const records of [
       [
@@ -179,6 +181,7 @@ test('a trade that comes after the fold of its date is published where the recor
   const root = await temporaryDirectory(t)
   const place = { lake: join(root, 'lake'), workDirectory: join(root, 'work') }
   const killed = await LiveFold.open({ ...place, source: 'kalshi' })
+  endAfter(t, () => killed.close())
   const first = { ms: MIDNIGHT - 60_000, frame: trade('a', MIDNIGHT - 60_000) }
   await publishUntil(place, killed, [first, ...heard(MIDNIGHT - 55_000, MIDNIGHT + 150_000)], ['a'])
   const late = { ms: MIDNIGHT + 354_000, frame: trade('late', MIDNIGHT - 27_000, 2) }

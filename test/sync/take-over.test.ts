@@ -19,7 +19,7 @@ import { SyncJournal } from '../../server/sync/sync-journal.ts'
 import { delta, snapshot } from '../support/kalshi-frames.ts'
 import { makeOld } from '../support/lob-files.ts'
 import { readSeries } from '../support/recorder-harness.ts'
-import { temporaryDirectory } from '../support/temporary-lake.ts'
+import { endAfter, temporaryDirectory } from '../support/temporary-lake.ts'
 import { writeWal } from '../support/wal-script.ts'
 import { lobFilePath } from '../../shared/lake-layout.ts'
 import { NS_PER_HOUR } from '../../shared/utc-date.ts'
@@ -147,7 +147,7 @@ test('a running collector pulls the segments of others of the date before, besid
   ]
   const limit = await writeWal(work!, SOURCE, records)
   const fold = await LiveFold.open({ lake: lake!, source: SOURCE, workDirectory: work! })
-  t.after(() => fold.close())
+  endAfter(t, () => fold.close())
   const publish = async (): Promise<void> => {
     await fold.publish()
     await fold.settled()
