@@ -16,6 +16,7 @@ import { SAMPLE_LAKE } from '../support/sample-server.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
 
 const DATE = '2026-07-01'
+const DAY_MS = Date.parse(DATE)
 
 interface Day {
   readonly fromHour?: bigint
@@ -147,17 +148,21 @@ test('samples are never pushed, and give way to what is real', async (t) => {
   assert.deepEqual(await readFile(path), await readFile(pathOfDate(anew, DATE)))
 })
 
-test('a conflict, an error or a failure is in the log once as long as it lasts', async () => {
+/** A log of pushes, and the levels of its lines. */
+function loggedLevels() {
   const levels: string[] = []
   const logger = pino(
     { level: 'info', formatters: { level: (label) => ({ level: label }) } },
     { write: (line: string) => void levels.push((JSON.parse(line) as { level: string }).level) },
   )
-  const log = logSync(logger, 'pushed')
-  const result = (
-    reasons: readonly (readonly [string, string])[],
-    failures: LakeSyncResult['failures'] = [],
-  ): LakeSyncResult => ({
+  return { log: logSync(logger, 'pushed'), levels }
+}
+
+function resultOf(
+  reasons: readonly (readonly [string, string])[],
+  failures: LakeSyncResult['failures'] = [],
+): LakeSyncResult {
+  return {
     objectCount: 1,
     transferredCount: 0,
     transferredBytes: 0,
@@ -166,18 +171,43 @@ test('a conflict, an error or a failure is in the log once as long as it lasts',
     conflictReasons: new Map(reasons),
     sampleCount: 0,
     failures,
-  })
-  const conflict = [['lob/x.parquet', 'it covers less']] as const
-  for (const reasons of [conflict, conflict, [], conflict]) log.onResult(result(reasons))
+  }
+}
+
+const CONFLICT = [['lob/x.parquet', 'it covers less']] as const
+/** Object storage refuses everything. */
+const REFUSED = ['a', 'b', 'c'].map((key) => ({ key, reason: 's3://lake: HTTP 503' }))
+
+test('a conflict, an error or a failure is in the log once as long as it lasts', async () => {
+  const { log, levels } = loggedLevels()
+  for (const reasons of [CONFLICT, CONFLICT, [], CONFLICT]) log.onResult(resultOf(reasons))
   assert.deepEqual(levels, ['error', 'error'])
   levels.length = 0
-  // Object storage refuses everything; what it is to take grows meanwhile.
-  const refused = ['a', 'b', 'c'].map((key) => ({ key, reason: 's3://lake: HTTP 503' }))
-  for (const count of [1, 2, 3, 0, 3]) log.onResult(result([], refused.slice(0, count)))
+  // What it is to take grows meanwhile.
+  for (const count of [1, 2, 3, 0, 3]) log.onResult(resultOf([], REFUSED.slice(0, count)))
   assert.deepEqual(levels, ['warn', 'warn'])
   levels.length = 0
   for (const error of ['HTTP 503', 'HTTP 503', 'HTTP 403', 'HTTP 403']) log.onError(new Error(error))
-  log.onResult(result([]))
+  log.onResult(resultOf([]))
   log.onError(new Error('HTTP 403'))
   assert.deepEqual(levels, ['warn', 'warn', 'warn'])
+})
+
+test('a conflict, an error or a failure that lasts is in the log again every hour', async (t) => {
+  t.mock.timers.enable({ apis: ['Date'], now: DAY_MS })
+  const attempts = {
+    conflict: (log) => log.onResult(resultOf(CONFLICT)),
+    failure: (log) => log.onResult(resultOf([], REFUSED)),
+    error: (log) => log.onError(new Error('HTTP 503')),
+  } satisfies Record<string, (log: ReturnType<typeof logSync>) => void>
+  for (const [what, attempt] of Object.entries(attempts)) {
+    const { log, levels } = loggedLevels()
+    const minutes: number[] = []
+    for (let minute = 0; minute < 150; minute++) {
+      attempt(log)
+      if (levels.splice(0).length > 0) minutes.push(minute)
+      t.mock.timers.tick(60_000)
+    }
+    assert.deepEqual(minutes, [0, 61, 122], what)
+  }
 })
