@@ -3,6 +3,7 @@
 
 import { groupedBy } from '../../shared/grouped-by.ts'
 import { NS_PER_MS, later } from '../../shared/utc-date.ts'
+import { TimeEnds } from './chain.ts'
 import type { Chain } from './chain.ts'
 import { CONNECTION_SID, PAUSE_NS_MAX } from './own-connections.ts'
 import { predecessorOf } from './numbered-chains.ts'
@@ -29,11 +30,14 @@ export interface ChainOutline {
   readonly lastKeys: readonly number[]
   readonly lastAt: string
   readonly silence: string
+  /** Its first exchange time and receive time, and its last ones. Without sequence numbers; earlier versions have none. */
+  readonly ends?: readonly (string | null)[]
   readonly name: string | undefined
   readonly markets: readonly string[]
 }
 
 export function outlineOf(chain: Chain, connection: number): ChainOutline {
+  const { firstTs, firstRecvTs, lastTs, lastRecvTs } = chain.ends
   return {
     id: chain.id,
     connection,
@@ -51,6 +55,7 @@ export function outlineOf(chain: Chain, connection: number): ChainOutline {
     lastKeys: chain.latestKeys(KEYS_MAX),
     lastAt: String(chain.lastAt),
     silence: String(chain.silence),
+    ends: [firstTs, firstRecvTs, lastTs, lastRecvTs].map((ts) => (ts === undefined ? null : String(ts))),
     name: chain.name,
     markets: [...chain.markets],
   }
@@ -173,6 +178,16 @@ function linkNamed(before: readonly ChainOutline[], after: readonly ChainOutline
   return links
 }
 
+function endsOf({ ends: texts = [] }: ChainOutline): TimeEnds {
+  const [firstTs, firstRecvTs, lastTs, lastRecvTs] = texts.map((text) =>
+    text === null ? undefined : BigInt(text),
+  )
+  const ends = new TimeEnds()
+  ends.add(firstTs, firstRecvTs)
+  ends.add(lastTs, lastRecvTs)
+  return ends
+}
+
 function tailOf(outline: ChainOutline) {
   const { lastAt, silence, markets } = outline
   return {
@@ -181,6 +196,7 @@ function tailOf(outline: ChainOutline) {
     lastRecvTs: undefined,
     endsBefore: outline.endsBefore === null ? undefined : BigInt(outline.endsBefore),
     silence: BigInt(silence),
+    ends: endsOf(outline),
     markets: new Set(markets),
   }
 }
@@ -195,6 +211,7 @@ function headOf(outline: ChainOutline) {
     beginsAfter: outline.beginsAfter === null ? undefined : BigInt(outline.beginsAfter),
     lastAt: BigInt(lastAt),
     silence: BigInt(silence),
+    ends: endsOf(outline),
     markets: new Set(markets),
   }
 }

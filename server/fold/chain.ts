@@ -39,6 +39,27 @@ export interface ChainState {
   readonly seriesFrom: readonly (readonly [string, bigint])[]
 }
 
+/** The first and the last exchange time, and receive time, of lines without sequence numbers. */
+export class TimeEnds {
+  firstTs: bigint | undefined
+  firstRecvTs: bigint | undefined
+  lastTs: bigint | undefined
+  lastRecvTs: bigint | undefined
+
+  add(ts: bigint | undefined, recvTs: bigint | undefined): void {
+    this.firstTs ??= ts
+    this.firstRecvTs ??= recvTs
+    this.lastTs = ts ?? this.lastTs
+    this.lastRecvTs = recvTs ?? this.lastRecvTs
+  }
+
+  /** Adds later lines. */
+  extend({ firstTs, firstRecvTs, lastTs, lastRecvTs }: TimeEnds): void {
+    this.add(firstTs, firstRecvTs)
+    this.add(lastTs, lastRecvTs)
+  }
+}
+
 /** A market that a chain follows. */
 export interface FollowedMarket {
   readonly series: string
@@ -82,6 +103,7 @@ export class Chain {
   name: string | undefined
   /** The longest time between two lines without sequence numbers, ns. */
   silence = 0n
+  readonly ends = new TimeEnds()
   firstSeq = 0
   firstKey = 0
   firstAt: bigint | undefined

@@ -4,7 +4,7 @@
 
 import { later } from '../../shared/utc-date.ts'
 import { areOfOneEvent } from '../feed/feed-message.ts'
-import { lackOf } from './chain.ts'
+import { lackOf, TimeEnds } from './chain.ts'
 import type { Chain, ChainSink, Connections } from './chain.ts'
 import type { GapCause, FoldTally } from './fold-tally.ts'
 import { lineTimes, provenAt } from './line-times.ts'
@@ -21,6 +21,7 @@ const SILENCE_NS_MAX = 60_000_000_000n
 /** The end of a chain, as it is compared with the beginning of a run. */
 export interface SilentTail {
   readonly lastAt: bigint
+  readonly ends: TimeEnds
   readonly isEnded: boolean
   /** The longest time between two of its lines, at least SILENCE_NS_MAX. */
   readonly silence: bigint
@@ -32,6 +33,7 @@ export interface SilentTail {
 export interface SilentHead {
   readonly isBegun: boolean
   readonly firstAt: bigint
+  readonly ends: TimeEnds
   readonly silence: bigint
   readonly markets: ReadonlySet<string>
   /** In memory, if it is not of another date. */
@@ -53,9 +55,9 @@ export function silentPredecessorOf<T extends SilentTail>(
   if (head.isBegun || head.lines?.[0]?.isOverlap === true) return undefined
   const fitting = [...tails].filter((tail) => {
     const { lastAt, isEnded, silence } = tail
-    const gap = head.firstAt - lastAt
+    const gap = gapOf(tail, head)
     const bound = silence > head.silence ? silence : head.silence
-    if (isEnded || gap < 0n || gap > bound) return false
+    if (isEnded || gap === undefined || gap > bound) return false
     return !closes.some((ts) => ts >= lastAt && ts <= head.firstAt) && !lacks(tail)
   })
   const isOfOneEvent = ({ last }: T): boolean =>
@@ -66,6 +68,21 @@ export function silentPredecessorOf<T extends SilentTail>(
       Number(isOfOneEvent(a)) - Number(isOfOneEvent(b)) ||
       (a.lastAt < b.lastAt ? 1 : a.lastAt > b.lastAt ? -1 : 0),
   )[0]
+}
+
+/**
+ * The time between a chain and a run; undefined if the run does not come after the chain. Exchange times are compared with exchange
+ * times, and receive times with receive times: a heartbeat is received after the exchange's time of the next message.
+ */
+function gapOf(tail: SilentTail, head: SilentHead): bigint | undefined {
+  const sent = difference(tail.ends.lastTs, head.ends.firstTs)
+  const received = difference(tail.ends.lastRecvTs, head.ends.firstRecvTs)
+  const gap = received ?? sent ?? head.firstAt - tail.lastAt
+  return gap < 0n || (sent !== undefined && sent < 0n) ? undefined : gap
+}
+
+function difference(from: bigint | undefined, to: bigint | undefined): bigint | undefined {
+  return from === undefined || to === undefined ? undefined : to - from
 }
 
 interface OpenChain extends SilentTail {
@@ -174,7 +191,10 @@ export class UnnumberedChains {
       for (const sid of confirmedIn(line)) chain.confirmed.add(sid)
     }
     for (const id of head.markets) chain.markets.add(id)
-    if (head.lastAt >= open.lastAt) open.last = head.lines.at(-1)
+    if (head.lastAt >= open.lastAt) {
+      open.last = head.lines.at(-1)
+      open.ends.extend(head.ends)
+    }
     open.lastAt = later(head.lastAt, open.lastAt)
     if (head.silence > open.silence) open.silence = chain.silence = head.silence
     if (!head.isEnded) return
@@ -185,7 +205,8 @@ export class UnnumberedChains {
   #begin({ isBegun, silence, isTurned }: TimedRun): OpenChain {
     const chain = this.#newChain(this.#connections.add(), isBegun, isTurned)
     chain.silence = silence
-    const open = { chain, lastAt: 0n, last: undefined, isEnded: false, silence, markets: chain.markets }
+    const { ends, markets } = chain
+    const open = { chain, ends, lastAt: 0n, last: undefined, isEnded: false, silence, markets }
     this.#open.push(open)
     return open
   }
@@ -232,12 +253,16 @@ function timedRun(
   const { times, correctedTimes } = lineTimes(lines)
   let silence = SILENCE_NS_MAX
   let [firstAt, lastAt, before]: [bigint | undefined, bigint, bigint | undefined] = [undefined, 0n, undefined]
+  const ends = new TimeEnds()
   for (let index = 0; index < lines.length; index++) {
-    const { recvTs, isOverlap } = lines[index]!
+    const { recvTs, isOverlap, messages } = lines[index]!
     const time = times[index]
     if (time !== undefined && isOverlap !== true) {
       firstAt ??= time
       if (time > lastAt) lastAt = time
+      const [first] = messages
+      const isSent = time === first?.ts && first.body.kind !== 'book'
+      ends.add(isSent ? time : undefined, recvTs)
     }
     if (recvTs === undefined) continue
     if (before !== undefined && recvTs - before > silence) silence = recvTs - before
@@ -247,6 +272,7 @@ function timedRun(
     ...place,
     lines,
     times,
+    ends,
     silence,
     correctedTimes,
     firstAt: firstAt ?? 0n,
@@ -255,19 +281,23 @@ function timedRun(
   }
 }
 
+/** By exchange time, because a run may begin with a heartbeat that was received after the next run's first message was sent. */
 function compareHeads(a: TimedRun, b: TimedRun): number {
-  if (a.firstAt !== b.firstAt) return a.firstAt < b.firstAt ? -1 : 1
+  const [left, right] = [a.ends.firstTs ?? a.firstAt, b.ends.firstTs ?? b.firstAt]
+  if (left !== right) return left < right ? -1 : 1
   return Number(b.isBegun) - Number(a.isBegun) || a.lines[0]!.key - b.lines[0]!.key
 }
 
-/** Whether one of the other chains got a change of the tail's markets between the tail and the run. */
+/** Whether one of the other chains got a change of the tail's markets that was sent between the tail and the run. */
 function lacksChange(
   tail: OpenChain,
-  { firstAt }: TimedRun,
+  head: TimedRun,
   added: ReadonlyMap<OpenChain, readonly TimedRun[]>,
 ): boolean {
+  const from = tail.ends.lastTs ?? tail.lastAt
+  const to = head.ends.firstTs ?? head.firstAt
   const isMissing = (at: bigint | undefined, { messages }: Line): boolean => {
-    if (at === undefined || at <= tail.lastAt || at >= firstAt) return false
+    if (at === undefined || at <= from || at >= to) return false
     return messages.some(
       ({ ts, body }) =>
         ts === at &&

@@ -69,6 +69,86 @@ test('files that have heartbeats without a time give the same books as one file'
   assert.deepEqual(await lakeHashes(cut), await lakeHashes(whole))
 })
 
+function lineOf(recvMs: number, msg: unknown): string {
+  return JSON.stringify({ recv_ts: recvMs, msg })
+}
+
+function firstBook(time: number): readonly object[] {
+  return [{ event_type: 'book', market: MARKET, asset_id: '7', timestamp: String(time), bids: [], asks: [] }]
+}
+
+/** Each index has its price. */
+function changeFrame(time: number, index: number): object {
+  const change = { asset_id: '7', price: `0.${10 + index}`, size: '5', side: 'BUY' }
+  return { event_type: 'price_change', market: MARKET, timestamp: String(time), price_changes: [change] }
+}
+
+test('files are put together at heartbeats that were received after the next message was sent', async (t) => {
+  const directory = await temporaryDirectory(t)
+  const midnight = Date.parse('2026-06-25T00:00:00Z')
+  const clocks = { right: 150, ahead: 1_800, behind: -1_500 }
+  for (const [clock, delay] of Object.entries(clocks)) {
+    for (const [step, start] of [
+      [10_000, midnight - 29_950],
+      [500, midnight - 600_000],
+    ] as const) {
+      // Each change is received 50 ms after a heartbeat.
+      const lines = [lineOf(start - step + delay, firstBook(start - step))]
+      for (let index = 0; index < 8; index++) {
+        const time = start + step * index
+        lines.push(lineOf(time - 50 + delay, 'PONG'), lineOf(time + delay, changeFrame(time, index)))
+      }
+      const name = `${clock}-${step}`
+      const [whole, cut] = [join(directory, `${name}-whole`), join(directory, `${name}-cut`)]
+      await runImport(whole, 'polymarket', { lines })
+      for (const size of [3, 4]) {
+        const paths = Array.from({ length: Math.ceil(lines.length / size) }, (_, number) => {
+          const path = join(directory, `${name}-${size}-${number}.ndjson`)
+          writeFileSync(path, `${lines.slice(size * number, size * (number + 1)).join('\n')}\n`)
+          return path
+        })
+        await runImport(`${cut}-${size}`, 'polymarket', { paths })
+        assert.deepEqual(
+          await lakeHashes(`${cut}-${size}`),
+          await lakeHashes(whole),
+          `${name}, ${size} lines`,
+        )
+      }
+    }
+  }
+})
+
+test('a file that begins with a heartbeat continues a connection, if another one got the next message before', async (t) => {
+  const directory = await temporaryDirectory(t)
+  const files = [
+    [lineOf(MS + 100, firstBook(MS)), lineOf(MS + 10_100, changeFrame(MS + 10_000, 0))],
+    [
+      lineOf(MS + 20_100, 'PONG'),
+      lineOf(MS + 20_200, changeFrame(MS + 20_050, 1)),
+      lineOf(MS + 30_100, changeFrame(MS + 30_000, 2)),
+      lineOf(MS + 60_100, changeFrame(MS + 60_000, 3)),
+    ],
+    [
+      lineOf(MS + 1_000, firstBook(MS)),
+      lineOf(MS + 10_050, changeFrame(MS + 10_000, 0)),
+      lineOf(MS + 20_080, changeFrame(MS + 20_050, 1)),
+      lineOf(MS + 30_050, changeFrame(MS + 30_000, 2)),
+    ],
+  ]
+  const paths = files.map((lines, number) => {
+    const path = join(directory, `${number}.ndjson`)
+    writeFileSync(path, `${lines.join('\n')}\n`)
+    return path
+  })
+  const lake = join(directory, 'lake')
+  await runImport(lake, 'polymarket', { paths })
+  const [steps = []] = (await readLake(lake)).steps.values()
+  assert.equal(
+    textAt(steps, BigInt(MS + 40_000) * 1_000_000n),
+    '0:1000=5000000 0:1100=5000000 0:1200=5000000',
+  )
+})
+
 test('a connection over midnight is not joined to another that begins just after it', async (t) => {
   const directory = await temporaryDirectory(t)
   const midnight = Date.parse('2026-06-25T00:00:00Z')
