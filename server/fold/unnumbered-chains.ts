@@ -8,6 +8,7 @@ import { lackOf, TimeEnds } from './chain.ts'
 import type { Chain, ChainSink, Connections } from './chain.ts'
 import type { GapCause, FoldTally } from './fold-tally.ts'
 import { lineTimes, provenAt } from './line-times.ts'
+import { LEAVES_NS_MIN } from './message-times.ts'
 import type { LineTimes } from './line-times.ts'
 import { confirmedIn, beginningsIn } from './lone-books.ts'
 import type { ChainTarget } from './numbered-chains.ts'
@@ -238,6 +239,8 @@ export class UnnumberedChains {
 
 interface TimedRun extends SilentHead, LineTimes {
   readonly lines: readonly Line[]
+  /** The latest time so far of each line. */
+  readonly reached: readonly bigint[]
   readonly lastAt: bigint
   readonly isEnded: boolean
   readonly endCause: GapCause | undefined
@@ -254,6 +257,7 @@ function timedRun(
   let silence = SILENCE_NS_MAX
   let [firstAt, lastAt, before]: [bigint | undefined, bigint, bigint | undefined] = [undefined, 0n, undefined]
   const ends = new TimeEnds()
+  const reached: bigint[] = []
   for (let index = 0; index < lines.length; index++) {
     const { recvTs, isOverlap, messages } = lines[index]!
     const time = times[index]
@@ -264,6 +268,7 @@ function timedRun(
       const isSent = time === first?.ts && first.body.kind !== 'book'
       ends.add(isSent ? time : undefined, recvTs)
     }
+    reached.push(lastAt)
     if (recvTs === undefined) continue
     if (before !== undefined && recvTs - before > silence) silence = recvTs - before
     before = recvTs
@@ -272,6 +277,7 @@ function timedRun(
     ...place,
     lines,
     times,
+    reached,
     ends,
     silence,
     correctedTimes,
@@ -305,9 +311,24 @@ function lacksChange(
         body.changes.some((change) => tail.markets.has(change.marketId)),
     )
   }
-  return [...added].some(
-    ([open, runs]) =>
-      open !== tail &&
-      runs.some(({ lines, times }) => lines.some((line, place) => isMissing(times[place], line))),
-  )
+  const isMissingOf = ({ lines, times, reached, lastAt }: TimedRun): boolean => {
+    if (lastAt <= from) return false
+    for (let place = firstAfter(reached, from); place < lines.length; place++) {
+      if (reached[place]! > to + LEAVES_NS_MIN) return false
+      if (isMissing(times[place], lines[place]!)) return true
+    }
+    return false
+  }
+  return [...added].some(([open, runs]) => open !== tail && runs.some(isMissingOf))
+}
+
+/** The place of the first of ascending times that is after `ts`. */
+function firstAfter(times: readonly bigint[], ts: bigint): number {
+  let [low, high] = [0, times.length]
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if (times[middle]! <= ts) low = middle + 1
+    else high = middle
+  }
+  return low
 }
