@@ -200,7 +200,8 @@ class RunReading implements PieceRuns {
       run !== undefined ||
       (seq === 1 && this.#hasOlderRuns()) ||
       (body.kind === 'book' && this.#isStatedBeside(sid, body.marketId))
-    if (isAnother) this.#beginConnection()
+    if (run !== undefined && last !== undefined && isRestated(message, last, run)) this.#endConnection()
+    else if (isAnother) this.#beginConnection()
     return this.#beginRun(sid, undefined)
   }
 
@@ -236,6 +237,13 @@ class RunReading implements PieceRuns {
   #isStatedBeside(sid: number, marketId: string): boolean {
     return [...this.#open.runs.values()].some((run) => run.sid !== sid && run.markets.has(marketId))
   }
+}
+
+/** Whether a subscription begins anew with a book of its own markets. Lines of two recorders in one file may go back in time. */
+function isRestated({ seq, message, recvTs }: NumberedMessage, last: NumberedMessage, run: Run): boolean {
+  const { body } = message
+  if (seq !== 1 || body.kind !== 'book' || !run.markets.has(body.marketId)) return false
+  return recvTs !== undefined && last.recvTs !== undefined && recvTs >= last.recvTs
 }
 
 /** Joins the runs that share a message. */
