@@ -262,3 +262,15 @@ test('of two connections, the one that has all markets of a file takes it, howev
   assert.equal(bookAt(N, 0.8), '0:2000=5000000 0:6000=9000000')
   assert.equal(bookAt(Y, 0.9), '0:1000=5000000 0:3000=5000000 0:4000=9000000')
 })
+
+test('a connection that begins anew in a file is not continued by another file whose number would fit', async (t) => {
+  const own =
+    kalshiBook(1, 1, 0, 40) + change(1, 2, 1) + change(1, 3, 2) + kalshiBook(1, 1, 3, 30) + change(1, 2, 5)
+  // Another recorder, of which a file is missing.
+  const other = change(1, 4, 40) + change(1, 5, 41)
+  const bookAt = await booksOf(await temporaryDirectory(t), 'kalshi', [own, other])
+  assert.equal(bookAt(T, 2), '0:4000=9000000 0:4500=10000000')
+  assert.equal(bookAt(T, 2.5), UNKNOWN)
+  assert.equal(bookAt(T, 5), '0:3000=9000000 0:4500=5000000')
+  assert.equal(bookAt(T, 20), UNKNOWN)
+})
