@@ -50,7 +50,7 @@ export interface Run {
   isTurned: boolean | null
   /** The connection closed after it. */
   isEnded: boolean
-  /** If numbers are missing after it in its piece: when the piece continues. */
+  /** If numbers are missing after it in its piece, or its subscription begins anew: when the piece continues. */
   endsBefore: bigint | undefined
   /** If numbers are missing before it in its piece: when the piece stopped. */
   readonly beginsAfter: bigint | undefined
@@ -200,8 +200,9 @@ class RunReading implements PieceRuns {
       run !== undefined ||
       (seq === 1 && this.#hasOlderRuns()) ||
       (body.kind === 'book' && this.#isStatedBeside(sid, body.marketId))
-    if (run !== undefined && last !== undefined && isRestated(message, last, run)) this.#endConnection()
-    else if (isAnother) this.#beginConnection()
+    if (run !== undefined && last !== undefined && isRestated(message, last, run))
+      for (const open of this.#open.runs.values()) open.endsBefore = message.recvTs
+    if (isAnother) this.#beginConnection()
     return this.#beginRun(sid, undefined)
   }
 
