@@ -18,6 +18,11 @@ export function floorOf(now: bigint): bigint {
   return now < GRACE_NS ? 0n : ((now - GRACE_NS) / NS_PER_HOUR) * NS_PER_HOUR
 }
 
+/** The first receive time at which an hour (since the epoch) is the open one, ns. */
+export function openFrom(hour: number): bigint {
+  return BigInt(hour) * NS_PER_HOUR + GRACE_NS
+}
+
 /** By how much the recorder's clock is off, ns. */
 export function offsetOf(lag: bigint | undefined): bigint {
   return lag === undefined ? 0n : offsetOfLag(lag)

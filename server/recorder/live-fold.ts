@@ -14,7 +14,7 @@ import { FOLD_VERSION } from '../fold/fold-raw-dates.ts'
 import { FoldTally } from '../fold/fold-tally.ts'
 import { datesWithSegments, keepOldFiles } from '../fold/kept-rows.ts'
 import { OwnConnections } from '../fold/own-connections.ts'
-import { GRACE_NS } from '../fold/own-times.ts'
+import { GRACE_NS, openFrom } from '../fold/own-times.ts'
 import { BUSY_WAIT_MS_MAX } from '../fold/series-lock.ts'
 import { LobRowGroup } from '../lake/lob-row-group.ts'
 import type { SeriesRecording } from '../lake/series-recording.ts'
@@ -336,7 +336,7 @@ export class LiveFold {
   /** While a connection is open, only a line closes the hour: it shows when connections ended, which may be in this hour. */
   #isHourOver(recvTs: bigint): boolean {
     if (this.#hour === undefined) return false
-    const endTs = BigInt(this.#hour + 1) * NS_PER_HOUR + GRACE_NS
+    const endTs = openFrom(this.#hour + 1)
     return recvTs >= endTs && this.#connections.shownUntil(this.#recorder, recvTs) >= endTs
   }
 
@@ -357,7 +357,7 @@ export class LiveFold {
   }
 
   #takeLine(record: WalRecord): void {
-    const { text, line, frames } = this.#lines.read(record)
+    const { text, line, frames } = this.#lines.read(record, openFrom(this.#hour!))
     const hour = this.#connections.take(line)
     if (hour === undefined) return
     this.#raw.add(hour, text, line.recvTs)

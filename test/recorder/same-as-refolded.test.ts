@@ -276,6 +276,50 @@ test('the books of a killed process are unknown from its last message on, also w
   assert.notEqual(bookAt(22), UNKNOWN)
 })
 
+test('a process that starts with the clock put back into a closed hour records for the next one', async (t) => {
+  const root = await temporaryDirectory(t)
+  const hourMs = Date.parse('2026-06-24T13:00:00Z')
+  const after = (seconds: number): number => hourMs + seconds * 1000
+  const connected = (seconds: number, begunMs: number): ScriptRecord[] => [
+    { kind: WAL_KIND.mark, begunMs, ms: after(seconds), frame: openMark() },
+    { begunMs, ms: after(seconds + 1), frame: snapshot(1, { market_ticker: MARKETS[0], yes: [[40, 9]] }) },
+    {
+      begunMs,
+      ms: after(seconds + 2),
+      frame: delta(2, { market_ticker: MARKETS[0], ts_ms: after(seconds + 2) }),
+    },
+  ]
+  const { lake, other } = await recorded(root, [
+    { kind: WAL_KIND.start, ms: after(-60) },
+    { kind: WAL_KIND.series, ms: after(-60), frame: {} },
+    ...connected(-50, 1),
+    { kind: WAL_KIND.mark, begunMs: 1, ms: after(-20), frame: closeMark() },
+    { kind: WAL_KIND.clock, ms: after(20) },
+    { kind: WAL_KIND.start, ms: after(-8) },
+    ...connected(-7, 2),
+    { kind: WAL_KIND.mark, begunMs: 2, ms: after(25), frame: aliveMark(after(24)) },
+    { kind: WAL_KIND.clock, ms: after(26) },
+  ])
+  const [mine, theirs] = [await readLake(lake), await readLake(other)]
+  assert.deepEqual(mine, theirs)
+  const steps = mine.steps.get(MARKETS[0])!
+  assert.notEqual(textAt(steps, BigInt(after(10)) * 1_000_000n), UNKNOWN)
+})
+
+/** The lake of a recorder of Kalshi with this log, and a lake folded from its segments. */
+async function recorded(
+  root: string,
+  records: readonly ScriptRecord[],
+): Promise<{ readonly lake: string; readonly other: string }> {
+  const [lake, work] = [join(root, 'lake'), join(root, 'work')]
+  const limit = await writeWal(work, 'kalshi', records)
+  const fold = await LiveFold.open({ lake, source: 'kalshi', workDirectory: work })
+  while (await fold.advance(limit));
+  await fold.publish()
+  await fold.close()
+  return { lake, other: await refold(lake, join(root, 'other'), 'kalshi') }
+}
+
 async function filesOf(directory: string): Promise<string[]> {
   if (!existsSync(directory)) return []
   const names = await readdir(directory, { recursive: true })

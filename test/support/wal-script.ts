@@ -45,7 +45,8 @@ export async function writeWal(
   numbers.set(directory, numbersOf)
   for (const { kind = WAL_KIND.frame, lane = 0, begunMs = 1, ms, frame } of records) {
     const text = frame === undefined ? '' : typeof frame === 'string' ? frame : JSON.stringify(frame)
-    if (kind === WAL_KIND.start) starts.set(directory, Math.round(ms))
+    const before = starts.get(directory) ?? 0
+    if (kind === WAL_KIND.start) starts.set(directory, Math.max(before + 1, Math.round(ms)))
     const start = starts.get(directory) ?? 0
     const connection = `${start}/${lane}/${begunMs}`
     const n = numbersOf.get(connection) ?? 0
