@@ -146,7 +146,8 @@ export class OwnConnections {
     this.#recorders.set(name, recorder)
     const known = this.#connections.get(line.connection)
     if (start < recorder.start || (known !== undefined && line.n < known.nextN)) return undefined
-    const now = later(line.recvTs, recorder.now)
+    // A connection is closed up to 35 s after its last message, which may be in the hour that is still open.
+    const now = line.event === 'close' ? recorder.now : later(line.recvTs, recorder.now)
     const hour = this.#hourOf(known, line, now)
     const date = this.#options.dateOf(dayOf(hour))
     const isPause = line.recvTs > recorder.now + PAUSE_NS_MAX

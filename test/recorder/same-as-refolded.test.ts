@@ -276,6 +276,27 @@ test('the books of a killed process are unknown from its last message on, also w
   assert.notEqual(bookAt(22), UNKNOWN)
 })
 
+test('the books of a silent connection are unknown from its last message on, also where its hour ends before it is given up', async (t) => {
+  const root = await temporaryDirectory(t)
+  const hourMs = Date.parse('2026-06-24T13:00:00Z')
+  const place = { kind: WAL_KIND.mark, begunMs: 1 }
+  const after = (seconds: number): number => hourMs + seconds * 1000
+  const { lake } = await recorded(root, [
+    { kind: WAL_KIND.start, ms: after(-60) },
+    { kind: WAL_KIND.series, ms: after(-60), frame: {} },
+    { ...place, ms: after(-50), frame: openMark() },
+    { ms: after(-49), frame: snapshot(1, { market_ticker: MARKETS[0], yes: [[40, 9]] }) },
+    { ms: after(-12), frame: delta(2, { market_ticker: MARKETS[0], ts_ms: after(-12) }) },
+    { ...place, ms: after(16), frame: aliveMark(after(-10)) },
+    { ...place, ms: after(16), frame: closeMark() },
+    { kind: WAL_KIND.clock, ms: after(17) },
+  ])
+  const steps = (await readLake(lake)).steps.get(MARKETS[0])!
+  const bookAt = (seconds: number) => textAt(steps, BigInt(after(seconds)) * 1_000_000n)
+  assert.notEqual(bookAt(-11), UNKNOWN)
+  for (const seconds of [-9.9, -0.1, 0, 10]) assert.equal(bookAt(seconds), UNKNOWN, `${seconds} s`)
+})
+
 test('a process that starts with the clock put back into a closed hour records for the next one', async (t) => {
   const root = await temporaryDirectory(t)
   const hourMs = Date.parse('2026-06-24T13:00:00Z')
