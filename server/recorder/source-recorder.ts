@@ -275,7 +275,7 @@ export class SourceRecorder {
       if (isPause && isConnected) this.#mark(place, lostMark())
       if (isConnected && lastHeardMs >= place.saidMs + quietMs) this.#mark(place, aliveMark(heardMs))
     }
-    // A fold closes no hour before the first line of a process: only a line shows when the connections before it ended.
+    // While connections of the process before are open, only a line closes an hour: it shows when they ended.
     if (!this.#hasLine && this.#receiveClock.nowMs() > this.#startedAtMs + FIRST_LINE_MS_MAX)
       this.#mark({ number: 0, ids: new Set(), saidMs: 0, begunMs: 0, n: 0 }, closeMark())
     this.#append(WAL_KIND.clock, NOTHING)
