@@ -1,10 +1,14 @@
 // The times of one connection's messages. The exchange's time counts, unless it alone is away from its neighbours. Without one, the
 // receive time counts, corrected by the offset of the recorder's clock.
 
+import { NS_PER_HOUR } from '../../shared/utc-date.ts'
+
 /** A time that is further away from its neighbours is wrong. Channels of one connection overtake each other by less. */
 export const LEAVES_NS_MIN = 5_000_000_000n
 /** The longest delay from the exchange to the recorder. A longer one means that the recorder's clock is ahead. */
 const LAG_NS_MAX = 2_000_000_000n
+/** A recorder that writes local time is off by at most this (UTC+14). Two messages must agree on a larger offset. */
+export const CLOCK_OFF_NS_MAX = 14n * NS_PER_HOUR
 
 /** The times of a message as recorded, ns. */
 export interface RecordedTimes {
@@ -84,7 +88,8 @@ export function clockOffset(times: readonly RecordedTimes[]): bigint | undefined
   let count = 0
   const judge = (next: bigint | undefined): void => {
     if (lag === undefined || (smallest !== undefined && lag >= smallest)) return
-    if (isNear(lag, before) || isNear(lag, next) || (count === 1 && next === undefined)) smallest = lag
+    const isOnly = count === 1 && next === undefined && lag >= -CLOCK_OFF_NS_MAX && lag <= CLOCK_OFF_NS_MAX
+    if (isOnly || isNear(lag, before) || isNear(lag, next)) smallest = lag
   }
   for (const { ts, recvTs } of times) {
     if (ts === undefined || recvTs === undefined) continue
@@ -120,7 +125,9 @@ export function messageTimes(
   })
   const last = times.findLastIndex((_, place) => stated[place] !== undefined)
   const { ts: lastTs, recvTs: lastRecvTs } = times[last] ?? { ts: undefined, recvTs: undefined }
-  const receivedBefore = times.findLast(({ recvTs }, place) => place < last && recvTs !== undefined)?.recvTs
+  const receivedBefore =
+    times.findLast(({ recvTs }, place) => place < last && recvTs !== undefined)?.recvTs ??
+    (before === undefined ? undefined : before + offset)
   const isReceivedInOrder =
     lastRecvTs !== undefined && (receivedBefore === undefined || lastRecvTs >= receivedBefore - LEAVES_NS_MIN)
   // The last message has no later neighbour: compare it with its receive time, unless that goes back itself.

@@ -4,10 +4,14 @@
 //
 // Times are milliseconds as JavaScript numbers: this runs once a line, and hours need no more.
 
-import { MS_PER_DAY, MS_PER_HOUR } from '../../shared/utc-date.ts'
+import { MS_PER_DAY, MS_PER_HOUR, NS_PER_MS } from '../../shared/utc-date.ts'
+import { CLOCK_OFF_NS_MAX } from '../fold/message-times.ts'
 
 /** Channels of one connection overtake each other by less, and a clock moves by less from one message to the next. */
 const TOLERANCE_MS = 5_000
+/** A clock drifts by less. A larger lag is of local time, or of a wrong time. */
+const DRIFT_MS_MAX = 600_000
+const CLOCK_OFF_MS_MAX = Number(CLOCK_OFF_NS_MAX / NS_PER_MS)
 /** A first line so far before the second one has a wrong time. */
 const FIRST_GAP_MS_MAX = 31 * MS_PER_DAY
 /** The last line of a recording has no next line to confirm it. It may follow this long after the line before. */
@@ -45,7 +49,10 @@ export class LineHours {
   /** Judges a line when no line waits. */
   judge(line: LineTimes): HourVerdict {
     const time = this.#timeOf(line)
-    if (Number.isNaN(time)) return 'stay'
+    if (Number.isNaN(time)) {
+      this.#noteLag(line)
+      return 'stay'
+    }
     if (this.#hourMs === undefined || (this.#isFirstReceived && !this.#hasCut && !Number.isNaN(line.ms)))
       this.#begin(line, time)
     const hourMs = this.#hourMs
@@ -64,7 +71,10 @@ export class LineHours {
   resolve(line: LineTimes): boolean | undefined {
     const waiting = this.#waiting!
     const time = this.#timeOf(line)
-    if (Number.isNaN(time)) return undefined
+    if (Number.isNaN(time)) {
+      this.#noteLag(line)
+      return undefined
+    }
     const since = this.#timeOf(waiting)
     const isBack = since < this.#hourMs!
     return this.#settle(time >= since - TOLERANCE_MS && (!isBack || time < this.#hourMs! - TOLERANCE_MS))
@@ -104,13 +114,15 @@ export class LineHours {
 
   // Called until the second line with a time, and until the first line with an exchange time.
   #begin(line: LineTimes, time: number): void {
-    const isReceived = Number.isNaN(line.ms)
+    const isReceived = Number.isNaN(line.ms) || this.#isDoubted(line)
     const first = this.#firstMs
     const isBorneOut = time >= hourOf(first) - TOLERANCE_MS && time <= first + FIRST_GAP_MS_MAX
     // If the recorder's clock is right, so are the earlier receive times, except one that this line contradicts.
     const isClockRight = Math.abs(line.recvMs - line.ms) <= TOLERANCE_MS
     const isRefuted = this.#isFirstReceived && !isReceived && !(isBorneOut && isClockRight)
-    if (Number.isNaN(first) || isRefuted) {
+    // It is right, and the first exchange time was far from its receipt.
+    const isFirstWrong = isClockRight && !this.#isFirstReceived && !Number.isNaN(this.#nextLagMs)
+    if (Number.isNaN(first) || isRefuted || isFirstWrong) {
       this.#hourMs = undefined
       this.#lastMs = NaN
       this.#firstMs = time
@@ -123,19 +135,39 @@ export class LineHours {
 
   #take(line: LineTimes, time: number): void {
     if (!(time <= this.#lastMs)) this.#lastMs = time
+    this.#noteLag(line)
+  }
+
+  #noteLag(line: LineTimes): void {
     const lagMs = line.recvMs - line.ms
     if (Number.isNaN(lagMs)) return
-    // A lag that differs from those before counts once the next one is like it.
-    if (isNear(lagMs, this.#lagMs) || Number.isNaN(this.#lagMs) || isNear(lagMs, this.#nextLagMs)) {
+    // A lag that differs from those before counts once the next one is like it, and so does a first one that no clock drifts.
+    const isFit = Number.isNaN(this.#lagMs) ? Math.abs(lagMs) <= DRIFT_MS_MAX : isNear(lagMs, this.#lagMs)
+    if (isFit || isNear(lagMs, this.#nextLagMs)) {
       this.#lagMs = lagMs
       this.#nextLagMs = NaN
     } else this.#nextLagMs = lagMs
   }
 
+  /**
+   * Whether one of a line's times must be wrong: unlike the line before, it is away from its receipt, although the clock is right; or
+   * before any lag counts, it is later than its receipt by more than a clock is off.
+   */
+  #isDoubted({ ms, recvMs }: LineTimes): boolean {
+    const lagMs = recvMs - ms
+    if (Number.isNaN(lagMs) || isNear(lagMs, this.#nextLagMs)) return false
+    return Number.isNaN(this.#lagMs)
+      ? lagMs < -CLOCK_OFF_MS_MAX
+      : isNear(this.#lagMs, 0) && !isNear(lagMs, this.#lagMs)
+  }
+
   /** NaN if unknown. */
-  #timeOf({ ms, recvMs }: LineTimes): number {
-    if (!Number.isNaN(ms)) return ms
-    return Number.isNaN(this.#lagMs) ? recvMs : recvMs - this.#lagMs
+  #timeOf(line: LineTimes): number {
+    const { ms, recvMs } = line
+    const isDoubted = this.#isDoubted(line)
+    if (!Number.isNaN(ms) && !isDoubted) return ms
+    if (!Number.isNaN(this.#lagMs)) return isDoubted ? NaN : recvMs - this.#lagMs
+    return this.#nextLagMs >= -CLOCK_OFF_MS_MAX ? NaN : recvMs
   }
 }
 

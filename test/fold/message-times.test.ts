@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { messageTimes } from '../../server/fold/message-times.ts'
+import { clockOffset, messageTimes } from '../../server/fold/message-times.ts'
 
 const SECOND = 1_000_000_000n
 
@@ -28,4 +28,17 @@ test('of two times that exclude each other, the one that is away from its receip
 
 test('where receipts do not tell, the neighbours on both sides do', () => {
   assert.deepEqual(timesOf([1000, 9000, 1001, 1002], [5000, 5000, 5000, 5000]).slice(2), [1001, 1002])
+})
+
+test('the only delay counts if a clock may be off that much', () => {
+  const offsetOf = (...delays: number[]): bigint | undefined =>
+    clockOffset(delays.map((delay) => ({ ts: 100_000n * SECOND, recvTs: BigInt(100_000 + delay) * SECOND })))
+  assert.equal(offsetOf(-3600), -3600n * SECOND)
+  for (const delay of [86_400, -86_400]) assert.equal(offsetOf(delay), undefined)
+  assert.equal(offsetOf(-86_400, -86_400), -86_400n * SECOND)
+})
+
+test('a receipt before the message before does not make the last time wrong', () => {
+  const times = [{ ts: 5000n * SECOND, recvTs: 1400n * SECOND }]
+  assert.deepEqual(messageTimes(times, 0n, 4000n * SECOND), [5000n * SECOND])
 })

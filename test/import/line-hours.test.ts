@@ -124,6 +124,57 @@ test('a single wrong time does not change what the delay is taken to be', () => 
   assert.deepEqual(pieces(lines), { cuts: [], hours: [10] })
 })
 
+test('a wrong first time of the exchange moves no line, whatever the heartbeats behind it', () => {
+  for (const wrong of ['09:40:02', '11:40:02']) {
+    const lines = [
+      received('10:39:50'),
+      { ms: at(wrong), recvMs: at('10:40:02') },
+      received('10:40:10'),
+      received('10:40:20'),
+      both('10:41:00'),
+      both('11:00:00'),
+      both('11:00:01'),
+    ]
+    assert.deepEqual(pieces(lines), { cuts: [5], hours: [10, 11] })
+  }
+})
+
+test('the only time of the exchange counts if a clock may be off that much', () => {
+  const lines = (ms: number): LineTimes[] => [
+    received('10:59:00'),
+    { ms, recvMs: at('10:59:05') },
+    received('10:59:20'),
+  ]
+  assert.deepEqual(pieces(lines(at('06:59:05'))), { cuts: [], hours: [6] })
+  assert.deepEqual(pieces(lines(at('10:59:05') + MS_PER_DAY)), { cuts: [], hours: [10] })
+  // Two that agree count anyway.
+  const behind = -3 * MS_PER_DAY
+  const agreed = [
+    { ms: NaN, recvMs: at('10:00:00') + behind },
+    both('10:00:01', behind),
+    both('10:00:02', behind),
+  ]
+  assert.deepEqual(pieces(agreed), { cuts: [], hours: [10] })
+})
+
+test('one wrong time of the exchange opens no hour that the next line is behind', () => {
+  const lines = ['07:10:00', '07:10:01', '07:10:02'].map((text) => both(text))
+  const wrong = { ms: at('08:11:04'), recvMs: at('09:11:04') }
+  assert.deepEqual(pieces([...lines, wrong, both('09:57:29'), both('09:57:30')]), {
+    cuts: [4],
+    hours: [7, 9],
+  })
+})
+
+test('heartbeats behind the only time of the exchange are filed by it where the clock has drifted', () => {
+  const ahead = 37_000
+  const beats = ['10:59:20', '11:00:20', '11:00:50'].map(received)
+  assert.deepEqual(pieces([both('10:58:00', ahead), ...beats, received('11:01:00')]), {
+    cuts: [3],
+    hours: [10, 11],
+  })
+})
+
 test('where no message has a time of its own, receive times cut', () => {
   const lines = ['10:59:00', '10:59:30', '11:00:10', '11:00:20', '12:10:00', '12:10:10'].map(received)
   assert.deepEqual(pieces(lines), { cuts: [2, 4], hours: [10, 11, 12] })
@@ -189,11 +240,15 @@ test('lines in the order of their times stand under the hour of their time', () 
   fc.assert(
     fc.property(
       fc.array(fc.nat({ max: 2 * MS_PER_HOUR }), { minLength: 2, maxLength: 60 }),
-      fc.constantFrom(NaN, 0, 37_000, -37_000, 3 * MS_PER_HOUR),
+      fc.constantFrom<number | 'all at once'>(NaN, 0, 37_000, -37_000, 3 * MS_PER_HOUR, 'all at once'),
       (steps, lagMs) => {
         let ms = DAY
         const times = steps.map((step) => (ms += step))
-        const { cuts, hours } = pieces(times.map((time) => ({ ms: time, recvMs: time + lagMs })))
+        const writtenMs = ms + MS_PER_HOUR
+        // The receipt of a last line alone would speak against it.
+        if (lagMs === 'all at once') times.push(ms)
+        const receivedAt = (time: number): number => (lagMs === 'all at once' ? writtenMs : time + lagMs)
+        const { cuts, hours } = pieces(times.map((time) => ({ ms: time, recvMs: receivedAt(time) })))
         const expected = times.map((time) => Math.floor((time - DAY) / MS_PER_HOUR))
         const filed = times.map((_, index) => hours[cuts.filter((cut) => cut <= index).length])
         assert.deepEqual(filed, expected)

@@ -180,8 +180,9 @@ function wrongTime(
   const [before, after] = [messages[index - 1], messages[index + 1]].map((message) =>
     message?.connection === connection && message.other !== 'disconnect' ? message.recvTs : undefined,
   )
-  const candidates = [IN_2099, ts + HOUR_NS, ts - HOUR_NS, ts + 24n * HOUR_NS].filter((wrong) =>
-    wrong > ts ? after !== undefined && after < wrong : before !== undefined && before > wrong,
+  // Two recorders do not state the same wrong instant.
+  const candidates = [IN_2099 + (ts % HOUR_NS), ts + HOUR_NS, ts - HOUR_NS, ts + 24n * HOUR_NS].filter(
+    (wrong) => (wrong > ts ? after !== undefined && after < wrong : before !== undefined && before > wrong),
   )
   return candidates.length === 0 ? undefined : random.pick(candidates)
 }
