@@ -144,7 +144,15 @@ class RawFold {
     const report = new FoldReport()
     const tally = this.#tally
     const onWrite = (writing: FoldWriting): void => this.#listeners.onWrite?.(writing)
-    const fold = new SourceFold({ ...this.#order, raw, tally, report, signal: stop, onWrite })
+    const fold = new SourceFold({
+      ...this.#order,
+      raw,
+      isFolded: async (date) => await isFolded(lake, source, date, names.get(date) ?? []),
+      tally,
+      report,
+      signal: stop,
+      onWrite,
+    })
     try {
       const folded = await fold.fold(dates)
       await this.#foldTrades(folded, names, stop)
@@ -298,6 +306,20 @@ async function segmentsOf(
   const others = onDisk.filter((name) => added.has(name) || addsUnlisted(manifest, name))
   const omitted = new Set(rule?.omitted)
   return [...new Set([...listed, ...others])].filter((name) => !omitted.has(name)).toSorted()
+}
+
+/** Whether the date has a fold state, and this version derived it from these segments. */
+async function isFolded(
+  lake: string,
+  source: LobSource,
+  date: string,
+  names: readonly string[],
+): Promise<boolean> {
+  const manifest = await readManifest(lake, source, date)
+  if (manifest?.fold !== FOLD_VERSION) return false
+  const known = new Set(manifest.segments.map(({ name }) => name))
+  if (known.size !== names.length || !names.every((name) => known.has(name))) return false
+  return await hasFoldState(rawDateDirectory(lake, source, date))
 }
 
 /** Dates after the last one that a change may reach. */

@@ -37,6 +37,8 @@ export interface RawDates {
 
 export interface SourceFoldOptions extends Pick<FoldOrder, 'lake' | 'source' | 'keepsNext' | 'bounds'> {
   readonly raw: RawDates
+  /** Whether a date has a fold state with the chains of all of its pieces. */
+  readonly isFolded: (date: string) => Promise<boolean>
   readonly tally: FoldTally
   readonly report: FoldReport
   readonly signal: AbortSignal
@@ -101,12 +103,15 @@ export class SourceFold {
         }
       }
       const next = addDays(date, 1)
-      const isKept = this.#options.keepsNext === true && !waiting.has(next) && this.#options.raw.has(next)
-      if (waiting.has(next) || isKept) await this.#read(next)
+      const hasNext = this.#options.raw.has(next)
+      const isKept = this.#options.keepsNext === true && !waiting.has(next) && hasNext
+      // Which chains continue is not in a state that is missing or lacks pieces.
+      if (hasNext && (waiting.has(next) || isKept || !(await this.#options.isFolded(next))))
+        await this.#read(next)
       const folded = await this.#foldDate(date)
       if (isKept) continue
       const nextState = await this.#stateOf(next)
-      if (!waiting.has(next) && this.#options.raw.has(next)) {
+      if (!waiting.has(next) && hasNext) {
         const opening = this.#openingOf(folded.state, (await this.#outlinesOf(next)) ?? [], next)
         if (nextState === undefined || nextState.opening !== digestOf(opening)) waiting.add(next)
       }

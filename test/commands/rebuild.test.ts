@@ -1,8 +1,8 @@
 // `bookcast rebuild`: files that a wrong decoder derived are repaired, and the others keep their bytes and times.
 
 import assert from 'node:assert/strict'
-import { copyFile, readFile, readdir, rename, rm, stat, utimes, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { copyFile, mkdir, readFile, readdir, rename, rm, stat, utimes, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { dateRules } from '../../server/import/date-rules.ts'
 import { readManifest, writeManifest } from '../../server/raw/date-manifest.ts'
@@ -32,6 +32,11 @@ async function lakeOfThreeDates(directory: string): Promise<string> {
 
 async function lobFiles(lake: string): Promise<string[]> {
   return (await entriesBelow(lake)).filter((name) => name.endsWith('.parquet'))
+}
+
+async function segmentPaths(lake: string): Promise<string[]> {
+  const names = (await entriesBelow(lake)).filter((name) => name.endsWith('.ndjson.gz'))
+  return names.map((name) => join(lake, name))
 }
 
 async function bytesOf(lake: string): Promise<Map<string, string>> {
@@ -103,6 +108,38 @@ test('with dates, derives each of them, and writes only what differs', async (t)
   assert.match(wrong.stderr, /--from must be a date/)
   const swapped = await rebuild(lake, '--from', DATES[1]!, '--to', DATES[0]!)
   assert.equal(swapped.code, 2)
+})
+
+test('derives all dates from their segments alone, with the books that go on over midnight', async (t) => {
+  const lake = await lakeOfThreeDates(await temporaryDirectory(t))
+  const whole = await bytesOf(lake)
+  const isSegment = (name: string): boolean => name.endsWith('.ndjson.gz')
+  for (const dates of [DATES, DATES.slice(1)]) {
+    const isOfDates = (name: string): boolean => dates.some((date) => name.includes(date))
+    for (const name of whole.keys())
+      if (isOfDates(name) && !isSegment(name)) await rm(join(lake, name), { force: true })
+    const done = await rebuild(lake)
+    assert.equal(done.code, 0, done.stderr)
+    assert.deepEqual(await bytesOf(lake), whole)
+  }
+})
+
+test('derives two dates to which segments were added, with the books that go on from one to the other', async (t) => {
+  const directory = await temporaryDirectory(t)
+  const whole = await lakeOfThreeDates(directory)
+  const added = await bytesOf(whole)
+  const lake = join(directory, 'other')
+  // A connection that ends on the first date. Its hour is in the lake already when the others come.
+  await runImport(lake, 'kalshi', { lines: [JSON.stringify(snapshot(1, { yes: [[30, 5]], ts_ms: MS }))] })
+  await bookcast(['import', '--lake', whole, '--source', 'kalshi', ...(await segmentPaths(lake))])
+  for (const name of added.keys()) {
+    if (!name.endsWith('.ndjson.gz')) continue
+    await mkdir(dirname(join(lake, name)), { recursive: true })
+    await copyFile(join(whole, name), join(lake, name))
+  }
+  const done = await rebuild(lake)
+  assert.equal(done.code, 0, done.stderr)
+  assert.deepEqual(await bytesOf(lake), await bytesOf(whole))
 })
 
 test('names a damaged or a missing segment, and derives the date without it when told to', async (t) => {
