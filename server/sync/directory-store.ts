@@ -14,6 +14,7 @@ import { derivedFileOfKey } from '../../shared/lake-layout.ts'
 import { BUSY_WAIT_MS_MAX, withSeries } from '../fold/series-lock.ts'
 import { syncDirectory, syncNames, writeFully } from '../lake/durable-file.ts'
 import { removePartition } from '../lake/empty-directories.ts'
+import { lakeFileFacts } from '../lake/lake-file-facts.ts'
 import { describeLakeWriteError } from '../lake/lake-write-error.ts'
 import { partitionDraftPath, publishPartition, removeStaleTemporaries } from '../lake/temporary-file.ts'
 import {
@@ -24,6 +25,7 @@ import {
   type ListedObject,
   type ListOptions,
   ObjectChanged,
+  UnreadableObject,
   type ObjectHead,
   type ObjectStore,
   type OpenBytes,
@@ -110,6 +112,9 @@ export class DirectoryStore implements ObjectStore {
       await rm(temporary, { force: true })
       throw new DamagedTransfer(head.key, damage)
     }
+    // What arrived stays beside the file, so that the next synchronization need not transfer it again.
+    if (typeof options.replaces === 'string' && (await isUnreadable(head.key, temporary, path)))
+      throw new UnreadableObject(head.key)
     await options.beforeVisible?.(written.sha256)
     options.signal?.throwIfAborted()
     await this.#giveName(temporary, head.key, options)
@@ -213,6 +218,12 @@ async function fillFile(
   } finally {
     await file.close()
   }
+}
+
+/** Whether a file of a dataset cannot be read, and the one that it would replace can. */
+async function isUnreadable(key: string, next: string, present: string): Promise<boolean> {
+  if (!isLakeKey(key) || (await lakeFileFacts(next)) !== undefined) return false
+  return (await lakeFileFacts(present).catch(noneThere)) !== undefined
 }
 
 /** Begins a transfer with the first bytes of the file that it replaces; whether they are right shows at its end. */

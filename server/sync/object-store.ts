@@ -65,7 +65,7 @@ export interface ObjectStore {
   get(object: ListedObject, offset: number, signal?: AbortSignal): Promise<Readable>
   /**
    * Writes an object with the size and digests of `head`, or rejects and leaves the one before. Rejects with
-   * DamagedTransfer when the bytes that arrived are not those.
+   * DamagedTransfer when the bytes that arrived are not those. A directory rejects with UnreadableObject.
    */
   put(head: ObjectHead, open: OpenBytes, options?: WriteOptions): Promise<WrittenObject>
   /** Removes an object; does nothing if there is none. Only the rules for raw segments call it. */
@@ -86,6 +86,14 @@ export class DamagedTransfer extends Error {
   constructor(key: string, reason: string) {
     super(`${key} arrived damaged: ${reason}`)
     this.name = 'DamagedTransfer'
+  }
+}
+
+/** The object is no lake file that can be read, and would replace one. */
+export class UnreadableObject extends Error {
+  constructor(key: string) {
+    super(`${key} cannot be read`)
+    this.name = 'UnreadableObject'
   }
 }
 

@@ -1,6 +1,6 @@
 // Decides whether a file without raw segments may replace the object of the same key. A push never replaces a file by one that
 // covers less. A pull follows object storage, and keeps only files that another writer made in the lake. Files that are derived
-// from raw segments follow the manifests of their date instead (date-sync.ts).
+// from raw segments follow the manifests of their date instead (date-sync.ts). No file is replaced by one that cannot be read.
 
 import { coversLess, type LakeFileFacts, readLakeFileFacts } from '../lake/lake-file-facts.ts'
 import { UNMARKED_SAMPLE_SIZES, UNMARKED_SAMPLES } from '../sample-data/unmarked-samples.ts'
@@ -13,10 +13,15 @@ export interface Replacement {
   readonly next: ObjectHead
   readonly present: ObjectHead
   readonly direction: 'pull' | 'push'
+  /** Whether the rules apply. Otherwise it is only refused to push a file that cannot be read. */
+  readonly isJudged: boolean
   readonly signal: AbortSignal | undefined
 }
 
 const FOREIGN = 'another writer made it'
+const UNREADABLE =
+  'the file in the lake cannot be read, and the one that it would replace can. Remove it, and pull it with `sync --from` (--raw for a ' +
+  'lake with raw segments)'
 const REMEDY = '; sync --replace replaces it'
 const OLD =
   'version 0.1 wrote the file in the lake, and no raw segments of the lake have its rows. The file stays. A collector that runs on the ' +
@@ -28,9 +33,10 @@ const OLD =
  * @param isOwn whether this synchronization wrote the present object
  */
 export async function conflictOf(replacement: Replacement, isOwn: boolean): Promise<string | undefined> {
-  if (replacement.direction === 'pull') return await pullConflict(replacement, isOwn)
+  const { direction, isJudged } = replacement
+  if (direction === 'pull') return isJudged ? await pullConflict(replacement, isOwn) : undefined
   const reason = await pushConflict(replacement, isOwn)
-  return reason === undefined ? undefined : `${reason}${REMEDY}`
+  return reason === undefined || reason === UNREADABLE ? reason : `${reason}${REMEDY}`
 }
 
 async function pullConflict(
@@ -44,14 +50,16 @@ async function pullConflict(
 }
 
 async function pushConflict(
-  { source, target, next, present, signal }: Replacement,
+  { source, target, next, present, isJudged, signal }: Replacement,
   isOwn: boolean,
 ): Promise<string | undefined> {
-  const [a, b] = [await factsOf(source, next, signal), await factsOf(target, present, signal)]
+  const a = await factsOf(source, next, signal)
+  if (a !== undefined && !isJudged) return undefined
+  const b = await factsOf(target, present, signal)
   // An unreadable object covers nothing that could be lost, but only its writer may replace it.
-  if (b === undefined) return isOwn ? undefined : FOREIGN
+  if (b === undefined) return isOwn || !isJudged ? undefined : FOREIGN
+  if (a === undefined) return UNREADABLE
   if (b.isSample || isUnmarkedSample(present)) return undefined
-  if (a === undefined) return 'it cannot be read'
   const less = coversLess(a, b)
   if (less !== undefined) return `it would be replaced by a file that covers less: ${less}`
   if (isOwn) return undefined

@@ -11,10 +11,12 @@ import { retried } from '../tasks/retry.ts'
 import { DirectoryStore } from './directory-store.ts'
 import {
   isEqual,
+  isLakeKey,
   type ListedObject,
   ObjectChanged,
   type ObjectHead,
   type ObjectStore,
+  UnreadableObject,
   type WriteOptions,
   type WrittenObject,
 } from './object-store.ts'
@@ -70,6 +72,8 @@ interface CopyOptions {
   /** The versions that both sides must still have. */
   readonly expected?: { readonly own: Version; readonly other: Version }
 }
+
+const REMOVAL = 'Remove the object: the next push of a lake that has it writes it again.'
 
 export class Transfers {
   readonly options: TransferOptions
@@ -178,16 +182,22 @@ export class Transfers {
         progress?.onBytes?.(next.sizeBytes)
         return 'equal'
       }
-      const sides = { source: from, target: to, next, present, direction, signal }
       const isJudged = isGuarded && !replace
+      const sides = { source: from, target: to, next, present, direction, isJudged, signal }
       const reason =
-        heldBecause ?? (isJudged ? await conflictOf(sides, await this.#isOwn(present, direction)) : undefined)
+        heldBecause ??
+        (isLakeKey(key) ? await conflictOf(sides, await this.#isOwn(present, direction)) : undefined)
       if (reason !== undefined) {
         progress?.onBytes?.(next.sizeBytes)
         throw new SyncConflict(key, reason)
       }
     }
-    const written = await this.#put(next, direction, { replaces: present?.version ?? null, reusesPrefix })
+    const written = await this.#put(next, direction, {
+      replaces: present?.version ?? null,
+      reusesPrefix,
+    }).catch((error: unknown) => {
+      throw error instanceof UnreadableObject ? unreadable(key, `${from.name}/${key}`, error) : error
+    })
     const [a, b] = direction === 'push' ? [next, written] : [written, next]
     await this.note(key, a, b)
     return 'transferred'
@@ -305,10 +315,15 @@ function isLasting(error: unknown): boolean {
   return error instanceof SyncConflict && !error.mayPass
 }
 
+/** A conflict about an object that cannot be read, which would replace a lake file that can. */
+function unreadable(key: string, name: string, cause: Error): SyncConflict {
+  const message = `${name} cannot be read, and the file in the lake can. ${REMOVAL}`
+  return new SyncConflict(key, message, { cause })
+}
+
 /** A conflict about a damaged object of the remote place. The remedy in `cause` is for the lake, so it is replaced. */
 export function damagedObject(key: string, cause: Error, message = cause.message): SyncConflict {
   const [sentence] = message.split(' Restore it ')
-  const remedy = 'Remove the object: the next push of a lake that has it writes it again.'
   // A place that does not replace objects at once gives a part of one while it is written.
-  return new SyncConflict(key, `${sentence} ${remedy}`, { cause, mayPass: true })
+  return new SyncConflict(key, `${sentence} ${REMOVAL}`, { cause, mayPass: true })
 }
