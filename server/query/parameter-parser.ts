@@ -151,7 +151,7 @@ export class ParameterParser<const P extends readonly Parameter[]> {
   }
 
   #unknownName(name: string): string {
-    const why = name === 'version' ? ', whose answers have no versions' : ''
+    const why = name === 'version' ? ', which answers from the newest data' : ''
     return `${quote(name)} is not a parameter of this path${why}; its parameters are: ${this.#offered}.`
   }
 
