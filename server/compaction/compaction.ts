@@ -49,12 +49,16 @@ export async function compactClosedDays(options: CompactionOptions): Promise<Com
         await compactAgain(options, work, closedMs, result)
       } catch (error) {
         signal?.throwIfAborted()
-        const reason = error instanceof Error ? error.message : String(error)
-        failures.push({ path, reason, isPassing: isPassing(error) })
+        failures.push({ path, reason: reasonOf(error), isPassing: isPassing(error) })
       }
     }
   }
   return { ...result, failures }
+}
+
+function reasonOf(error: unknown): string {
+  const message = error instanceof Error ? error.message : String(error)
+  return FULL_DISK.test(message) ? `${message}. Free some space; the next run moves the rows.` : message
 }
 
 function isPassing(error: unknown): boolean {

@@ -1,15 +1,21 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test, type TestContext } from 'node:test'
 import { writeCandles } from '../../server/storage/candle-store.ts'
 import { openRelationalStore } from '../../server/storage/relational-store.ts'
 import { makeEmbeddedStore } from '../support/postgres.ts'
 import { bookcast } from '../support/program.ts'
+import { onSmallDisk } from '../support/small-disk.ts'
 import { entriesBelow, temporaryDirectory } from '../support/temporary-lake.ts'
+
+const PATH = 'candles/series=KXHIGHNY/month=2025-07/candles.parquet'
 
 const compact = (args: readonly string[], env: NodeJS.ProcessEnv = {}) =>
   bookcast(['compact', ...args], { env: { DATABASE_URL: '', ...env } })
 
-test('moves closed days of the embedded store to the lake and says what it moved', async (t) => {
+/** A data directory with one candle of a closed day. */
+async function storeWithCandle(t: TestContext): Promise<string> {
   const place = await makeEmbeddedStore()
   t.after(place.remove)
   const store = await openRelationalStore(place)
@@ -32,13 +38,34 @@ test('moves closed days of the embedded store to the lake and says what it moved
     ]),
   )
   await store.close()
+  return place.dataDirectory
+}
+
+test('moves closed days of the embedded store to the lake and says what it moved', async (t) => {
+  const dataDirectory = await storeWithCandle(t)
   const lake = await temporaryDirectory(t)
-  const path = 'candles/series=KXHIGHNY/month=2025-07/candles.parquet'
-  const args = ['--lake', lake, '--data-dir', place.dataDirectory]
+  const args = ['--lake', lake, '--data-dir', dataDirectory]
   const ended = await compact(args)
   assert.equal(ended.code, 0, ended.stderr)
-  assert.equal(ended.stdout, `${path}: 1 rows moved, 1 in the file\n1 files written, 0 failed\n`)
-  assert.ok((await entriesBelow(lake)).includes(path))
+  assert.equal(ended.stdout, `${PATH}: 1 rows moved, 1 in the file\n1 files written, 0 failed\n`)
+  assert.ok((await entriesBelow(lake)).includes(PATH))
+})
+
+test('a full disk is named with the remedy, and the next run moves the rows', async (t) => {
+  const dataDirectory = await storeWithCandle(t)
+  await onSmallDisk(t, 1, async (disk) => {
+    const lake = join(disk.path, 'lake')
+    await mkdir(lake)
+    await disk.fill()
+    const args = ['--lake', lake, '--data-dir', dataDirectory]
+    const { code, stderr } = await compact(args)
+    assert.equal(code, 1)
+    assert.match(stderr, /^failed: candles\/\S+: .*\. Free some space; the next run moves the rows\.$/m)
+    await disk.free()
+    const ended = await compact(args)
+    assert.equal(ended.code, 0, ended.stderr)
+    assert.ok((await entriesBelow(lake)).includes(PATH))
+  })
 })
 
 test('a store that is not there is told, not made and taken for one without rows', async (t) => {
