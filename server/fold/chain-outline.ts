@@ -30,7 +30,10 @@ export interface ChainOutline {
   readonly lastKeys: readonly number[]
   readonly lastAt: string
   readonly silence: string
-  /** Its first exchange time and receive time, and its last ones. Without sequence numbers; earlier versions have none. */
+  /**
+   * Its first exchange time and receive time, and its last ones. Without sequence numbers; of a recorder's connection the receive
+   * times alone. Earlier versions have none.
+   */
   readonly ends?: readonly (string | null)[]
   readonly name: string | undefined
   readonly markets: readonly string[]
@@ -166,8 +169,8 @@ function linkNamed(before: readonly ChainOutline[], after: readonly ChainOutline
   }
   for (const own of after) {
     if (own.name === undefined || own.sid !== CONNECTION_SID) continue
-    const isNext = ({ lastSeq, lastAt }: ChainOutline): boolean =>
-      own.firstSeq === lastSeq + 1 && BigInt(own.firstAt) - BigInt(lastAt) <= PAUSE_NS_MAX
+    const isNext = (tail: ChainOutline): boolean =>
+      own.firstSeq === tail.lastSeq + 1 && pauseBetween(tail, own) <= PAUSE_NS_MAX
     if (link(own, isNext)) connections.add(own.name)
   }
   for (const own of after) {
@@ -176,6 +179,12 @@ function linkNamed(before: readonly ChainOutline[], after: readonly ChainOutline
     link(own, ({ lastSeq }) => own.sid === null || own.firstSeq === lastSeq + 1)
   }
   return links
+}
+
+/** By the recorder's clock, which may be off. Earlier versions state no receive times of it. */
+function pauseBetween(tail: ChainOutline, head: ChainOutline): bigint {
+  const [last, first] = [endsOf(tail).lastRecvTs, endsOf(head).firstRecvTs]
+  return last === undefined || first === undefined ? BigInt(head.firstAt) - BigInt(tail.lastAt) : first - last
 }
 
 function endsOf({ ends: texts = [] }: ChainOutline): TimeEnds {

@@ -2,15 +2,14 @@
 // has to be inferred. Every result depends on the lines alone: a recorder that reads its log and a fold that reads its segments get
 // the same books.
 
-import { groupedBy } from '../../shared/grouped-by.ts'
 import { NS_PER_DAY, NS_PER_HOUR, later } from '../../shared/utc-date.ts'
 import type { FeedMessage } from '../feed/feed-message.ts'
 import type { Chain, ChainSink, Connections, Leaving } from './chain.ts'
 import { leftMarkets } from './chain-events.ts'
 import type { FoldTally, GapCause } from './fold-tally.ts'
-import { bookTime, exchangeTime, floorOf, offsetOf } from './own-times.ts'
+import { bookTime, exchangeTime, floorOf, offsetOf, openFrom } from './own-times.ts'
+import { linesOfProcesses, partsOf } from './own-process.ts'
 import type { OwnLine, Piece } from './piece.ts'
-import { mergeSorted } from './sorted-merge.ts'
 import { Subscriptions } from './subscriptions.ts'
 import type { SubscriptionsState } from './subscriptions.ts'
 
@@ -47,8 +46,12 @@ export interface OwnConnectionsOptions {
 
 interface Recorder {
   start: number
-  /** The latest receive time. */
+  /** The latest receive time of this process. */
   now: bigint
+  /** The latest time that a line shows: a receive time or, if the recorder's clock is behind, an exchange time. */
+  shown: bigint
+  /** The latest UTC hour (since the epoch) of a line. */
+  hour: number
 }
 
 interface Connection {
@@ -81,7 +84,7 @@ interface ConnectionState extends Omit<Connection, 'date' | 'spine' | 'chains' |
 
 /** Plain data. */
 export interface OwnConnectionsState {
-  readonly recorders: readonly (readonly [string, Recorder])[]
+  readonly recorders: readonly (readonly [string, Pick<Recorder, 'start' | 'now'> & Partial<Recorder>])[]
   readonly connections: readonly ConnectionState[]
 }
 
@@ -94,7 +97,13 @@ export class OwnConnections {
 
   constructor(options: OwnConnectionsOptions, state?: OwnConnectionsState) {
     this.#options = options
-    this.#recorders = new Map(state?.recorders.map(([name, recorder]) => [name, { ...recorder }]))
+    // Checkpoints of earlier versions state less.
+    this.#recorders = new Map(
+      state?.recorders.map(([name, { start, now, shown = now, hour = 0 }]) => [
+        name,
+        { start, now, shown, hour },
+      ]),
+    )
     for (const saved of state?.connections ?? []) {
       const date = options.dateOf(saved.dayStart)
       const chains = new Map(saved.chains.map(([sid, id]) => [sid, date.chainOf(id)] as const))
@@ -127,13 +136,7 @@ export class OwnConnections {
 
   /** Takes the lines of an hour. Recorders are independent of each other. */
   takeHour(pieces: readonly Piece[]): void {
-    const byProcess = groupedBy(pieces, ({ connection }) => connection && processOf(connection))
-    byProcess.delete(undefined)
-    for (const [, own] of [...byProcess].toSorted(([a = ''], [b = '']) => (a < b ? -1 : 1))) {
-      // Lines of a process are taken in the order of receipt.
-      const placed = mergeSorted(own.map(placedLines), (a, b) => (a.at < b.at ? -1 : Number(a.at > b.at)))
-      for (const { line } of placed) this.take(line)
-    }
+    for (const line of linesOfProcesses(pieces)) this.take(line)
   }
 
   /**
@@ -142,31 +145,44 @@ export class OwnConnections {
    */
   take(line: OwnLine): number | undefined {
     const { recorder: name, start } = partsOf(line.connection)
-    const recorder = this.#recorders.get(name) ?? { start, now: line.recvTs }
+    const first = { start, now: line.recvTs, shown: line.recvTs, hour: 0 }
+    const recorder = this.#recorders.get(name) ?? first
     this.#recorders.set(name, recorder)
     const known = this.#connections.get(line.connection)
     if (start < recorder.start || (known !== undefined && line.n < known.nextN)) return undefined
+    const isNew = start > recorder.start
+    // No line of a process belongs to an hour before those of the process before.
+    let shown = isNew ? later(recorder.shown, openFrom(recorder.hour)) : recorder.shown
     // A connection is closed up to 35 s after its last message, which may be in the hour that is still open.
-    const now = line.event === 'close' ? recorder.now : later(line.recvTs, recorder.now)
-    const hour = this.#hourOf(known, line, now)
+    const isClose = line.event === 'close'
+    if (!isClose) shown = later(later(line.recvTs, exchangeTime(line, this.#options.isNumbered)), shown)
+    if (floorOf(shown) > floorOf(recorder.shown)) this.#releaseMessages(name)
+    const hour = this.#hourOf(known, line, shown)
     const date = this.#options.dateOf(dayOf(hour))
     const isPause = line.recvTs > recorder.now + PAUSE_NS_MAX
     // The hour of the last line is still open.
-    if (start > recorder.start || isPause) this.#interrupt(name, date.dayStart, start > recorder.start)
+    if (isNew || isPause) this.#interrupt(name, date.dayStart, isNew)
+    if (!isClose) recorder.now = isNew ? line.recvTs : later(line.recvTs, recorder.now)
     recorder.start = start
-    recorder.now = now
+    recorder.shown = shown
+    recorder.hour = Math.max(hour, recorder.hour, Number(date.dayStart / NS_PER_HOUR))
     const connection = this.#enter(this.#connections.get(line.connection), line, date, hour, name)
     if (line.n > connection.nextN) this.#lose(connection, 'loss in the recording')
     connection.nextN = line.n + 1
-    connection.spine.lastSeq = line.n + 1
+    const { spine } = connection
+    spine.lastSeq = line.n + 1
+    spine.ends.add(undefined, later(line.recvTs, spine.ends.lastRecvTs))
     this.#receive(connection, line)
     return hour
   }
 
-  /** Until when the lines show what became of the recorder's connections (ns): `now` if none is open, else its last line. */
-  shownUntil(name: string, now: bigint): bigint {
-    const isOpen = [...this.#connections.values()].some((connection) => connection.recorder === name)
-    return isOpen ? this.#recorders.get(name)!.now : now
+  /** The latest time that the lines of a recorder show, ns. */
+  shownBy(name: string): bigint {
+    return this.#recorders.get(name)?.shown ?? 0n
+  }
+
+  hasOpen(name: string): boolean {
+    return [...this.#connections.values()].some(({ recorder }) => recorder === name)
   }
 
   /** The smallest receive time minus exchange time of the connections of a recorder, ns; undefined before any states a time. */
@@ -193,10 +209,10 @@ export class OwnConnections {
 
   // The hour of a line.
 
-  #hourOf(connection: Connection | undefined, line: OwnLine, now: bigint): number {
+  #hourOf(connection: Connection | undefined, line: OwnLine, shown: bigint): number {
     const ts = exchangeTime(line, this.#options.isNumbered)
     const at = ts ?? line.recvTs - offsetOf(connection?.lag)
-    const hour = Number(later(at, floorOf(now)) / NS_PER_HOUR)
+    const hour = Number(later(at, floorOf(shown)) / NS_PER_HOUR)
     return connection === undefined || hour > connection.hour ? hour : connection.hour
   }
 
@@ -314,7 +330,7 @@ export class OwnConnections {
   }
 
   #placeEnd({ date, spine, recorder }: Connection, ts: bigint): bigint {
-    const floor = later(floorOf(this.#recorders.get(recorder)!.now), date.dayStart)
+    const floor = later(floorOf(this.#recorders.get(recorder)!.shown), date.dayStart)
     // An event at the start of the open hour means that the chain is covered until then.
     if (floor > ts) spine.hear(floor, floor)
     return later(ts, floor)
@@ -352,6 +368,16 @@ export class OwnConnections {
     else this.#read(connection, line)
   }
 
+  /** An hour is over: the messages of waiting lines belong to it. Events, such as `alive`, may state times before the end. */
+  #releaseMessages(recorder: string): void {
+    for (const connection of this.#connections.values()) {
+      if (connection.recorder !== recorder) continue
+      const { waiting } = connection
+      const count = waiting.findLastIndex(({ messages }) => messages.length > 0) + 1
+      for (const line of waiting.splice(0, count)) this.#read(connection, line)
+    }
+  }
+
   #release(connection: Connection): void {
     const { waiting } = connection
     connection.waiting = []
@@ -362,7 +388,7 @@ export class OwnConnections {
     const received = line.recvTs - offsetOf(lag)
     let at = exchangeTime(line, this.#options.isNumbered) ?? received
     if (!this.#options.isNumbered) at = bookTime(line, received) ?? at
-    const floor = floorOf(this.#recorders.get(recorder)!.now)
+    const floor = floorOf(this.#recorders.get(recorder)!.shown)
     if (at < floor) this.movedLines++
     return later(later(at, floor), date.dayStart)
   }
@@ -482,12 +508,6 @@ export class OwnConnections {
   }
 }
 
-/** `<recorder>/<ms in which the process began>/<lane>/<ms in which the connection began>` */
-function partsOf(connection: string): { readonly recorder: string; readonly start: number } {
-  const [recorder = '', start = ''] = connection.split('/', 2)
-  return { recorder, start: Number(start) || 0 }
-}
-
 /** When a chain of the connection of `spine` leaves a market that it follows from the date before. */
 export function leavingOf(spine: Chain, sid: number | null, marketId: string): bigint | undefined {
   return spine.leavings.find(({ isMeant }) => isMeant(sid, marketId))?.at
@@ -496,22 +516,4 @@ export function leavingOf(spine: Chain, sid: number | null, marketId: string): b
 /** The start of an hour's UTC day, ns. */
 function dayOf(hour: number): bigint {
   return ((BigInt(hour) * NS_PER_HOUR) / NS_PER_DAY) * NS_PER_DAY
-}
-
-function processOf(connection: string): string {
-  const { recorder, start } = partsOf(connection)
-  return `${recorder}/${String(start).padStart(16, '0')}`
-}
-
-/** The lines of a connection. One about an earlier time, such as `alive`, does not go before the one that it follows. */
-function* placedLines({
-  connection,
-  lines,
-}: Piece): Generator<{ readonly at: bigint; readonly line: OwnLine }> {
-  let at = 0n
-  for (const line of lines) {
-    const recvTs = line.recvTs ?? 0n
-    at = later(recvTs, at)
-    yield { at, line: { ...line, connection: connection!, n: line.n!, recvTs } }
-  }
 }

@@ -8,17 +8,16 @@ import { crc32 } from 'node:zlib'
 import type { OwnConnectionsState } from '../fold/own-connections.ts'
 import { syncDirectory, writeFully } from '../lake/durable-file.ts'
 import type { LobSource } from '../../shared/lob-sources.ts'
+import type { LiveClockState } from './live-clock.ts'
 import type { LiveDateState } from './live-date.ts'
 import type { LiveSeriesState } from './live-series.ts'
 import type { WalPosition } from './wal-segment.ts'
 
-export interface LiveFoldState {
+export interface LiveFoldState extends LiveClockState {
   /** The first record that is not part of the state. */
   readonly position: WalPosition
   /** The open UTC hour since the epoch; undefined before the first record. */
   readonly hour: number | undefined
-  /** Receive time of the last record before it. */
-  readonly now: bigint
   readonly connections: OwnConnectionsState | undefined
   /** Lines so far of the connections of a log of 0.1. */
   readonly counts: readonly (readonly [string, number])[]

@@ -7,14 +7,22 @@ import { join } from 'node:path'
 import { LOB_SOURCES } from '../../shared/lob-sources.ts'
 import type { LobSource } from '../../shared/lob-sources.ts'
 import { SPILL_BUFFER_BYTES_MAX } from '../../shared/limits.ts'
-import { MS_PER_DAY, MS_PER_HOUR, NS_PER_HOUR, NS_PER_MS, addDays, utcDateOf } from '../../shared/utc-date.ts'
+import {
+  MS_PER_DAY,
+  MS_PER_HOUR,
+  NS_PER_DAY,
+  NS_PER_HOUR,
+  NS_PER_MS,
+  addDays,
+  utcDateOf,
+} from '../../shared/utc-date.ts'
 import { exchangeOf } from '../exchanges/registry.ts'
 import type { Folding } from '../fold/fold-order.ts'
 import { FOLD_VERSION } from '../fold/fold-raw-dates.ts'
 import { FoldTally } from '../fold/fold-tally.ts'
 import { datesWithSegments, keepOldFiles } from '../fold/kept-rows.ts'
 import { OwnConnections } from '../fold/own-connections.ts'
-import { GRACE_NS, openFrom } from '../fold/own-times.ts'
+import { GRACE_NS } from '../fold/own-times.ts'
 import { BUSY_WAIT_MS_MAX } from '../fold/series-lock.ts'
 import { LobRowGroup } from '../lake/lob-row-group.ts'
 import type { SeriesRecording } from '../lake/series-recording.ts'
@@ -22,6 +30,7 @@ import { readManifest } from '../raw/date-manifest.ts'
 import { seriesText } from '../raw/segment-lines.ts'
 import { checkpointPath, readCheckpoint, writeCheckpoint } from './checkpoint.ts'
 import type { LiveFoldState, StatedSeries } from './checkpoint.ts'
+import { LiveClock } from './live-clock.ts'
 import { LiveDate } from './live-date.ts'
 import type { LiveDateState } from './live-date.ts'
 import { LiveTrades } from './live-trades.ts'
@@ -107,8 +116,7 @@ export class LiveFold {
   /** Dates of which no file has rows that are not in raw segments. */
   readonly #kept = new Set<string>()
   #hour: number | undefined
-  /** Receive time of the record being taken. */
-  #now: bigint
+  readonly #clock: LiveClock
   #heldBytes = 0
   #lostParts = 0
   #closedHours = 0
@@ -158,7 +166,6 @@ export class LiveFold {
     })
     this.#logEnd = logEnd
     this.#hour = state.hour
-    this.#now = state.now
     this.#seriesByMarket = new Map(state.seriesByMarket)
     this.#seriesOptions = {
       lake,
@@ -184,6 +191,7 @@ export class LiveFold {
       },
       state.connections,
     )
+    this.#clock = new LiveClock(recorder, this.#connections, state)
   }
 
   /**
@@ -231,7 +239,7 @@ export class LiveFold {
       lostParts: this.#lostParts,
       closedHours: this.#closedHours,
       position: this.#reader.position,
-      heardMs: Number(this.#now / NS_PER_MS),
+      heardMs: Number(this.#clock.now / NS_PER_MS),
       lagMs: Number((this.#connections.lagOf(this.#recorder) ?? 0n) / NS_PER_MS),
     }
   }
@@ -255,7 +263,7 @@ export class LiveFold {
     const { position } = this.#reader
     for (const [index, record] of piece.records.entries()) {
       this.#take(record)
-      if (record.kind === WAL_KIND.lost || !this.#isHourOver(this.#now)) continue
+      if (record.kind === WAL_KIND.lost || !this.#clock.isHourOver(this.#hour)) continue
       const next = piece.records[index + 1]
       await this.#closeHours(next === undefined ? position : { segment: piece.segment, offset: next.offset })
     }
@@ -307,7 +315,7 @@ export class LiveFold {
     if (this.#logEnd === undefined) {
       // A date that is over keeps its manifest: a fold has written it.
       for (const date of this.#dates.keys()) await this.#noteManifest(date)
-      if (!isLast) this.#shared.foldInBackground([...this.#dates.keys()], this.#now)
+      if (!isLast) this.#shared.foldInBackground([...this.#dates.keys()], this.#clock.now)
     }
     this.#raw.uniteInBackground()
   }
@@ -333,13 +341,6 @@ export class LiveFold {
     await this.#reader.close()
   }
 
-  /** While a connection is open, only a line closes the hour: it shows when connections ended, which may be in this hour. */
-  #isHourOver(recvTs: bigint): boolean {
-    if (this.#hour === undefined) return false
-    const endTs = openFrom(this.#hour + 1)
-    return recvTs >= endTs && this.#connections.shownUntil(this.#recorder, recvTs) >= endTs
-  }
-
   #take(record: WalRecord): void {
     const { kind, recvTs, payload } = record
     if (kind === WAL_KIND.lost) {
@@ -349,24 +350,23 @@ export class LiveFold {
     // A message of the hour before may still come.
     this.#hour ??= Number((recvTs - GRACE_NS) / NS_PER_HOUR)
     if (kind <= WAL_KIND.mark) this.#takeLine(record)
-    if (kind === WAL_KIND.start && this.#now > 0n && this.#logEnd !== undefined)
-      this.#stops.push({ from: this.#now, to: recvTs })
-    if (recvTs > this.#now) this.#now = recvTs
+    if (kind === WAL_KIND.start) this.#clock.startProcess(this.#hour)
+    if (kind === WAL_KIND.start && this.#clock.now > 0n && this.#logEnd !== undefined)
+      this.#stops.push({ from: this.#clock.now, to: recvTs })
+    if (recvTs > this.#clock.now) this.#clock.now = recvTs
     if (kind === WAL_KIND.series) this.#takeSeries(recvTs, payload)
-    else if (kind === WAL_KIND.clock || kind === WAL_KIND.start) this.#takeTime()
+    else if (kind === WAL_KIND.clock || kind === WAL_KIND.start) {
+      // Publish coverage that grew without an event, too.
+      for (const series of this.#series.values()) series.noticeCoverage()
+    }
   }
 
   #takeLine(record: WalRecord): void {
-    const { text, line, frames } = this.#lines.read(record, openFrom(this.#hour!))
+    const { text, line, frames } = this.#lines.read(record, this.#clock.receivedAt(record))
     const hour = this.#connections.take(line)
     if (hour === undefined) return
     this.#raw.add(hour, text, line.recvTs)
     this.#trades.take(hour, line, frames)
-  }
-
-  // Publish coverage that grew without an event, too.
-  #takeTime(): void {
-    for (const series of this.#series.values()) series.noticeCoverage()
   }
 
   #takeSeries(recvTs: bigint, payload: Buffer): void {
@@ -445,12 +445,12 @@ export class LiveFold {
     for (const series of this.#series.values()) series.noticeCoverage()
     await this.#raw.flush()
     const finishedParts: string[] = []
-    while (this.#isHourOver(this.#now)) {
+    while (this.#clock.isHourOver(this.#hour)) {
       const hour = this.#hour!
       const date = utcDateOf(hour * MS_PER_HOUR)
       const isDateEnd = date !== utcDateOf((hour + 1) * MS_PER_HOUR)
       await this.#shared.notice(date)
-      this.#finishDate(date)
+      this.#finishDate(hour)
       for (const live of this.#series.values()) {
         const { finishedPart } = await live.closeHour()
         if (finishedPart !== undefined) finishedParts.push(finishedPart)
@@ -459,7 +459,7 @@ export class LiveFold {
       this.#hour = hour + 1
       this.#closedHours++
       if (isDateEnd) await this.#endDate(date)
-      if (!this.#isHourOver(this.#now) || isDateEnd) await this.#save(position)
+      if (!this.#clock.isHourOver(this.#hour) || isDateEnd) await this.#save(position)
       for (const part of finishedParts.splice(0)) await rm(part, { force: true })
     }
     this.#heldBytes = 0
@@ -469,10 +469,10 @@ export class LiveFold {
   }
 
   /** Ends the chains of a date that is over, before its last hours are closed. */
-  #finishDate(name: string): void {
-    const date = this.#dates.get(name)
-    const nextStart = (BigInt(Date.parse(name)) + BigInt(MS_PER_DAY)) * NS_PER_MS
-    if (date?.isFinished !== false || this.#now < nextStart + GRACE_NS) return
+  #finishDate(hour: number): void {
+    const date = this.#dates.get(utcDateOf(hour * MS_PER_HOUR))
+    if (date?.isFinished !== false || !this.#clock.isDateOver(hour)) return
+    const nextStart = date.dayStart + NS_PER_DAY
     this.#connections.enterDate(this.#dateOf(nextStart))
     date.finish()
   }
@@ -505,7 +505,7 @@ export class LiveFold {
     const state: LiveFoldState = {
       position,
       hour: this.#hour,
-      now: this.#now,
+      ...this.#clock.state(),
       connections: this.#connections.state(),
       counts: this.#lines.state(),
       dates: [...this.#dates.values()].map((date) => date.state()),

@@ -47,14 +47,11 @@ export class OwnLines {
     return [...this.#counts]
   }
 
-  /** The line of a frame, a command or a mark. `from`: before it, the hours are closed. */
-  read(record: WalRecord, from = 0n): RecordedLine {
-    const { kind, lane, begunMs, start, n } = record
-    // While no connection was open, the clock closed the hours. It may have been put back since, at a restart.
-    const recvTs = n === 0 && record.recvTs < from ? from : record.recvTs
+  /** The line of a frame, a command or a mark. */
+  read({ kind, lane, begunMs, start, n, payload }: WalRecord, recvTs: bigint): RecordedLine {
     const connection = `${this.#recorder}/${start}/${lane}/${begunMs}`
     const place = { connection, n: n ?? this.#count(connection) }
-    const text = record.payload.toString('utf8')
+    const text = payload.toString('utf8')
     const value = valueOf(text)
     if (kind === WAL_KIND.mark) return this.#event(recvTs, value, place)
     if (value === undefined && HEARTBEATS.has(text))

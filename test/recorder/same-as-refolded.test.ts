@@ -155,7 +155,7 @@ class Lane {
 function script(source: LobSource, random: SeededRandom): ScriptRecord[] {
   const startMs = Date.parse('2026-06-24T21:40:00Z') + random.int(0, 60 * MINUTE_MS)
   const endMs = Date.parse('2026-06-25T02:30:00Z')
-  const clockMs = random.chance(0.5) ? 0 : random.int(-40_000, 40_000)
+  const clockMs = random.chance(0.4) ? 0 : random.int(-118_000, 118_000)
   const series = {
     kind: WAL_KIND.series,
     ms: startMs,
@@ -169,12 +169,14 @@ function script(source: LobSource, random: SeededRandom): ScriptRecord[] {
       const isShort = random.chance(0.5)
       const fromMs = ms
       ms += isShort ? random.int(500, MINUTE_MS) : random.int(MINUTE_MS, 90 * MINUTE_MS)
-      // The network is away: the recorder goes on without a line.
+      // The network is away: the recorder gives up the connections, or goes on without a line.
+      if (random.chance(0.5)) for (const lane of lanes) records.push(...lane.close(fromMs))
       if (random.chance(0.3))
         for (let clock = fromMs + 1000; clock < ms; clock += 1000)
           records.push({ kind: WAL_KIND.clock, ms: clock })
       // The machine slept, or the process was killed and another one starts.
       if (isShort || random.chance(0.5)) {
+        if (random.chance(0.2)) ms -= random.int(1000, 3 * MINUTE_MS)
         records.push({ kind: WAL_KIND.start, ms }, { ...series, ms })
         lanes = lanesOf(source, random)
         // The exchange may be away.
@@ -325,6 +327,51 @@ test('a process that starts with the clock put back into a closed hour records f
   assert.deepEqual(mine, theirs)
   const steps = mine.steps.get(MARKETS[0])!
   assert.notEqual(textAt(steps, BigInt(after(10)) * 1_000_000n), UNKNOWN)
+})
+
+/** What a connection begins with: a book, and a change at the exchange's time. */
+function begins(ms: number, begunMs: number, changeMs = ms + 2_000): ScriptRecord[] {
+  return [
+    { kind: WAL_KIND.mark, begunMs, ms, frame: openMark() },
+    { begunMs, ms: ms + 1_000, frame: snapshot(1, { market_ticker: MARKETS[0], yes: [[40, 9]] }) },
+    { begunMs, ms: ms + 2_000, frame: delta(2, { market_ticker: MARKETS[0], ts_ms: changeMs }) },
+  ]
+}
+
+test('a recorder whose clock is behind, restarted before it shows the end of the hour, keeps what it recorded of the next one', async (t) => {
+  const root = await temporaryDirectory(t)
+  const hourMs = Date.parse('2026-06-24T13:00:00Z')
+  const after = (seconds: number): number => hourMs + seconds * 1000
+  const { lake, other } = await recorded(root, [
+    { kind: WAL_KIND.start, ms: after(-120) },
+    { kind: WAL_KIND.series, ms: after(-120), frame: {} },
+    ...begins(after(-38), 1, after(2)),
+    { kind: WAL_KIND.start, ms: after(-30) },
+    ...begins(after(-29), 2, after(11)),
+    { kind: WAL_KIND.mark, begunMs: 2, ms: after(25), frame: aliveMark(after(24)) },
+    { kind: WAL_KIND.clock, ms: after(26) },
+  ])
+  const [mine, theirs] = [await readLake(lake), await readLake(other)]
+  assert.deepEqual(mine, theirs)
+  assert.notEqual(textAt(theirs.steps.get(MARKETS[0])!, BigInt(after(2)) * 1_000_000n), UNKNOWN)
+})
+
+test('a connection of a recorder whose clock is far behind goes on after midnight', async (t) => {
+  const root = await temporaryDirectory(t)
+  const midnightMs = Date.parse('2026-06-25T00:00:00Z')
+  const after = (seconds: number): number => midnightMs + seconds * 1000
+  const { lake, other } = await recorded(root, [
+    { kind: WAL_KIND.start, ms: after(-120) },
+    { kind: WAL_KIND.series, ms: after(-120), frame: {} },
+    // The first message with a time shows that it is past midnight.
+    ...begins(after(-98), 1, after(4)),
+    { ms: after(-82), frame: delta(3, { market_ticker: MARKETS[0], ts_ms: after(20) }) },
+    { kind: WAL_KIND.mark, begunMs: 1, ms: after(-80), frame: aliveMark(after(-81)) },
+    { kind: WAL_KIND.clock, ms: after(-79) },
+  ])
+  const [mine, theirs] = [await readLake(lake), await readLake(other)]
+  assert.deepEqual(mine, theirs)
+  assert.notEqual(textAt(theirs.steps.get(MARKETS[0])!, BigInt(after(1)) * 1_000_000n), UNKNOWN)
 })
 
 /** The lake of a recorder of Kalshi with this log, and a lake folded from its segments. */
