@@ -7,15 +7,7 @@ import { join } from 'node:path'
 import { LOB_SOURCES } from '../../shared/lob-sources.ts'
 import type { LobSource } from '../../shared/lob-sources.ts'
 import { SPILL_BUFFER_BYTES_MAX } from '../../shared/limits.ts'
-import {
-  MS_PER_DAY,
-  MS_PER_HOUR,
-  NS_PER_DAY,
-  NS_PER_HOUR,
-  NS_PER_MS,
-  addDays,
-  utcDateOf,
-} from '../../shared/utc-date.ts'
+import { MS_PER_HOUR, NS_PER_DAY, NS_PER_HOUR, NS_PER_MS, addDays, utcDateOf } from '../../shared/utc-date.ts'
 import { exchangeOf } from '../exchanges/registry.ts'
 import type { Folding } from '../fold/fold-order.ts'
 import { FOLD_VERSION } from '../fold/fold-raw-dates.ts'
@@ -158,7 +150,7 @@ export class LiveFold {
       hasRaw: (date) => this.#hadRaw.has(date),
       onDate: (date) => this.#keepOldFiles(date),
       onUnited: async (hour) => {
-        const isNeeded = hour + 1 === this.#hour || (hour * MS_PER_HOUR) % MS_PER_DAY === 0
+        const isNeeded = hour + 1 === this.#hour || (BigInt(hour) * NS_PER_HOUR) % NS_PER_DAY === 0n
         if (isNeeded && !this.#shared.isFolded(utcDateOf(hour * MS_PER_HOUR)))
           await this.#trades.publish(hour)
       },
@@ -227,7 +219,7 @@ export class LiveFold {
 
   async #resume(hour: number): Promise<void> {
     await this.#raw.resume(hour)
-    await this.#shared.resume(utcDateOf(hour * MS_PER_HOUR - MS_PER_DAY))
+    await this.#shared.resume(addDays(utcDateOf(hour * MS_PER_HOUR), -1))
   }
 
   get figures(): LiveFoldFigures {
@@ -374,10 +366,13 @@ export class LiveFold {
     const stated = new Map<string, string>()
     for (const [id, series] of Object.entries(entries)) if (typeof series === 'string') stated.set(id, series)
     if (stated.size === 0) return
-    for (const [id, series] of stated) this.#seriesByMarket.set(id, { series, hour: this.#hour! })
-    const hour = Number(recvTs / NS_PER_HOUR)
-    this.#raw.add(hour, seriesText(recvTs, stated), recvTs)
-    this.#trades.takeSeries(hour, stated)
+    const open = this.#hour!
+    for (const [id, series] of stated) this.#seriesByMarket.set(id, { series, hour: open })
+    // If the clock is off, the first message of a market may belong to either hour.
+    for (const hour of new Set([open, Math.max(open, Number(recvTs / NS_PER_HOUR))])) {
+      this.#raw.add(hour, seriesText(recvTs, stated), recvTs)
+      this.#trades.takeSeries(hour, stated)
+    }
   }
 
   #dateOf(dayStart: bigint, state?: LiveDateState): LiveDate {
@@ -404,7 +399,7 @@ export class LiveFold {
 
   /** The chains of the date before that continue in `date`. */
   #linksBefore({ dayStart }: { readonly dayStart: bigint }): Map<number, number> | undefined {
-    return this.#dates.get(utcDateOf(Number(dayStart / NS_PER_MS) - MS_PER_DAY))?.links
+    return this.#dates.get(addDays(utcDateOf(Number(dayStart / NS_PER_MS)), -1))?.links
   }
 
   #recordingOf(name: string): SeriesRecording {
@@ -491,7 +486,7 @@ export class LiveFold {
     this.#shared.end(date)
     this.#dates.delete(date)
     // Its last hour may still wait for its segment.
-    this.#raw.forgetDate(utcDateOf(Date.parse(date) - MS_PER_DAY))
+    this.#raw.forgetDate(addDays(date, -1))
     for (const [name, series] of this.#series) {
       if (series.recording.marketIds().length === 0) this.#series.delete(name)
     }

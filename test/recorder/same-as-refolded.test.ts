@@ -374,6 +374,31 @@ test('a connection of a recorder whose clock is far behind goes on after midnigh
   assert.notEqual(textAt(theirs.steps.get(MARKETS[0])!, BigInt(after(1)) * 1_000_000n), UNKNOWN)
 })
 
+test('a market that is stated after midnight by a clock that is ahead has its series before midnight, too', async (t) => {
+  const root = await temporaryDirectory(t)
+  const midnightMs = Date.parse('2026-06-25T00:00:00Z')
+  const aheadS = 10
+  const after = (seconds: number): number => midnightMs + (seconds + aheadS) * 1000
+  const changed = (seq: number, seconds: number): ScriptRecord => {
+    const frame = delta(seq, { market_ticker: MARKETS[0], ts_ms: midnightMs + seconds * 1000 })
+    return { ms: after(seconds), frame }
+  }
+  const { lake, other } = await recorded(root, [
+    { kind: WAL_KIND.start, ms: after(-60) },
+    { kind: WAL_KIND.series, ms: after(-60), frame: {} },
+    { kind: WAL_KIND.mark, begunMs: 1, ms: after(-50), frame: openMark() },
+    { ms: after(-49), frame: snapshot(1, { market_ticker: MARKETS[0], yes: [[40, 9]] }) },
+    changed(2, -40),
+    { kind: WAL_KIND.series, ms: after(-6), frame: { [MARKETS[1]]: 'KXOTHER' } },
+    { ms: after(-5), frame: snapshot(3, { market_ticker: MARKETS[1], yes: [[40, 9]] }) },
+    changed(4, 8),
+    { kind: WAL_KIND.clock, ms: after(9) },
+  ])
+  const files = await filesOf(join(lake, 'lob'))
+  assert.ok(files.includes('source=kalshi/series=KXOTHER/date=2026-06-24/lob.parquet'), String(files))
+  assert.deepEqual(await filesOf(join(other, 'lob')), files)
+})
+
 /** The lake of a recorder of Kalshi with this log, and a lake folded from its segments. */
 async function recorded(
   root: string,
