@@ -7,8 +7,12 @@ import { groupsOfShared } from './shared-lines.ts'
 import { Subscriptions } from './subscriptions.ts'
 import type { Connections } from './chain.ts'
 import type { FoldTally } from './fold-tally.ts'
+import { clockOffset } from './message-times.ts'
 import type { RecordedTimes } from './message-times.ts'
 import type { Line, Piece } from './piece.ts'
+
+/** The last messages of a run, which show by how much the recorder's clock is off. */
+const SHOWN_MESSAGES = 16
 
 export class NumberedMessage implements RecordedTimes {
   readonly seq: number
@@ -200,8 +204,10 @@ class RunReading implements PieceRuns {
       run !== undefined ||
       (seq === 1 && this.#hasOlderRuns()) ||
       (body.kind === 'book' && this.#isStatedBeside(sid, body.marketId))
-    if (run !== undefined && last !== undefined && isRestated(message, last, run))
-      for (const open of this.#open.runs.values()) open.endsBefore = message.recvTs
+    if (run !== undefined && last !== undefined && isRestated(message, last, run)) {
+      const at = message.recvTs! - (clockOffset(run.messages.slice(-SHOWN_MESSAGES)) ?? 0n)
+      for (const open of this.#open.runs.values()) open.endsBefore = at
+    }
     if (isAnother) this.#beginConnection()
     return this.#beginRun(sid, undefined)
   }

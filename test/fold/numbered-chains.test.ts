@@ -15,6 +15,21 @@ function deltaLine(seq: number): Line {
   return { recvTs: at, n: undefined, key: seq, isList: false, messages: [{ sid: 1, seq, ts: at, body }] }
 }
 
+const SECOND = 1_000_000_000n
+/** How far the clock of a recorder is behind in `marketLine`. */
+const BEHIND = 90n * SECOND
+
+/** A message of a market at the exchange's time `seconds`. A book does not state it. */
+function marketLine(seq: number, marketId: string, seconds: number, isBook = false): Line {
+  const at = BigInt(10_000 + seconds) * SECOND
+  const change = { marketId, side: 0, price: 4000, qty: 1 } as const
+  const body = isBook
+    ? ({ kind: 'book', marketId, levels: [] } as const)
+    : ({ kind: 'changes', event: EVENT_ADD, changes: [change] } as const)
+  const message = { sid: 1, seq, ts: isBook ? undefined : at, body }
+  return { recvTs: at - BEHIND, n: undefined, key: 1_000 * seconds + seq, isList: false, messages: [message] }
+}
+
 /** The numbers of the messages that each chain gets, from pieces of one hour. */
 function chainsOf(pieces: readonly (readonly Line[])[]): {
   readonly chains: number[][]
@@ -46,6 +61,18 @@ suite('chains of numbered messages', () => {
       chainsOf([lines]).chains.map((seqs) => seqs.length),
       [MANY],
     )
+  })
+
+  test('files of single markets fill a connection up to where it begins anew, also if the clock is behind', () => {
+    const one = [
+      marketLine(1, 'A', 0, true),
+      marketLine(3, 'A', 10),
+      marketLine(5, 'A', 20),
+      marketLine(1, 'A', 40, true),
+      marketLine(3, 'A', 50),
+    ]
+    const other = [marketLine(2, 'B', 5, true), marketLine(4, 'B', 15), marketLine(6, 'B', 35)]
+    assert.deepEqual(chainsOf([one, other]).chains[0], [1, 2, 3, 4, 5, 6])
   })
 
   test('a line that a piece repeats counts once, wherever it stands', () => {
