@@ -54,6 +54,14 @@ export function isSealed({ segments, epoch }: DateManifest): boolean {
 }
 
 /**
+ * The epoch of the last replacement of the date's recordings, 0 if there was none. Only a date with segments is sealed, and sealing
+ * raises its epoch by one: before it, the epoch was that of the last replacement.
+ */
+export function replacementEpoch(manifest: DateManifest): number {
+  return isSealed(manifest) ? manifest.epoch - 1 : manifest.epoch
+}
+
+/**
  * Whether a fold adds a segment that is in the lake and not in the manifest. After a replacement it may be a recording that was
  * replaced; rows that REST gave are no recording, and count until the date is sealed.
  */

@@ -279,8 +279,9 @@ class DateSync {
           await transfers.copy(key, direction, {
             isGuarded: isGuarded || (!isPush && (await this.#isUnkept(key))),
           })
-      // A manifest without segments keeps every file (`--keep-raw`), and a side without files has pruned them.
-      const isReplaced = isRemoval && [from.listed, to.listed, from.files].every(({ length }) => length > 0)
+      // Sealing a date removes no derived file, and a side without any has pruned them.
+      const isReplaced =
+        from.files.length > 0 && to.manifest !== undefined && from.replacementEpoch > to.replacementEpoch
       for (const key of isReplaced ? to.files : [])
         if (!from.objects.has(key)) await transfers.remove(isPush ? transfers.remote : transfers.local, key)
       if (isPush && !isRemoval && transfers.options.isRepeated === true && this.#addsOnlySlices()) return true

@@ -28,6 +28,7 @@ import {
   DamagedManifestError,
   isFetched,
   parseManifest,
+  replacementEpoch,
   standsAbove,
   unionOfSegments,
 } from '../raw/date-manifest.ts'
@@ -68,6 +69,10 @@ export class DateSide {
 
   get epoch(): number {
     return this.manifest?.epoch ?? 0
+  }
+
+  get replacementEpoch(): number {
+    return this.manifest === undefined ? 0 : replacementEpoch(this.manifest)
   }
 }
 

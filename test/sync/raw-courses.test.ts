@@ -12,6 +12,7 @@ import type { TestContext } from 'node:test'
 import {
   manifestPath,
   readManifest,
+  replacementEpoch,
   segmentsOnDisk,
   unionOfSegments,
   writeManifest,
@@ -24,7 +25,7 @@ import { withoutSuperseded } from '../../server/sync/raw-dates.ts'
 import { pruneRaw } from '../../server/commands/prune-raw.ts'
 import { S3Store } from '../../server/sync/s3-store.ts'
 import { TailedStore } from '../../server/sync/tailed-store.ts'
-import { rawKey } from '../../shared/lake-layout.ts'
+import { lobKey, rawKey } from '../../shared/lake-layout.ts'
 import { runs } from '../support/effort.ts'
 import { SeededRandom } from '../import/pieces/seeded-random.ts'
 import { type S3Server, startS3Server } from '../support/s3-server.ts'
@@ -48,6 +49,8 @@ const DATES = ['2026-06-24', '2026-06-25'] as const
 /** After the last hour of the second date that is recorded. */
 const CLOCK = { nowMs: () => Date.parse('2026-06-25T13:00:00Z'), sleep: async () => {} }
 const LATER = { nowMs: () => Date.parse('2026-06-28T13:00:00Z'), sleep: async () => {} }
+/** Only imported, and no replacement has it. */
+const OTHER_SERIES = 'KXHIGHDEN'
 const SIGNAL = new AbortController().signal
 
 class Killed extends Error {}
@@ -189,10 +192,12 @@ class Collector {
     const date = this.#random.pick(DATES)
     const fromMinute = this.#random.int(0, 50)
     const hour = this.#random.int(0, 11)
-    await writeSegment(this.lake, { recorder: 'import', date, hour, fromMinute, toMinute: fromMinute + 4 })
+    const market = `${hour % 2 === 0 ? OTHER_SERIES : 'KXHIGHNY'}-26JUN24-T82`
+    const plan = { recorder: 'import', date, hour, fromMinute, toMinute: fromMinute + 4, market }
+    await writeSegment(this.lake, plan)
   }
 
-  /** What `import --replace` does. @param isKilled before the replaced segments are removed */
+  /** What `import --replace` without the other series does. @param isKilled before the replaced segments are removed */
   async replace(isKilled: boolean): Promise<void> {
     const date = this.#random.pick(DATES)
     const before = await readManifest(this.lake, SOURCE, date)
@@ -201,6 +206,7 @@ class Collector {
     const market = `KXHIGHNY-26JUN24-B${++this.#removals}`
     const plan = { recorder: 'import', date, hour: 12, fromMinute: 0, toMinute: 5, market }
     const added = await writeSegment(this.lake, plan)
+    await rm(join(this.lake, lobKey(SOURCE, OTHER_SERIES, date)), { force: true })
     const rule = { added: [added.name], replacedBy: before.epoch + 1 }
     await foldHere(this.lake, [date], new Map([[date, rule]]))
     this.#noteRemoved(names.filter((name) => name !== added.name))
@@ -344,6 +350,8 @@ async function course(t: TestContext, seed: number, actions: readonly Action[]):
       const names = manifest?.segments.map(({ name }) => name) ?? []
       assert.deepEqual(names, await segmentsOnDisk(one.lake, SOURCE, date), 'every segment is listed')
       assert.deepEqual(withoutSuperseded(manifest?.segments ?? []).length, names.length, 'no slice is left')
+      const isReplaced = manifest !== undefined && replacementEpoch(manifest) > 0
+      if (isReplaced) assert.equal(lobKey(SOURCE, OTHER_SERIES, date) in whole, false, `${date} was replaced`)
     }
     const removed = new Set(collectors.flatMap((each) => [...each.removed]))
     const back = Object.keys(whole).filter((key) => removed.has(key.slice(key.lastIndexOf('/') + 1)))

@@ -1,0 +1,149 @@
+// What becomes of the derived files of a series that a replacement left out, on disks and replicas that missed it.
+
+import assert from 'node:assert/strict'
+import { cp, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import type { TestContext } from 'node:test'
+import { pruneRaw } from '../../server/commands/prune-raw.ts'
+import { readManifest, segmentsOnDisk } from '../../server/raw/date-manifest.ts'
+import { type LakeSyncOptions, type LakeSyncResult, syncLake } from '../../server/sync/lake-sync.ts'
+import { lobKey, rawKey } from '../../shared/lake-layout.ts'
+import { type S3Server, startS3Server } from '../support/s3-server.ts'
+import { temporaryDirectory } from '../support/temporary-lake.ts'
+import { foldHere, folderOf, readBucket, readWhole, SOURCE, writeSegment } from './raw-lakes.ts'
+
+const DATE = '2026-06-24'
+const CLOCK = { nowMs: () => Date.parse('2026-06-28T12:00:00Z'), sleep: async () => {} }
+const NY = lobKey(SOURCE, 'KXHIGHNY', DATE)
+const DEN = lobKey(SOURCE, 'KXHIGHDEN', DATE)
+const MARKETS = { NY: 'KXHIGHNY-26JUN24-T82', DEN: 'KXHIGHDEN-26JUN24-T82' }
+
+const plan = (hour: number, market: string) =>
+  ({ recorder: 'import', date: DATE, hour, fromMinute: 1, toMinute: 6, market }) as const
+
+class Place {
+  readonly server: S3Server
+  readonly #t: TestContext
+
+  constructor(t: TestContext, server: S3Server) {
+    this.#t = t
+    this.server = server
+  }
+
+  static async start(t: TestContext): Promise<Place> {
+    return new Place(t, await startS3Server(t))
+  }
+
+  /** A lake with a segment of each series. */
+  async lakeOf(...markets: readonly string[]): Promise<string> {
+    const lake = await temporaryDirectory(this.#t)
+    for (const [index, market] of markets.entries()) await writeSegment(lake, plan(3 + index, market))
+    await foldHere(lake, [DATE])
+    return lake
+  }
+
+  async copyOf(lake: string): Promise<string> {
+    const copy = await temporaryDirectory(this.#t)
+    await cp(lake, copy, { recursive: true, preserveTimestamps: true })
+    return copy
+  }
+
+  async push(lake: string): Promise<LakeSyncResult> {
+    return await this.#sync(lake, { direction: 'push' })
+  }
+
+  async pull(lake: string, options: Partial<LakeSyncOptions> = {}): Promise<LakeSyncResult> {
+    return await this.#sync(lake, { direction: 'pull', ...options })
+  }
+
+  /** A lake that pulls no raw segments. */
+  async replica(): Promise<string> {
+    const lake = await temporaryDirectory(this.#t)
+    await this.pull(lake)
+    return lake
+  }
+
+  async bucketFiles(): Promise<string[]> {
+    return filesOf(await readBucket(this.server.store()))
+  }
+
+  async #sync(
+    lake: string,
+    options: Partial<LakeSyncOptions> & Pick<LakeSyncOptions, 'direction'>,
+  ): Promise<LakeSyncResult> {
+    const result = await syncLake({
+      lake,
+      remote: this.server.store(),
+      clock: CLOCK,
+      folder: folderOf(lake),
+      ...options,
+    })
+    assert.deepEqual([result.failures, [...result.conflictReasons]], [[], []])
+    return result
+  }
+}
+
+const filesOf = (tree: Record<string, string>): string[] =>
+  Object.keys(tree).filter((key) => key.endsWith('.parquet'))
+const lakeFiles = async (lake: string): Promise<string[]> => filesOf(await readWhole(lake))
+
+/** What `import --replace` of NY alone does, after the operator has removed the files of the other series. */
+async function replace(lake: string): Promise<void> {
+  await rm(join(lake, DEN), { force: true })
+  const names = await segmentsOnDisk(lake, SOURCE, DATE)
+  const { name } = await writeSegment(lake, plan(12, MARKETS.NY))
+  const epoch = ((await readManifest(lake, SOURCE, DATE))?.epoch ?? 0) + 1
+  await foldHere(lake, [DATE], new Map([[DATE, { added: [name], replacedBy: epoch }]]))
+  for (const old of names) if (old !== name) await rm(join(lake, rawKey(SOURCE, DATE, old)))
+}
+
+async function prune(lake: string): Promise<void> {
+  for await (const { reason } of pruneRaw(lake, '2026-06-26', true, undefined))
+    assert.equal(reason, undefined)
+}
+
+test('a file that was replaced stays removed after the date was pruned, also on a disk that was away', async (t) => {
+  for (const course of ['pushed', 'at once', 'pruned there'] as const) {
+    const place = await Place.start(t)
+    const lake = await place.lakeOf(MARKETS.DEN, MARKETS.NY)
+    await place.push(lake)
+    const stale = await place.copyOf(lake)
+    // Its own removal of old segments knows nothing of the replacement.
+    if (course === 'pruned there') await prune(stale)
+    await replace(lake)
+    if (course !== 'at once') await place.push(lake)
+    await prune(lake)
+    await place.push(lake)
+    assert.deepEqual(await place.bucketFiles(), [NY], course)
+    for (const each of [stale, lake, stale]) await place.push(each)
+    await place.pull(stale, { raw: true })
+    for (const files of [await place.bucketFiles(), await lakeFiles(stale), await lakeFiles(lake)])
+      assert.deepEqual(files, [NY], course)
+  }
+})
+
+test('a date that was only pruned keeps the files of series that the lake never had', async (t) => {
+  const place = await Place.start(t)
+  const [lake, other] = [await place.lakeOf(MARKETS.NY), await place.lakeOf(MARKETS.DEN)]
+  await prune(lake)
+  for (const each of [lake, other, lake]) await place.push(each)
+  await place.pull(lake, { raw: true })
+  for (const files of [await place.bucketFiles(), await lakeFiles(lake), await lakeFiles(other)])
+    assert.deepEqual(files, [DEN, NY])
+})
+
+test('what was added after a replacement stays when the date is pruned', async (t) => {
+  const place = await Place.start(t)
+  const lake = await place.lakeOf(MARKETS.NY)
+  await replace(lake)
+  await place.push(lake)
+  const other = await place.copyOf(lake)
+  const { name } = await writeSegment(other, plan(5, MARKETS.DEN))
+  await foldHere(other, [DATE], new Map([[DATE, { added: [name] }]]))
+  await prune(lake)
+  for (const each of [lake, other, lake]) await place.push(each)
+  await place.pull(lake, { raw: true })
+  for (const files of [await place.bucketFiles(), await lakeFiles(lake), await lakeFiles(other)])
+    assert.deepEqual(files, [DEN, NY])
+})
