@@ -1,7 +1,8 @@
 // Brings a target up to date with a source: pull (object storage to lake) and push (lake to object storage) are the same
 // work. New and changed objects are transferred, several at once. Dates with raw segments are synchronized as their manifests
-// say (date-sync.ts), if raw is asked for. All other files follow replacement.ts: nothing is deleted, and unless asked, no
-// object is replaced by one that covers less. One object's failure stops no other. Samples are never pushed.
+// say (date-sync.ts), if raw is asked for. All other files follow replacement.ts: a pull removes only what a replacement removed
+// from object storage (replaced-files.ts), and unless asked, no object is replaced by one that covers less. One object's failure
+// stops no other. Samples are never pushed.
 
 import { mkdir } from 'node:fs/promises'
 import { derivedFileOfKey } from '../../shared/lake-layout.ts'
@@ -12,6 +13,7 @@ import { DirectoryStore } from './directory-store.ts'
 import { inParallel } from './in-parallel.ts'
 import { listAll, type ListedObject, type ObjectStore } from './object-store.ts'
 import { DateSplit } from './raw-dates.ts'
+import { removeReplacedFiles } from './replaced-files.ts'
 import { SyncJournal, writeOutcome } from './sync-journal.ts'
 import { type LakeSyncResult, SyncReport } from './sync-report.ts'
 import { type Direction, type RecordedDate, type SyncProgress, Transfers } from './transfers.ts'
@@ -63,11 +65,13 @@ export async function syncLake(options: LakeSyncOptions): Promise<LakeSyncResult
     listAll(remote, signal, { raw: raw || isPush }),
   ])
   const [source, target] = isPush ? [own, others] : [others, own]
-  const split = new DateSplit(own, others)
   const journal = await SyncJournal.open(lake, `${direction} ${remote.name}`)
   const report = new SyncReport()
   const transfers = new Transfers({ ...options, journal, report, clock, signal })
   try {
+    if (!isPush && onlyDates === undefined)
+      for (const key of await removeReplacedFiles(transfers, own, others)) own.delete(key)
+    const split = new DateSplit(own, others)
     if (raw) reportMisnamed(split, transfers)
     const dates = raw ? split.dates.filter((date) => onlyDates?.(date) ?? true) : []
     if (dates.length > 0) {

@@ -68,7 +68,7 @@ export interface ObjectStore {
    * DamagedTransfer when the bytes that arrived are not those. A directory rejects with UnreadableObject.
    */
   put(head: ObjectHead, open: OpenBytes, options?: WriteOptions): Promise<WrittenObject>
-  /** Removes an object; does nothing if there is none. Only the rules for raw segments call it. */
+  /** Removes an object; does nothing if there is none. Only the rules for dates with raw segments call it. */
   remove(key: string, signal?: AbortSignal): Promise<void>
   close(): void
 }

@@ -20,8 +20,14 @@ export function logSync(logger: Logger, done: 'synchronized' | 'pushed') {
   return {
     onResult(result: LakeSyncResult): void {
       const { transferredCount, transferredBytes, conflicts, failures, conflictReasons, sampleCount } = result
-      const summary = { files: transferredCount, bytes: transferredBytes, conflicts: conflicts.length }
-      if (transferredCount > 0) logger.info(summary, `the lake was ${done}`)
+      const { removedCount: removed } = result
+      const summary = {
+        files: transferredCount,
+        removed,
+        bytes: transferredBytes,
+        conflicts: conflicts.length,
+      }
+      if (transferredCount + removed > 0) logger.info(summary, `the lake was ${done}`)
       if (sampleCount !== samples) logger.warn({ files: sampleCount }, 'samples are not pushed')
       samples = sampleCount
       tellErrors(new Map())

@@ -129,6 +129,13 @@ export class Transfers {
     return (this.options.journal.get(key)?.own.length ?? 0) > 0
   }
 
+  /** Whether the lake's file has the bytes that this pull wrote. */
+  async isPulled(key: string): Promise<boolean> {
+    const { sha256 } = (await this.local.head(key, this.options.signal)) ?? {}
+    const { own = [] } = this.options.journal.get(key) ?? {}
+    return typeof sha256 === 'string' && own.includes(sha256)
+  }
+
   /**
    * Tries work a bounded number of times. If it fails, the report has the reason.
    * @param work gets the number of the attempt

@@ -5,12 +5,14 @@ import { cp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import type { TestContext } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
 import { pruneRaw } from '../../server/commands/prune-raw.ts'
 import { readManifest, segmentsOnDisk } from '../../server/raw/date-manifest.ts'
 import { type LakeSyncOptions, type LakeSyncResult, syncLake } from '../../server/sync/lake-sync.ts'
 import { lobKey, rawKey } from '../../shared/lake-layout.ts'
-import { type S3Server, startS3Server } from '../support/s3-server.ts'
+import { BUCKET, type S3Server, startS3Server } from '../support/s3-server.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
+import { readProblem, startTestServer } from '../support/test-server.ts'
 import { foldHere, folderOf, readBucket, readWhole, SOURCE, writeSegment } from './raw-lakes.ts'
 
 const DATE = '2026-06-24'
@@ -146,4 +148,93 @@ test('what was added after a replacement stays when the date is pruned', async (
   await place.pull(lake, { raw: true })
   for (const files of [await place.bucketFiles(), await lakeFiles(lake), await lakeFiles(other)])
     assert.deepEqual(files, [DEN, NY])
+})
+
+test('a pull without raw removes the files of a replaced series that it pulled, and nothing else', async (t) => {
+  const place = await Place.start(t)
+  const lake = await place.lakeOf(MARKETS.DEN, MARKETS.NY)
+  await place.push(lake)
+  const [replica, away, imported, changed, raw, promoted] = [
+    await place.replica(),
+    await place.replica(),
+    await place.replica(),
+    await place.replica(),
+    await place.copyOf(lake),
+    await place.replica(),
+  ]
+  // The same bytes, which this lake derived itself.
+  await rm(join(imported, '.sync'), { recursive: true })
+  await place.pull(imported)
+  const other = await place.lakeOf(MARKETS.DEN)
+  await writeSegment(other, plan(8, MARKETS.DEN))
+  await foldHere(other, [DATE])
+  await cp(join(other, DEN), join(changed, DEN))
+  await place.pull(raw)
+  // As after a mistake of an operator: no manifest tells of a replacement.
+  const store = place.server.store()
+  await store.remove(DEN)
+  await place.pull(replica)
+  assert.deepEqual(await lakeFiles(replica), [DEN, NY])
+  await place.push(lake)
+  await replace(lake)
+  await place.push(lake)
+  assert.equal((await place.pull(replica)).removedCount, 1)
+  assert.equal((await place.pull(replica)).removedCount, 0)
+  await prune(lake)
+  await place.push(lake)
+  await place.pull(away)
+  for (const each of [imported, changed, raw]) await place.pull(each)
+  for (const each of [replica, away]) assert.deepEqual(await lakeFiles(each), [NY])
+  for (const each of [imported, changed, raw]) assert.deepEqual(await lakeFiles(each), [DEN, NY])
+  // A replica that becomes a collector.
+  await place.pull(promoted, { raw: true })
+  await place.push(promoted)
+  assert.deepEqual([await lakeFiles(promoted), await place.bucketFiles()], [[NY], [NY]])
+})
+
+test('a pull removes nothing when the listing fails, is empty, or has nothing of the date', async (t) => {
+  const place = await Place.start(t)
+  const lake = await place.lakeOf(MARKETS.DEN, MARKETS.NY)
+  await place.push(lake)
+  const replica = await place.replica()
+  await replace(lake)
+  await place.push(lake)
+  place.server.fault = () => ({ status: 403 })
+  await assert.rejects(place.pull(replica))
+  place.server.fault = () => undefined
+  await place.server.store().remove(NY)
+  await place.pull(replica)
+  assert.deepEqual(await lakeFiles(replica), [DEN, NY])
+})
+
+test('a server stops serving a replaced series after its pull, except from a version that it keeps', async (t) => {
+  const place = await Place.start(t)
+  const lake = await place.lakeOf(MARKETS.DEN, MARKETS.NY)
+  await place.push(lake)
+  const sync = {
+    from: `s3://${BUCKET}`,
+    endpoint: place.server.endpoint,
+    pathStyle: undefined,
+    intervalMs: 200,
+  }
+  const served = { lake: await temporaryDirectory(t), sync, keepVersionsDays: 30 }
+  const { url } = await startTestServer(t, served, { worker: 'real' })
+  const ask = async (more = ''): Promise<Response> =>
+    await fetch(`${url}/api/v1/lob?series=KXHIGHDEN&date=${DATE}&interval=600&format=csv${more}`)
+  const asked = async (isMeant: (response: Response) => boolean): Promise<Response> => {
+    for (let left = 400; left > 0; left--) {
+      const response = await ask()
+      if (isMeant(response)) return response
+      await response.arrayBuffer()
+      await delay(50)
+    }
+    throw new Error('the answer stays')
+  }
+  const first = await asked(({ status, headers }) => status === 200 && headers.has('lake-version'))
+  const text = await first.text()
+  await replace(lake)
+  await place.push(lake)
+  assert.equal((await readProblem(await asked(({ status }) => status !== 200))).status, 404)
+  const pinned = await ask(`&version=${first.headers.get('lake-version')}`)
+  assert.deepEqual([pinned.status, await pinned.text()], [200, text])
 })
