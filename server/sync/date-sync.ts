@@ -138,13 +138,19 @@ class DateSync {
 
   /** Takes one step towards equal sides; false when the date must be listed again. */
   async #step(): Promise<boolean> {
-    const { local } = this.#date
+    const { local, remote } = this.#date
     const { isPush } = this.#transfers
     if (isPush && !local.objects.has(this.#manifestKey) && local.segments.length === 0) {
       if (this.#transfers.options.isRecorded?.(this.#date) === true) return await this.#takeOver()
       const heldBecause = `${this.#transfers.remote.name} holds raw segments of its date and the lake holds none; pull them with \`sync --from <place> --raw\``
-      for (const key of local.files)
-        if (!this.#isEqual(key)) await this.#transfers.transfer(key, { heldBecause })
+      const isLacking = local.files.some((key) => !remote.objects.has(key))
+      if (isLacking) await this.#date.readManifests(this.#transfers)
+      for (const key of local.files.filter((one) => !this.#isEqual(one))) {
+        // The replacement may have removed the file.
+        if (remote.replacementEpoch > 0 && !remote.objects.has(key))
+          this.#transfers.options.report.conflictReasons.set(key, heldBecause)
+        else await this.#transfers.transfer(key, { heldBecause })
+      }
       return true
     }
     this.#hadSegments = local.segments.length > 0

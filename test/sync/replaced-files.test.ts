@@ -207,6 +207,22 @@ test('a pull removes nothing when the listing fails, is empty, or has nothing of
   assert.deepEqual(await lakeFiles(replica), [DEN, NY])
 })
 
+test('a lake without raw segments does not push a file that a replacement removed', async (t) => {
+  const place = await Place.start(t)
+  const lake = await place.lakeOf(MARKETS.DEN, MARKETS.NY)
+  await place.push(lake)
+  const replica = await place.replica()
+  await replace(lake)
+  await place.push(lake)
+  const remote = place.server.store()
+  const { conflictReasons } = await syncLake({ lake: replica, remote, direction: 'push', clock: CLOCK })
+  assert.deepEqual([...conflictReasons.keys()].toSorted(), [DEN, NY])
+  assert.deepEqual(await place.bucketFiles(), [NY])
+  await place.pull(replica, { raw: true })
+  await place.push(replica)
+  assert.deepEqual([await lakeFiles(replica), await place.bucketFiles()], [[NY], [NY]])
+})
+
 test('a server stops serving a replaced series after its pull, except from a version that it keeps', async (t) => {
   const place = await Place.start(t)
   const lake = await place.lakeOf(MARKETS.DEN, MARKETS.NY)
