@@ -18,7 +18,7 @@ import { FOLD_VERSION } from '../fold/fold-raw-dates.ts'
 import { FOLD_STATE_NAME } from '../fold/fold-state.ts'
 import { isUnkept } from '../fold/kept-rows.ts'
 import { BUSY_WAIT_MS_MAX, MergeBusy, withSource } from '../fold/series-lock.ts'
-import { addsUnlisted, manifestText, readManifest, writeManifest } from '../raw/date-manifest.ts'
+import { manifestText, readManifest, writeManifest } from '../raw/date-manifest.ts'
 import { inParallel } from './in-parallel.ts'
 import { ObjectChanged } from './object-store.ts'
 import {
@@ -99,14 +99,14 @@ class DateSync {
     }
   }
 
-  /** Whether the lake's manifest lists every segment that a fold would add. Reads no object of the remote place. */
+  /** Whether the lake's manifest lists every segment that a fold or a removal waits for. Reads no object of the remote place. */
   async #isSettled(): Promise<boolean> {
     const { source, date, local } = this.#date
     if (this.#folder === undefined) return true
     const manifest = await readManifest(this.#transfers.options.lake, source, date).catch(() => undefined)
     const listed = new Set(manifest?.segments.map(({ name }) => name))
     const isUnlisted = (name: string): boolean => !listed.has(name) && isAbandoned(name, date, this.#nowMs)
-    return !local.segments.some((name) => isUnlisted(name) && addsUnlisted(manifest, name))
+    return !local.segments.some(isUnlisted)
   }
 
   /** Whether nothing is to be done, as far as the journal knows. */

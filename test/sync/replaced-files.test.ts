@@ -90,14 +90,17 @@ const filesOf = (tree: Record<string, string>): string[] =>
   Object.keys(tree).filter((key) => key.endsWith('.parquet'))
 const lakeFiles = async (lake: string): Promise<string[]> => filesOf(await readWhole(lake))
 
-/** What `import --replace` of NY alone does, after the operator has removed the files of the other series. */
-async function replace(lake: string): Promise<void> {
+/**
+ * What `import --replace` of NY alone does, after the operator has removed the files of the other series.
+ * @param isKilled before it removes the replaced segments
+ */
+async function replace(lake: string, isKilled = false): Promise<void> {
   await rm(join(lake, DEN), { force: true })
   const names = await segmentsOnDisk(lake, SOURCE, DATE)
   const { name } = await writeSegment(lake, plan(12, MARKETS.NY))
   const epoch = ((await readManifest(lake, SOURCE, DATE))?.epoch ?? 0) + 1
   await foldHere(lake, [DATE], new Map([[DATE, { added: [name], replacedBy: epoch }]]))
-  for (const old of names) if (old !== name) await rm(join(lake, rawKey(SOURCE, DATE, old)))
+  for (const old of isKilled ? [] : names) if (old !== name) await rm(join(lake, rawKey(SOURCE, DATE, old)))
 }
 
 async function prune(lake: string): Promise<void> {
@@ -122,6 +125,22 @@ test('a file that was replaced stays removed after the date was pruned, also on 
     await place.pull(stale, { raw: true })
     for (const files of [await place.bucketFiles(), await lakeFiles(stale), await lakeFiles(lake)])
       assert.deepEqual(files, [NY], course)
+  }
+})
+
+test('a replaced segment goes from lake and bucket after an import that was killed before it removed the segment', async (t) => {
+  for (const isWhole of [true, false]) {
+    const place = await Place.start(t)
+    const lake = await place.lakeOf(MARKETS.DEN)
+    const [old = ''] = await segmentsOnDisk(lake, SOURCE, DATE)
+    await place.push(lake)
+    // As if that push had been killed after the segment.
+    if (!isWhole) await place.server.store().remove(rawKey(SOURCE, DATE, 'manifest.json'))
+    await replace(lake, true)
+    await place.push(lake)
+    assert.deepEqual((await segmentsOnDisk(lake, SOURCE, DATE)).includes(old), false, String(isWhole))
+    const bucket = await readBucket(place.server.store())
+    assert.deepEqual(rawKey(SOURCE, DATE, old) in bucket, false, String(isWhole))
   }
 })
 
