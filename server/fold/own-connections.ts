@@ -181,6 +181,11 @@ export class OwnConnections {
     return this.#recorders.get(name)?.shown ?? 0n
   }
 
+  /** The latest UTC hour (since the epoch) of a line of a recorder; 0 before the first. */
+  hourOf(name: string): number {
+    return this.#recorders.get(name)?.hour ?? 0
+  }
+
   hasOpen(name: string): boolean {
     return [...this.#connections.values()].some(({ recorder }) => recorder === name)
   }

@@ -4,7 +4,6 @@
 
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { LOB_SOURCES } from '../../shared/lob-sources.ts'
 import type { LobSource } from '../../shared/lob-sources.ts'
 import { SPILL_BUFFER_BYTES_MAX } from '../../shared/limits.ts'
 import { MS_PER_HOUR, NS_PER_DAY, NS_PER_HOUR, NS_PER_MS, addDays, utcDateOf } from '../../shared/utc-date.ts'
@@ -21,13 +20,14 @@ import type { SeriesRecording } from '../lake/series-recording.ts'
 import { readManifest } from '../raw/date-manifest.ts'
 import { seriesText } from '../raw/segment-lines.ts'
 import { checkpointPath, readCheckpoint, writeCheckpoint } from './checkpoint.ts'
-import type { LiveFoldState, StatedSeries } from './checkpoint.ts'
+import type { LiveFoldState } from './checkpoint.ts'
 import { LiveClock } from './live-clock.ts'
 import { LiveDate } from './live-date.ts'
 import type { LiveDateState } from './live-date.ts'
 import { LiveTrades } from './live-trades.ts'
 import { LiveSeries } from './live-series.ts'
 import type { LiveSeriesOptions, LiveSeriesState } from './live-series.ts'
+import { MarketSeries } from './market-series.ts'
 import { OwnLines } from './own-lines.ts'
 import { RawHours } from './raw-hours.ts'
 import { recorderName } from './recorder-name.ts'
@@ -40,8 +40,6 @@ import type { WalPosition } from './wal-segment.ts'
 
 /** Rows of the open hour that are encoded again at each publication; from so many on they are kept encoded. */
 const RECORDER_PORTION_ROWS = 40_960
-/** A market's series is forgotten this long after the log last stated it. The recorder states it every hour. */
-const RECORDER_SERIES_HOURS_MAX = 48
 
 export interface LiveFoldOptions {
   readonly lake: string
@@ -98,7 +96,7 @@ export class LiveFold {
   readonly #connections: OwnConnections
   readonly #dates = new Map<string, LiveDate>()
   readonly #series = new Map<string, LiveSeries>()
-  readonly #seriesByMarket: Map<string, StatedSeries>
+  readonly #seriesByMarket: MarketSeries
   readonly #tally = new FoldTally()
   readonly #shared: SharedDates
   /** Shared dates of which this state lacks messages that this recorder has received. */
@@ -158,7 +156,7 @@ export class LiveFold {
     })
     this.#logEnd = logEnd
     this.#hour = state.hour
-    this.#seriesByMarket = new Map(state.seriesByMarket)
+    this.#seriesByMarket = new MarketSeries(source, state.seriesByMarket)
     this.#seriesOptions = {
       lake,
       source,
@@ -355,24 +353,27 @@ export class LiveFold {
 
   #takeLine(record: WalRecord): void {
     const { text, line, frames } = this.#lines.read(record, this.#clock.receivedAt(record))
+    const hourBefore = this.#connections.hourOf(this.#recorder)
     const hour = this.#connections.take(line)
     if (hour === undefined) return
+    // A fold of this date alone needs the series. The recorder states them again only when its clock reaches the date.
+    if (hourBefore < hour - (hour % 24)) this.#fileSeries(hour, line.recvTs, this.#seriesByMarket.all())
     this.#raw.add(hour, text, line.recvTs)
     this.#trades.take(hour, line, frames)
   }
 
   #takeSeries(recvTs: bigint, payload: Buffer): void {
-    const entries: Record<string, unknown> = JSON.parse(payload.toString('utf8'))
-    const stated = new Map<string, string>()
-    for (const [id, series] of Object.entries(entries)) if (typeof series === 'string') stated.set(id, series)
-    if (stated.size === 0) return
     const open = this.#hour!
-    for (const [id, series] of stated) this.#seriesByMarket.set(id, { series, hour: open })
+    const stated = this.#seriesByMarket.take(payload, open)
     // If the clock is off, the first message of a market may belong to either hour.
-    for (const hour of new Set([open, Math.max(open, Number(recvTs / NS_PER_HOUR))])) {
-      this.#raw.add(hour, seriesText(recvTs, stated), recvTs)
-      this.#trades.takeSeries(hour, stated)
-    }
+    const last = Math.max(open, Number(recvTs / NS_PER_HOUR), this.#connections.hourOf(this.#recorder))
+    for (const hour of new Set([open, last])) this.#fileSeries(hour, recvTs, stated)
+  }
+
+  #fileSeries(hour: number, recvTs: bigint, stated: ReadonlyMap<string, string>): void {
+    if (stated.size === 0) return
+    this.#raw.add(hour, seriesText(recvTs, stated), recvTs)
+    this.#trades.takeSeries(hour, stated)
   }
 
   #dateOf(dayStart: bigint, state?: LiveDateState): LiveDate {
@@ -385,7 +386,7 @@ export class LiveFold {
       {
         hasNoLeg: exchangeOf(source).hasNoLeg,
         tally: this.#tally,
-        seriesOf: (id) => this.#seriesByMarket.get(id)?.series ?? LOB_SOURCES[source].seriesOf(id),
+        seriesOf: (id) => this.#seriesByMarket.of(id),
         recordingOf: (series) => this.#recordingOf(series),
         onGrown: (bytes) => this.#grow(bytes),
         series: () => this.#series.keys(),
@@ -490,9 +491,7 @@ export class LiveFold {
     for (const [name, series] of this.#series) {
       if (series.recording.marketIds().length === 0) this.#series.delete(name)
     }
-    for (const [id, { hour }] of this.#seriesByMarket) {
-      if (hour < this.#hour! - RECORDER_SERIES_HOURS_MAX) this.#seriesByMarket.delete(id)
-    }
+    this.#seriesByMarket.forgetOld(this.#hour!)
   }
 
   /** Saves the state before `position`. Raw segments and part files have everything that the log has before it. */
@@ -505,7 +504,7 @@ export class LiveFold {
       counts: this.#lines.state(),
       dates: [...this.#dates.values()].map((date) => date.state()),
       series: [...this.#series.values()].map((series) => series.state()),
-      seriesByMarket: [...this.#seriesByMarket],
+      seriesByMarket: this.#seriesByMarket.state(),
       partialDates: [...this.#partialDates],
     }
     await writeCheckpoint(checkpointPath(this.#options), state)

@@ -399,6 +399,43 @@ test('a market that is stated after midnight by a clock that is ahead has its se
   assert.deepEqual(await filesOf(join(other, 'lob')), files)
 })
 
+test('a date that a recorder whose clock is behind has reached by the times of the exchange alone states the series of its markets', async (t) => {
+  const root = await temporaryDirectory(t)
+  const [lake, work] = [join(root, 'lake'), join(root, 'work')]
+  const midnightMs = Date.parse('2026-06-25T00:00:00Z')
+  const after = (seconds: number): number => midnightMs + seconds * 1000
+  const id = `${CONDITION}:${TOKENS[0]}`
+  const series = { kind: WAL_KIND.series, frame: { [id]: 'temps' } }
+  const place = { market: CONDITION, asset_id: TOKENS[0] }
+  const book = (ms: number) => [{ event_type: 'book', ...place, timestamp: `${ms}`, bids: [], asks: [] }]
+  const change = (ms: number) => ({
+    event_type: 'price_change',
+    market: CONDITION,
+    timestamp: `${ms}`,
+    price_changes: [{ asset_id: TOKENS[0], price: '0.4', size: '7', side: 'BUY' }],
+  })
+  const limit = await writeWal(work, 'polymarket', [
+    { kind: WAL_KIND.start, ms: after(-120) },
+    { ...series, ms: after(-120) },
+    { kind: WAL_KIND.mark, ms: after(-110), frame: openMark() },
+    { ms: after(-109), frame: book(after(-9)) },
+    { ms: after(-108), frame: change(after(-8)) },
+    // It is killed before its own clock reaches the date, and starts again after the first hour of the date.
+    { ms: after(-70), frame: change(after(30)) },
+    { kind: WAL_KIND.start, ms: after(7000) },
+    { ...series, ms: after(7000) },
+    { kind: WAL_KIND.mark, begunMs: 2, ms: after(7001), frame: openMark() },
+    { begunMs: 2, ms: after(7002), frame: book(after(7001)) },
+  ])
+  const fold = await LiveFold.open({ lake, source: 'polymarket', workDirectory: work })
+  while (await fold.advance(limit));
+  await fold.close()
+  await rm(join(lake, 'raw', 'source=polymarket', 'date=2026-06-24'), { recursive: true })
+  const other = await refold(lake, join(root, 'other'), 'polymarket')
+  const paths = await filesOf(lobSourceDirectory(other, 'polymarket'))
+  assert.deepEqual(paths, ['series=temps/date=2026-06-25/lob.parquet'])
+})
+
 /** The lake of a recorder of Kalshi with this log, and a lake folded from its segments. */
 async function recorded(
   root: string,
