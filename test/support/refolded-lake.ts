@@ -1,6 +1,7 @@
 // A lake whose order-book files are folded again from the raw segments of another.
 
-import { cp, mkdir } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { cp, mkdir, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { foldRawDates } from '../../server/fold/fold-raw-dates.ts'
 import type { FoldOrder } from '../../server/fold/fold-order.ts'
@@ -23,4 +24,11 @@ export async function refold(
   const dates = await rawDates(other, source)
   await foldRawDates({ lake: other, source, dates, bounds }, {}, new AbortController().signal)
   return other
+}
+
+/** Paths of the parquet files below a directory, sorted; none if it does not exist. */
+export async function parquetFilesBelow(directory: string): Promise<string[]> {
+  if (!existsSync(directory)) return []
+  const names = await readdir(directory, { recursive: true })
+  return names.filter((name) => name.endsWith('.parquet')).toSorted()
 }
