@@ -156,7 +156,6 @@ export class OwnConnections {
     // A connection is closed up to 35 s after its last message, which may be in the hour that is still open.
     const isClose = line.event === 'close'
     if (!isClose) shown = later(later(line.recvTs, exchangeTime(line, this.#options.isNumbered)), shown)
-    if (floorOf(shown) > floorOf(recorder.shown)) this.#releaseMessages(name)
     const hour = this.#hourOf(known, line, shown)
     const date = this.#options.dateOf(dayOf(hour))
     const isPause = line.recvTs > recorder.now + PAUSE_NS_MAX
@@ -371,16 +370,6 @@ export class OwnConnections {
       this.#release(connection)
     if (connection.lag === undefined && !isEnd) connection.waiting.push(line)
     else this.#read(connection, line)
-  }
-
-  /** An hour is over: the messages of waiting lines belong to it. Events, such as `alive`, may state times before the end. */
-  #releaseMessages(recorder: string): void {
-    for (const connection of this.#connections.values()) {
-      if (connection.recorder !== recorder) continue
-      const { waiting } = connection
-      const count = waiting.findLastIndex(({ messages }) => messages.length > 0) + 1
-      for (const line of waiting.splice(0, count)) this.#read(connection, line)
-    }
   }
 
   #release(connection: Connection): void {

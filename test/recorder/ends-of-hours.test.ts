@@ -136,6 +136,24 @@ test('a recorder whose clock is behind, restarted before it shows the end of the
   assert.notEqual(textAt(theirs.steps.get(MARKETS[0])!, BigInt(after(2)) * 1_000_000n), UNKNOWN)
 })
 
+test('a recorder whose clock is behind, started after the end of an hour, states no book before its connection', async (t) => {
+  const root = await temporaryDirectory(t)
+  const hourMs = Date.parse('2026-06-24T13:00:00Z')
+  const after = (seconds: number): number => hourMs + seconds * 1000
+  // Its clock is 98 s behind.
+  const { lake, other } = await recorded(root, [
+    { kind: WAL_KIND.start, ms: after(-80) },
+    { kind: WAL_KIND.series, ms: after(-80), frame: {} },
+    ...begins(after(-79), 1, after(21)),
+    { kind: WAL_KIND.mark, begunMs: 1, ms: after(-70), frame: aliveMark(after(-71)) },
+  ])
+  const [mine, theirs] = [await readLake(lake), await readLake(other)]
+  assert.deepEqual(mine, theirs)
+  const steps = mine.steps.get(MARKETS[0])!
+  assert.equal(textAt(steps, BigInt(after(-2)) * 1_000_000n), UNKNOWN)
+  assert.notEqual(textAt(steps, BigInt(after(21)) * 1_000_000n), UNKNOWN)
+})
+
 test('a connection of a recorder whose clock is far behind goes on after midnight', async (t) => {
   const root = await temporaryDirectory(t)
   const midnightMs = Date.parse('2026-06-25T00:00:00Z')
