@@ -72,7 +72,8 @@ test('a last push that fails ends with exit code 1 and names the files, which a 
   let output = ''
   for (const stream of [ingest.stdout, ingest.stderr]) stream.on('data', (data) => (output += String(data)))
   const path = (series: string): string => `candles/series=${series}/month=2026-03/candles.parquet`
-  await eventually(async () => (await entriesBelow(remote)).includes(path('KXA')), 'the file is pushed')
+  await eventually(async () => output.includes('the lake was pushed'), 'the file is pushed')
+  assert.ok((await entriesBelow(remote)).includes(path('KXA')))
   // Object storage is away from now on.
   await rename(remote, `${remote}.away`)
   await writeFile(remote, 'in the way')
