@@ -10,7 +10,7 @@ import type { ChainSink, Connections } from './chain.ts'
 import type { FoldTally } from './fold-tally.ts'
 import { clockOffset, messageTimes } from './message-times.ts'
 import type { RecordedTimes } from './message-times.ts'
-import { joinRuns, readRuns } from './numbered-runs.ts'
+import { END_MESSAGES, joinRuns, readRuns } from './numbered-runs.ts'
 import type { AsideMessage, NumberedMessage, PieceRuns, Run } from './numbered-runs.ts'
 import type { Piece } from './piece.ts'
 
@@ -382,9 +382,6 @@ function inChainOrder(runs: readonly TimedRun[]): TimedRun[] {
   }
   return result
 }
-
-/** Messages at either end of a run from which its begin and end times are computed. */
-const END_MESSAGES = 16
 
 function endsOf(messages: readonly NumberedMessage[]): readonly (readonly NumberedMessage[])[] {
   return [messages.slice(0, END_MESSAGES), messages.slice(-END_MESSAGES)]

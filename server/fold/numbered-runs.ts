@@ -11,8 +11,8 @@ import { clockOffset } from './message-times.ts'
 import type { RecordedTimes } from './message-times.ts'
 import type { Line, Piece } from './piece.ts'
 
-/** The last messages of a run, which show by how much the recorder's clock is off. */
-const SHOWN_MESSAGES = 16
+/** Messages at either end of a run from which its times, and the offset of the recorder's clock, are computed. */
+export const END_MESSAGES = 16
 
 export class NumberedMessage implements RecordedTimes {
   readonly seq: number
@@ -205,7 +205,7 @@ class RunReading implements PieceRuns {
       (seq === 1 && this.#hasOlderRuns()) ||
       (body.kind === 'book' && this.#isStatedBeside(sid, body.marketId))
     if (run !== undefined && last !== undefined && isRestated(message, last, run)) {
-      const at = message.recvTs! - (clockOffset(run.messages.slice(-SHOWN_MESSAGES)) ?? 0n)
+      const at = message.recvTs! - (clockOffset(run.messages.slice(-END_MESSAGES)) ?? 0n)
       for (const open of this.#open.runs.values()) open.endsBefore = at
     }
     if (isAnother) this.#beginConnection()

@@ -2,12 +2,12 @@
 // has to be inferred. Every result depends on the lines alone: a recorder that reads its log and a fold that reads its segments get
 // the same books.
 
-import { NS_PER_DAY, NS_PER_HOUR, later } from '../../shared/utc-date.ts'
+import { NS_PER_HOUR, later } from '../../shared/utc-date.ts'
 import type { FeedMessage } from '../feed/feed-message.ts'
 import type { Chain, ChainSink, Connections, Leaving } from './chain.ts'
 import { leftMarkets } from './chain-events.ts'
 import type { FoldTally, GapCause } from './fold-tally.ts'
-import { bookTime, exchangeTime, floorOf, offsetOf, openFrom } from './own-times.ts'
+import { bookTime, dayOf, exchangeTime, floorOf, offsetOf, openFrom } from './own-times.ts'
 import { linesOfProcesses, partsOf } from './own-process.ts'
 import type { OwnLine, Piece } from './piece.ts'
 import { Subscriptions } from './subscriptions.ts'
@@ -145,8 +145,7 @@ export class OwnConnections {
    */
   take(line: OwnLine): number | undefined {
     const { recorder: name, start } = partsOf(line.connection)
-    const first = { start, now: line.recvTs, shown: line.recvTs, hour: 0 }
-    const recorder = this.#recorders.get(name) ?? first
+    const recorder = this.#recorders.get(name) ?? { start, now: line.recvTs, shown: line.recvTs, hour: 0 }
     this.#recorders.set(name, recorder)
     const known = this.#connections.get(line.connection)
     if (start < recorder.start || (known !== undefined && line.n < known.nextN)) return undefined
@@ -155,8 +154,9 @@ export class OwnConnections {
     let shown = isNew ? later(recorder.shown, openFrom(recorder.hour)) : recorder.shown
     // A connection is closed up to 35 s after its last message, which may be in the hour that is still open.
     const isClose = line.event === 'close'
-    if (!isClose) shown = later(later(line.recvTs, exchangeTime(line, this.#options.isNumbered)), shown)
-    const hour = this.#hourOf(known, line, shown)
+    const ts = exchangeTime(line, this.#options.isNumbered)
+    if (!isClose) shown = later(later(line.recvTs, ts), shown)
+    const hour = this.#hourOf(known, ts ?? line.recvTs - offsetOf(known?.lag), shown)
     const date = this.#options.dateOf(dayOf(hour))
     const isPause = line.recvTs > recorder.now + PAUSE_NS_MAX
     // The hour of the last line is still open.
@@ -213,9 +213,7 @@ export class OwnConnections {
 
   // The hour of a line.
 
-  #hourOf(connection: Connection | undefined, line: OwnLine, shown: bigint): number {
-    const ts = exchangeTime(line, this.#options.isNumbered)
-    const at = ts ?? line.recvTs - offsetOf(connection?.lag)
+  #hourOf(connection: Connection | undefined, at: bigint, shown: bigint): number {
     const hour = Number(later(at, floorOf(shown)) / NS_PER_HOUR)
     return connection === undefined || hour > connection.hour ? hour : connection.hour
   }
@@ -505,9 +503,4 @@ export class OwnConnections {
 /** When a chain of the connection of `spine` leaves a market that it follows from the date before. */
 export function leavingOf(spine: Chain, sid: number | null, marketId: string): bigint | undefined {
   return spine.leavings.find(({ isMeant }) => isMeant(sid, marketId))?.at
-}
-
-/** The start of an hour's UTC day, ns. */
-function dayOf(hour: number): bigint {
-  return ((BigInt(hour) * NS_PER_HOUR) / NS_PER_DAY) * NS_PER_DAY
 }

@@ -1,7 +1,7 @@
 // The times of the lines of a recorder's connections. A line is never placed before the hour that is open at its receipt, whatever
 // time it states.
 
-import { NS_PER_HOUR, later } from '../../shared/utc-date.ts'
+import { NS_PER_DAY, NS_PER_HOUR, later } from '../../shared/utc-date.ts'
 import { BOOK_AGE_NS_MAX } from './line-times.ts'
 import { offsetOfLag } from './message-times.ts'
 import type { OwnLine } from './piece.ts'
@@ -16,6 +16,11 @@ const AFTER_NS_MAX = 120_000_000_000n
 /** The start of the hour that is open when `now` is received. */
 export function floorOf(now: bigint): bigint {
   return now < GRACE_NS ? 0n : ((now - GRACE_NS) / NS_PER_HOUR) * NS_PER_HOUR
+}
+
+/** The start of an hour's UTC day, ns. */
+export function dayOf(hour: number): bigint {
+  return ((BigInt(hour) * NS_PER_HOUR) / NS_PER_DAY) * NS_PER_DAY
 }
 
 /** The first receive time at which an hour (since the epoch) is the open one, ns. */

@@ -1,8 +1,8 @@
 // The time of a recorder's log, as its records show it: when an hour and a date are over, and where a process begins.
 
-import { NS_PER_DAY, NS_PER_HOUR, later } from '../../shared/utc-date.ts'
+import { NS_PER_DAY, later } from '../../shared/utc-date.ts'
 import type { OwnConnections } from '../fold/own-connections.ts'
-import { GRACE_NS, openFrom } from '../fold/own-times.ts'
+import { GRACE_NS, dayOf, openFrom } from '../fold/own-times.ts'
 import type { WalRecord } from './wal-record.ts'
 
 /** Plain data. */
@@ -63,6 +63,6 @@ export class LiveClock {
 }
 
 /** The end of an hour's UTC date, ns. */
-function dayEndOf(hour: number): bigint {
-  return ((BigInt(hour) * NS_PER_HOUR) / NS_PER_DAY + 1n) * NS_PER_DAY
+export function dayEndOf(hour: number): bigint {
+  return dayOf(hour) + NS_PER_DAY
 }

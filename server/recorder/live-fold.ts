@@ -6,14 +6,21 @@ import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { LobSource } from '../../shared/lob-sources.ts'
 import { SPILL_BUFFER_BYTES_MAX } from '../../shared/limits.ts'
-import { MS_PER_HOUR, NS_PER_DAY, NS_PER_HOUR, NS_PER_MS, addDays, utcDateOf } from '../../shared/utc-date.ts'
+import {
+  HOURS_PER_DAY,
+  MS_PER_HOUR,
+  NS_PER_HOUR,
+  NS_PER_MS,
+  addDays,
+  utcDateOf,
+} from '../../shared/utc-date.ts'
 import { exchangeOf } from '../exchanges/registry.ts'
 import type { Folding } from '../fold/fold-order.ts'
 import { FOLD_VERSION } from '../fold/fold-raw-dates.ts'
 import { FoldTally } from '../fold/fold-tally.ts'
 import { datesWithSegments, keepOldFiles } from '../fold/kept-rows.ts'
 import { OwnConnections } from '../fold/own-connections.ts'
-import { GRACE_NS } from '../fold/own-times.ts'
+import { GRACE_NS, dayOf } from '../fold/own-times.ts'
 import { BUSY_WAIT_MS_MAX } from '../fold/series-lock.ts'
 import { LobRowGroup } from '../lake/lob-row-group.ts'
 import type { SeriesRecording } from '../lake/series-recording.ts'
@@ -21,7 +28,7 @@ import { readManifest } from '../raw/date-manifest.ts'
 import { seriesText } from '../raw/segment-lines.ts'
 import { checkpointPath, readCheckpoint, writeCheckpoint } from './checkpoint.ts'
 import type { LiveFoldState } from './checkpoint.ts'
-import { LiveClock } from './live-clock.ts'
+import { LiveClock, dayEndOf } from './live-clock.ts'
 import { LiveDate } from './live-date.ts'
 import type { LiveDateState } from './live-date.ts'
 import { LiveTrades } from './live-trades.ts'
@@ -148,7 +155,7 @@ export class LiveFold {
       hasRaw: (date) => this.#hadRaw.has(date),
       onDate: (date) => this.#keepOldFiles(date),
       onUnited: async (hour) => {
-        const isNeeded = hour + 1 === this.#hour || (BigInt(hour) * NS_PER_HOUR) % NS_PER_DAY === 0n
+        const isNeeded = hour + 1 === this.#hour || hour % HOURS_PER_DAY === 0
         if (isNeeded && !this.#shared.isFolded(utcDateOf(hour * MS_PER_HOUR)))
           await this.#trades.publish(hour)
       },
@@ -357,7 +364,7 @@ export class LiveFold {
     const hour = this.#connections.take(line)
     if (hour === undefined) return
     // A fold of this date alone needs the series. The recorder states them again only when its clock reaches the date.
-    if (hourBefore < hour - (hour % 24)) this.#fileSeries(hour, line.recvTs, this.#seriesByMarket.all())
+    if (dayOf(hourBefore) < dayOf(hour)) this.#fileSeries(hour, line.recvTs, this.#seriesByMarket.all())
     this.#raw.add(hour, text, line.recvTs)
     this.#trades.take(hour, line, frames)
   }
@@ -468,8 +475,7 @@ export class LiveFold {
   #finishDate(hour: number): void {
     const date = this.#dates.get(utcDateOf(hour * MS_PER_HOUR))
     if (date?.isFinished !== false || !this.#clock.isDateOver(hour)) return
-    const nextStart = date.dayStart + NS_PER_DAY
-    this.#connections.enterDate(this.#dateOf(nextStart))
+    this.#connections.enterDate(this.#dateOf(dayEndOf(hour)))
     date.finish()
   }
 

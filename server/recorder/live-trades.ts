@@ -3,7 +3,7 @@
 
 import { rawSegmentOfName } from '../../shared/lake-layout.ts'
 import type { LobSource } from '../../shared/lob-sources.ts'
-import { addDays, MS_PER_HOUR, utcDateOf } from '../../shared/utc-date.ts'
+import { addDays, HOURS_PER_DAY, MS_PER_HOUR, utcDateOf } from '../../shared/utc-date.ts'
 import type { Frame } from '../feed/frame.ts'
 import type { OwnLine } from '../fold/piece.ts'
 import { segmentsOnDisk } from '../raw/date-manifest.ts'
@@ -11,8 +11,6 @@ import { DateTrades } from '../trades/trade-reading.ts'
 import { publishTrades, settleTrades, stageDate } from '../trades/trades-fold.ts'
 import type { StagedTrades } from '../trades/trades-fold.ts'
 import type { SharedDates } from './shared-dates.ts'
-
-const HOURS_PER_DAY = 24
 
 export interface LiveTradesOptions {
   readonly lake: string

@@ -5,7 +5,7 @@ import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { rawDateDirectory, rawSegmentOfName, rawSourceDirectory } from '../../shared/lake-layout.ts'
 import type { LobSource } from '../../shared/lob-sources.ts'
-import { MS_PER_HOUR, utcDateOf } from '../../shared/utc-date.ts'
+import { HOURS_PER_DAY, MS_PER_HOUR, utcDateOf } from '../../shared/utc-date.ts'
 import { MergeBusy, withSource } from '../fold/series-lock.ts'
 import { FOLD_STATE_NAME } from '../fold/fold-state.ts'
 import { removeStaleTemporaries } from '../lake/temporary-file.ts'
@@ -18,7 +18,6 @@ import type { SegmentFacts } from '../raw/segment-writer.ts'
 /** A slice is written this long after its first line, or at this many characters. It is in the lake within 20 s. */
 const SLICE_MS = 15_000
 const SLICE_CHARACTERS_MAX = 16 * 1024 * 1024
-const HOURS_PER_DAY = 24
 const RETRY_MS = 20_000
 const PLACE = /^\{(?:"recv_ts":"(\d+)",)?(?:"connection":"([^"\\]*)","n":(\d+),)?/
 

@@ -58,7 +58,7 @@ async function wasReplaced(transfers: Transfers, { source, date }: DerivedFile):
   return both.remote.replacementEpoch > 0
 }
 
-/** Whether the file was removed: nobody has changed it since the pull, and the lake has no raw segments of its date. */
+/** Removes the file, unless it has changed since the pull or the lake has raw segments of its date. Returns whether it was removed. */
 async function removePulled(
   transfers: Transfers,
   key: string,

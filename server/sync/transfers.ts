@@ -193,7 +193,9 @@ export class Transfers {
       const sides = { source: from, target: to, next, present, direction, isJudged, signal }
       const reason =
         heldBecause ??
-        (isLakeKey(key) ? await conflictOf(sides, await this.#isOwn(present, direction)) : undefined)
+        (isLakeKey(key)
+          ? await conflictOf(sides, isJudged && (await this.#isOwn(present, direction)))
+          : undefined)
       if (reason !== undefined) {
         progress?.onBytes?.(next.sizeBytes)
         throw new SyncConflict(key, reason)

@@ -1,11 +1,9 @@
 // Whether a station's observations are all there, by its schedule: a routine report (METAR) in every hour, which these
 // stations send around the clock.
 
-import { MS_PER_DAY, MS_PER_HOUR, utcDateOf } from '../../shared/utc-date.ts'
+import { HOURS_PER_DAY, MS_PER_DAY, MS_PER_HOUR, utcDateOf } from '../../shared/utc-date.ts'
 import type { Finding, ScopeReport, VerifyContext } from './finding.ts'
 import { mergedRows } from './merged-rows.ts'
-
-const HOURS_PER_DAY = 24
 
 /** Counts the routine reports of every UTC day of the span that is over. */
 export async function checkObservations(context: VerifyContext, station: string): Promise<ScopeReport> {
