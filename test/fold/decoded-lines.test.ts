@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { suite, test } from 'node:test'
+import { areOfOneEvent } from '../../server/feed/feed-message.ts'
 import type { FeedMessage } from '../../server/feed/feed-message.ts'
 import { DecodedLines, DecodedSegments, IN_MEMORY } from '../../server/fold/decoded-lines.ts'
 import type { Line } from '../../server/fold/piece.ts'
@@ -110,6 +111,21 @@ suite('lines in blocks', () => {
     assert.deepEqual({ ...read, lines: [] }, { facts: FACTS, header: HEADER, lines: [], isNumbered: false })
     assert.ok(!existsSync(path))
     segments.discard()
+  })
+
+  test('state one event only if they change the same', () => {
+    const changed = (price: number): FeedMessage => ({
+      ...plain,
+      ts: 5n,
+      body: { kind: 'changes', event: EVENT_SET, changes: [{ ...set, price }] },
+    })
+    const lines = new DecodedLines(HEADER, IN_MEMORY)
+    for (const [key, price] of [1, 2, 1].entries()) lines.add(line(key, [changed(price)]), '')
+    lines.close()
+    const [first, other, again] = [...lines].map(({ messages }) => messages)
+    assert.ok(areOfOneEvent(first!, again!))
+    assert.ok(!areOfOneEvent(first!, other!))
+    assert.ok(areOfOneEvent(first!, [changed(1)]))
   })
 
   test('of a recorder come back with their numbers, events and rows', () => {

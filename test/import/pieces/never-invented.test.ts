@@ -21,8 +21,8 @@ import { referenceOf } from './reference.ts'
 import { SeededRandom } from './seeded-random.ts'
 import type { TrueWorld } from './true-world.ts'
 
-/** Cases that once showed books that never existed: wrong clocks, and repeated or swapped lines. */
-const FOUND = [92, 174, 298, 307, 336, 569]
+/** Cases that once showed books that never existed: wrong clocks, repeated or swapped lines, and messages of one time. */
+const FOUND = [92, 174, 298, 307, 336, 345, 569]
 
 interface FaultyOutcome extends CaseOutcome {
   /** Known nanoseconds in the lake, and in what the same recordings without faults prove. */
