@@ -716,9 +716,11 @@ class Answer(Generic[Row]):
         columns: Dict[str, Any] = {name: [] for name in self._columns()}
         if self._is_faster_by_arrow():
             table = self._arrow_table(nulls)
-            columns = {name: _arrow_values(kinds[name], table[name]) for name in columns}
+            columns = {name: _arrow_values(kinds[name], table[name]) for name in columns if name in table.column_names}
         else:
-            for batch in self._batches(nulls):
+            for batch in filter(None, self._batches(nulls)):
+                # Some columns are there on request alone.
+                columns = {name: values for name, values in columns.items() if name in batch[0]}
                 for name, values in columns.items():
                     values.extend([row[name] for row in batch])  # type: ignore[index]
         series = {name: _pandas_series(pandas, kinds[name], values) for name, values in columns.items()}
