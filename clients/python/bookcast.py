@@ -871,6 +871,9 @@ class Answer(Generic[Row]):
 
 def _arrow_values(kind: str, column: Any) -> Any:
     """The values of a column of Arrow: an array of numpy, or for the levels of books lists of dicts as rows have them."""
+    if kind == "integer?" and column.null_count > 0 and column.type.bit_width == 64:
+        # numpy has doubles for them, which do not hold nanoseconds.
+        return column.to_pylist()
     if kind != "other":
         return column.to_numpy()
     books: List[Any] = []

@@ -23,7 +23,7 @@ const CALLS = [
   ['observations', { station: 'NYC', start: '2020-01-01', end: '2020-01-01' }],
   ['climate', { start: '2026-06-20', end: '2026-07-03' }],
   ['coverage', { series: 'KXHIGHNY-26JUL01', ...JULY_1 }],
-  ['coverage', { series: 'KXHIGHNY-26JUL01', ...JULY_1, by: 'hour' }],
+  ['coverage', { series: 'KXHIGHNY', by: 'hour' }],
 ]
 
 const PROGRAM = `
