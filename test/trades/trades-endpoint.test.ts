@@ -17,7 +17,8 @@ import { recordServerOfThisFile } from '../support/record-server.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
 import { randomOf } from './random-trades.ts'
 
-const served = recordServerOfThisFile(storeOfThisFile())
+const place = storeOfThisFile()
+const served = recordServerOfThisFile(place)
 const DATES = ['2026-07-01', '2026-07-02', '2026-07-03']
 const DAY_NS = 86_400_000_000_000n
 /** Of the exchanges that there are: another one has no trades here. */
@@ -243,6 +244,36 @@ test('an answer has a name as long as its files are the same', async () => {
   const changed = await ask(etag)
   assert.equal(changed.status, 200)
   assert.notEqual(changed.headers.get('etag'), etag)
+})
+
+test('a name that the catalogue or the order books know is an empty answer without trades', async () => {
+  const { url, lake } = await served()
+  await fill(lake, randomOf(12))
+  await mkdir(join(lake, 'lob/source=kalshi/series=KXBOOKS'), { recursive: true })
+  await place.store.postgres.transaction(async (transaction) => {
+    const run = (text: string) => transaction.run({ text, parameters: [] })
+    await run(`INSERT INTO series (ticker, measure_type, title, station_code, category, frequency, tags, active, last_seen_at)
+      VALUES ('KXQUIET', 'high', '', 'NYC', '', 'daily', '[]', true, now())`)
+    await run(`INSERT INTO markets (ticker, event_ticker, series_ticker, status, result, close_time, last_seen_at)
+      SELECT e || '-T1', e, split_part(e, '-', 1), 'active', '', now(), now()
+        FROM (VALUES ('KXQUIET-26JUL01'), ('KXRAIN-26JUL09')) AS events (e)`)
+  })
+  const known = [
+    'market=KXQUIET-26JUL01-T1',
+    'event=KXQUIET-26JUL01',
+    'series=KXQUIET-26JUL01',
+    'series=KXQUIET',
+  ]
+  known.push('market=KXRAIN-26JUL09-T1', 'event=KXRAIN-26JUL09', 'series=KXRAIN-26JUL09', 'series=KXBOOKS')
+  const unknown = ['market=KXRAIN-26JUL09-T2', 'series=KXRAIN-26JUL10', 'source=polymarket&series=KXQUIET']
+  for (const name of [...known, ...unknown]) {
+    const statuses = [0, 5].map(async (offset) => {
+      const response = await fetch(`${url}/api/v1/trades?${name}&date=2026-07-01&offset=${offset}`)
+      await response.text()
+      return response.status
+    })
+    assert.deepEqual(await Promise.all(statuses), unknown.includes(name) ? [404, 404] : [200, 200], name)
+  }
 })
 
 test('what cannot be answered is refused by name', async () => {

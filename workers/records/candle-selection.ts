@@ -110,7 +110,8 @@ async function isSeries(name: string, { context, run, pinned }: RecordRequest): 
   return isKnown(run, seriesKnown(name))
 }
 
-async function isKnown(run: RunStatement, statement: SqlStatement): Promise<boolean> {
+/** Whether the relational store knows a name; it knows none where there is no store. */
+export async function isKnown(run: RunStatement, statement: SqlStatement): Promise<boolean> {
   const [row] = await run<{ readonly known: boolean }>(statement)
   return row?.known === true
 }

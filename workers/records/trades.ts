@@ -11,9 +11,11 @@ import type { RecordField } from '../../shared/record-field.ts'
 import { fieldsOf } from '../../shared/record-schema.ts'
 import type { TradeQuery } from '../../shared/record-task.ts'
 import { seriesOfTicker } from '../../shared/series-name.ts'
+import { eventKnown, marketKnown, seriesKnown } from '../../shared/sql/name-queries.ts'
 import { TRADES_SCHEMA } from '../../shared/trades-v1.ts'
 import { addDays, NS_PER_MS, utcDateOf, utcDateStartMs } from '../../shared/utc-date.ts'
 import type { PinnedFiles } from '../lake/pinned-files.ts'
+import { isKnown } from './candle-selection.ts'
 import { pinnedPart } from './pinned-parts.ts'
 import { readParquetSql, sqlText } from './duck-lake.ts'
 import { copyNanoseconds, copyNumbers, TextVector } from './duck-vectors.ts'
@@ -58,8 +60,7 @@ export async function answerTrades(query: TradeQuery, request: RecordRequest): P
   const reading = new TradeReading(query, parts, selection.where, request)
   const isShort = query.offset + query.limit < RECORD_STORE_BATCH_ROWS
   const answer = isShort ? await reading.held() : await reading.counted()
-  if (answer.rows === 0 && query.offset === 0 && (query.market ?? query.event) !== null)
-    await reading.assertKnown(selection)
+  if (answer.rows === 0) await reading.assertKnown(selection)
   return answer
 }
 
@@ -70,7 +71,6 @@ interface Selection {
   readonly where: readonly string[]
 }
 
-/** Throws for a series, event or market of which the lake has nothing. */
 function selectionOf(lake: string, query: TradeQuery, pinned: PinnedFiles | undefined): Selection {
   const { source, market, event, series } = query
   const names = lobSourceNames(source)
@@ -80,21 +80,11 @@ function selectionOf(lake: string, query: TradeQuery, pinned: PinnedFiles | unde
   if (event !== null) where.push(eventSql(event))
   if (series !== null) {
     if (all.includes(series)) return { series: [series], where }
-    const base = seriesOfTicker(series)
-    if (!names.isSeriesInId || !all.includes(base))
-      throw new ApiError('unknown_series', `The lake has no trades of ${source} series ${series}.`)
-    return { series: [base], where: [...where, eventSql(series)] }
+    const base = names.isSeriesInId ? seriesOfTicker(series) : ''
+    return { series: all.filter((name) => name === base), where: [...where, eventSql(series)] }
   }
   const likely = names.isSeriesInId ? seriesOfTicker(market ?? event ?? '') : ''
-  if (all.includes(likely)) return { series: [likely], where }
-  if (all.length > 0) return { series: all, where }
-  throw unknownName(query)
-}
-
-function unknownName({ source, market, event }: TradeQuery): ApiError {
-  return market === null
-    ? new ApiError('unknown_event', `The lake has no trades of ${source} event ${event}.`)
-    : new ApiError('unknown_market', `The lake has no trades of ${source} market ${market}.`)
+  return { series: all.includes(likely) ? [likely] : all, where }
 }
 
 function marketSql(market: string, isWhole: boolean): string {
@@ -194,14 +184,29 @@ class TradeReading {
     return { rows, hasMore: total > offset + limit, batches: () => this.#stream(rows) }
   }
 
-  /** @throws {ApiError} `unknown_market` or `unknown_event` if no file of the series has it */
+  /** @throws {ApiError} 404 for a name that neither the lake nor the catalogue has */
   async assertKnown({ series, where }: Selection): Promise<void> {
+    const { source, market, event, series: named } = this.#query
+    const { context, run, signal, pinned } = this.#request
     const everywhere = { ...this.#query, fromMs: 0, toMs: Date.UTC(2200, 0) }
-    const { context, signal, pinned } = this.#request
     const parts = partsOf(context.lake, everywhere, series, pinned).slice(-RECORD_LAKE_FILES_MAX)
-    const sql = `SELECT 1 FROM ${readParquetSql(parts.map(({ path }) => path))} WHERE ${where.join(' AND ')} LIMIT 1`
-    const found = parts.length === 0 ? [] : await lakeRows(context.duck, parts, sql, signal)
-    if (found.length === 0) throw unknownName(this.#query)
+    if (parts.length > 0) {
+      if (where.length === 0) return
+      const sql = `SELECT 1 FROM ${readParquetSql(parts.map(({ path }) => path))} WHERE ${where.join(' AND ')} LIMIT 1`
+      if ((await lakeRows(context.duck, parts, sql, signal)).length > 0) return
+    }
+    const inLake = [...series, ...scopesIn(context.lake, `lob/source=${source}`, SERIES_PREFIX)]
+    for (const [noun, name, statements] of [
+      ['market', market, [marketKnown]],
+      ['event', event, [eventKnown]],
+      ['series', named !== null && inLake.includes(named) ? null : named, [seriesKnown, eventKnown]],
+    ] as const) {
+      if (name === null) continue
+      const { isCatalogued } = lobSourceNames(source)
+      const known = isCatalogued ? statements.map((statement) => isKnown(run, statement(name))) : []
+      if (!(await Promise.all(known)).includes(true))
+        throw new ApiError(`unknown_${noun}`, `The lake has no trades of ${source} ${noun} ${name}.`)
+    }
   }
 
   async *#stream(rows: number): AsyncGenerator<RecordBatch, void, void> {
