@@ -103,7 +103,7 @@ export const LOB_PARAMETERS = [
   },
   textParameter(
     'after',
-    'Only the rows behind a place: <ts> in nanoseconds, or <ts>,<market_id> for the row of one market. Rows are ordered by ts, then market_id.',
+    'Only the rows behind a place: <ts> in nanoseconds, 19 digits or 0, or <ts>,<market_id> for the row of one market. Rows are ordered by ts, then market_id.',
   ),
   {
     name: 'limit',
@@ -165,13 +165,13 @@ const dateRule: ParameterRule<LobParameters> = ({ has, values }, report) => {
     report('to', `the range of from and to must span at most ${LOB_RANGE_DAYS_MAX} days, not ${days}.`)
 }
 
-const PLACE = /^(\d{1,19})(?:,(.{1,300}))?$/su
+const PLACE = /^(0|\d{19})(?:,(.{1,300}))?$/su
 
 const windowRule: ParameterRule<LobParameters> = ({ values: { after, limit, format } }, report) => {
   if (after !== undefined && !PLACE.test(after))
     report(
       'after',
-      `after must be <ts>, in nanoseconds since the Unix epoch, or <ts>,<market_id>, not ${quote(after)}.`,
+      `after must be <ts>, nanoseconds since the Unix epoch in 19 digits or 0, or <ts>,<market_id>, not ${quote(after)}.`,
     )
   const rowsMax = format === undefined ? STREAMED_ROWS_MAX : OUTPUT_FORMATS[format].rowsMax
   if (limit !== undefined && limit > rowsMax)

@@ -70,11 +70,13 @@ const WRONG: readonly (readonly [string, readonly string[]])[] = [
     '1.5',
     '2026-07-01',
     '2026-07-01T00:00:00Z',
-    '1,',
+    '1783015200',
+    '1783015200000',
+    '1782936000000000000,',
     ',M',
     'M',
     '12345678901234567890',
-    '%201',
+    '%201782936000000000000',
   ].map((value) => [`${GOOD}&after=${value}`, ['after']] as const),
   [`${GOOD}&after=1&after=2`, ['after']],
   ...['0', '-1', '1.5', '', 'all', '50001', '500001', '1&limit=2'].map(
@@ -193,7 +195,8 @@ test('turns parameters into the query of the worker', () => {
     ['1782928800000000000', 1_782_928_800, null],
     // Between two seconds every market's row of the first is left out.
     ['1782928800000000001,KXHIGHNY-26JUL01-B79.5', 1_782_928_800, null],
-    ['0,a,b', 0, 'a,b'],
+    ['1782928800000000000,a,b', 1_782_928_800, 'a,b'],
+    ['0', 0, null],
   ] as const
   for (const [after, seconds, marketId] of places)
     assert.deepEqual(queryOf(`${GOOD}&after=${after}&limit=7`).after, { seconds, marketId })
