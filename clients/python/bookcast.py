@@ -1059,7 +1059,7 @@ class LobDate(TypedDict, total=False):
     date: str  # UTC date.
     state: Literal["closed", "open", "invalid"]  # open: today or the day before, to which recordings may be added; invalid: the footer of the file cannot be read.
     bytes: int  # Bytes of the file of the date, with all its markets.
-    rows: Optional[int]  # Book events in the file, of an event those of its markets; null where the footer does not list markets.
+    rows: Optional[int]  # Rows of the file, book events and keyframes; of an event those of its markets, null where the footer does not list markets.
 
 
 class BookAt(TypedDict, total=False):

@@ -103,7 +103,7 @@ export interface LobDate {
   readonly state: 'closed' | 'open' | 'invalid'
   /** Bytes of the file of the date, with all its markets. */
   readonly bytes: number
-  /** Book events in the file, of an event those of its markets; null where the footer does not list markets. */
+  /** Rows of the file, book events and keyframes; of an event those of its markets, null where the footer does not list markets. */
   readonly rows: number | null
 }
 

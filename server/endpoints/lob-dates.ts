@@ -37,7 +37,7 @@ const DOCUMENTATION: EndpointDocumentation = {
       rows: {
         type: ['integer', 'null'],
         description:
-          'Book events in the file, of an event those of its markets; null where the footer does not list markets.',
+          'Rows of the file, book events and keyframes; of an event those of its markets, null where the footer does not list markets.',
       },
     }),
   },

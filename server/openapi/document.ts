@@ -51,7 +51,7 @@ const PROBLEM_SCHEMA: JsonSchema = {
 }
 
 const DESCRIPTION = `Order books at any instant, candles, observations and climate reports of temperature prediction
-markets. Every path answers GET, HEAD and OPTIONS. Instants are UTC, prices integer cents, quantities integers. A value that is
+markets. Every path answers GET, HEAD and OPTIONS. Instants are UTC. Prices of books and candles are integer cents, quantities integers; those of trades may be fractions. A value that is
 not known is null; in the quotes of order books it is 0 or −1, and null with nulls=true. An answer that breaks off is never
 completed: the transfer fails visibly.`
 
