@@ -137,9 +137,10 @@ export class DirectoryStore implements ObjectStore {
     if (replaces === null) {
       await mkdir(dirname(path), { recursive: true })
       await link(temporary, path).catch((error: unknown) => {
-        throw isErrno(error, 'EEXIST') ? new ObjectChanged(key) : error
+        // Another writer of the same content has given it the name, and has removed the temporary one.
+        throw isErrno(error, 'EEXIST') || isErrno(error, 'ENOENT') ? new ObjectChanged(key) : error
       })
-      return await rm(temporary)
+      return await rm(temporary, { force: true })
     }
     await this.#locked(key, signal, async () => {
       if ((await this.stat(key))?.version !== replaces) throw new ObjectChanged(key)

@@ -2,8 +2,8 @@
 // the end, whether the service heeds conditions or not.
 
 import assert from 'node:assert/strict'
-import { copyFile, readFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { copyFile, mkdir, readFile, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import type { TestContext } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -11,6 +11,7 @@ import { withSeries } from '../../server/fold/series-lock.ts'
 import { DirectoryStore } from '../../server/sync/directory-store.ts'
 import { type LakeSyncResult, syncLake } from '../../server/sync/lake-sync.ts'
 import { ObjectChanged } from '../../server/sync/object-store.ts'
+import { rawKey } from '../../shared/lake-layout.ts'
 import { runImport } from '../support/import-harness.ts'
 import { delta, snapshot } from '../support/kalshi-frames.ts'
 import { type S3Server, startS3Server } from '../support/s3-server.ts'
@@ -117,6 +118,24 @@ test('a file that was replaced since it was looked at is not replaced', async (t
   assert.ok((await readFile(join(to, KEY))).equals(before))
   await put((await target.head(KEY))!.version)
   assert.ok((await readFile(join(to, KEY))).equals(await readFile(join(from, KEY))))
+})
+
+test('of two that push one segment into a directory at once, each finds it there afterwards', async (t) => {
+  const [from, to] = [await temporaryDirectory(t), await temporaryDirectory(t)]
+  for (let number = 0; number < 20; number++) {
+    const key = rawKey('kalshi', '2026-06-24', `3f9c01ab-10-${String(number).padStart(32, '0')}.ndjson.gz`)
+    await mkdir(dirname(join(from, key)), { recursive: true })
+    await writeFile(join(from, key), 'lines')
+    const source = new DirectoryStore(from)
+    const head = (await source.head(key))!
+    const put = async (): Promise<unknown> =>
+      await new DirectoryStore(to).put(head, (offset) => source.get(head, offset), { replaces: null })
+    const results = await Promise.allSettled([put(), put()])
+    for (const result of results)
+      if (result.status === 'rejected')
+        assert.ok(result.reason instanceof ObjectChanged, String(result.reason))
+    assert.equal((await new DirectoryStore(to).head(key))?.sha256, head.sha256)
+  }
 })
 
 test('a file is not replaced while another publishes it, and not afterwards', async (t) => {
