@@ -292,6 +292,9 @@ class DateSync {
         if (!from.objects.has(key)) await transfers.remove(isPush ? transfers.remote : transfers.local, key)
       if (isPush && !isRemoval && transfers.options.isRepeated === true && this.#addsOnlySlices()) return true
       if (from.objects.has(this.#stateKey)) await transfers.copy(this.#stateKey, direction)
+      // A recorder has added segments since the fold: its state does not belong to the manifest that follows.
+      else if (to.objects.has(this.#stateKey))
+        await this.#remove(isPush ? 'remote' : 'local', FOLD_STATE_NAME)
       for (const name of isPush ? [] : local.segments)
         if (!this.#mayCount(name)) await this.#remove('local', name)
       await this.#copyManifest(direction)
