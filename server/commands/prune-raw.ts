@@ -2,7 +2,7 @@
 
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { rawDateDirectory, rawKey } from '../../shared/lake-layout.ts'
+import { rawKey } from '../../shared/lake-layout.ts'
 import { type LobSource, lobSources } from '../../shared/lob-sources.ts'
 import { hasFoldState } from '../fold/fold-state.ts'
 import { BUSY_WAIT_MS_MAX, MergeBusy, withSource } from '../fold/series-lock.ts'
@@ -62,9 +62,7 @@ async function pruneDate(
   const manifest = await readManifest(lake, source, date)
   const reason =
     reasonToKeep(lake, source, date, manifest, names) ??
-    ((await hasFoldState(rawDateDirectory(lake, source, date)))
-      ? undefined
-      : 'has no fold state; run `bookcast rebuild` first')
+    ((await hasFoldState(lake, source, date)) ? undefined : 'has no fold state; run `bookcast rebuild` first')
   if (reason !== undefined) return [{ key: rawKey(source, date, ''), sizeBytes: 0, reason }]
   const pruned = await Promise.all(
     names.map(async (name) => {

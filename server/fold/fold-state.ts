@@ -7,8 +7,11 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { gunzip, gzip } from 'node:zlib'
 import { isErrno } from '../../shared/errno.ts'
+import { rawDateDirectory } from '../../shared/lake-layout.ts'
+import type { LobSource } from '../../shared/lob-sources.ts'
 import type { BookLevel } from '../lake/exact-book.ts'
 import { stageFile } from '../lake/temporary-file.ts'
+import { readManifest } from '../raw/date-manifest.ts'
 import type { ChainOutline } from './chain-outline.ts'
 
 const [zip, unzip] = [promisify(gzip), promisify(gunzip)]
@@ -66,9 +69,11 @@ export async function stageFoldState(
   return { temporary: stageFile(path, await zip(JSON.stringify(state))), path }
 }
 
-/** Whether the date has a state file. It is not read. */
-export async function hasFoldState(directory: string): Promise<boolean> {
-  return await stat(join(directory, FOLD_STATE_NAME)).then(
+/** Whether the date has a fold state, and its manifest is of a fold: a recorder that lists further segments writes one that is not. */
+export async function hasFoldState(lake: string, source: LobSource, date: string): Promise<boolean> {
+  const manifest = await readManifest(lake, source, date)
+  if (manifest === undefined || manifest.closing === null) return false
+  return await stat(join(rawDateDirectory(lake, source, date), FOLD_STATE_NAME)).then(
     (stats) => stats.isFile(),
     () => false,
   )

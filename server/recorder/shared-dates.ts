@@ -2,7 +2,7 @@
 // files are folded from all segments, in a thread, while the recorder continues to read its log. A date of this recorder alone is
 // folded once, when it is over. This leaves the fold state with which the fold of a neighbouring date begins.
 
-import { rawDateDirectory, rawSegmentOfName } from '../../shared/lake-layout.ts'
+import { rawSegmentOfName } from '../../shared/lake-layout.ts'
 import { NS_PER_MS, addDays } from '../../shared/utc-date.ts'
 import type { FoldOrder, Folding } from '../fold/fold-order.ts'
 import { hasFoldState } from '../fold/fold-state.ts'
@@ -101,7 +101,7 @@ export class SharedDates {
     const listed = new Set((await readManifest(lake, source, over))?.segments.map(({ name }) => name))
     const names = await segmentsOnDisk(lake, source, over)
     this.end(over)
-    const isFolded = names.length === 0 || (await hasFoldState(rawDateDirectory(lake, source, over)))
+    const isFolded = names.length === 0 || (await hasFoldState(lake, source, over))
     if (isFolded && names.every((name) => listed.has(name))) this.#dates.get(over)!.state = 'done'
   }
 

@@ -1,17 +1,18 @@
 // The fold state of an open date that was derived again while a recorder writes to it: it goes when the manifest lists more.
 
 import assert from 'node:assert/strict'
-import { readFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import type { TestContext } from 'node:test'
 import { aliveMark, openMark } from '../../server/feed/wal-mark.ts'
 import { foldRawDates } from '../../server/fold/fold-raw-dates.ts'
-import { FOLD_STATE_NAME } from '../../server/fold/fold-state.ts'
+import { FOLD_STATE_NAME, hasFoldState } from '../../server/fold/fold-state.ts'
 import { LiveFold } from '../../server/recorder/live-fold.ts'
 import { WAL_KIND } from '../../server/recorder/wal-record.ts'
 import { DirectoryStore } from '../../server/sync/directory-store.ts'
 import { syncLake } from '../../server/sync/lake-sync.ts'
-import { lobFilePath } from '../../shared/lake-layout.ts'
+import { lobFilePath, rawDateDirectory } from '../../shared/lake-layout.ts'
 import { delta, snapshot } from '../support/kalshi-frames.ts'
 import { parquetFilesBelow, refold } from '../support/refolded-lake.ts'
 import { endAfter, entriesBelow, temporaryDirectory } from '../support/temporary-lake.ts'
@@ -22,32 +23,48 @@ import { foldHere, folderOf, SOURCE } from './raw-lakes.ts'
 const [DATE, NEXT] = ['2026-06-24', '2026-06-25'] as const
 const MIDNIGHT = Date.parse(`${NEXT}T00:00:00Z`)
 
-test('books that were known over midnight stay known when their date was derived again before, with a collector that pushes', async (t) => {
-  const [root, bucket] = [await temporaryDirectory(t), await temporaryDirectory(t)]
-  const [lake, workDirectory] = [join(root, 'lake'), join(root, 'work')]
-  const open = async () => await LiveFold.open({ lake, source: SOURCE, workDirectory, folding: foldRawDates })
-  const states = async () =>
-    [...(await entriesBelow(lake)), ...(await entriesBelow(bucket))].filter((path) =>
-      path.endsWith(`date=${DATE}/${FOLD_STATE_NAME}`),
-    )
-  let [seq, nowMs] = [1, 0]
-  const hear = async (fold: LiveFold, fromS: number, toS: number): Promise<void> => {
+/** A lake whose recorder reads what the exchange says of one market every five seconds. */
+class RecordedLake {
+  readonly lake: string
+  readonly #root: string
+  #seq = 1
+  nowMs = 0
+
+  constructor(root: string) {
+    this.#root = root
+    this.lake = join(root, 'lake')
+  }
+
+  async open(t: TestContext): Promise<LiveFold> {
+    const workDirectory = join(this.#root, 'work')
+    const fold = await LiveFold.open({
+      lake: this.lake,
+      source: SOURCE,
+      workDirectory,
+      folding: foldRawDates,
+    })
+    endAfter(t, () => fold.close())
+    return fold
+  }
+
+  /** Seconds after midnight. */
+  async hear(fold: LiveFold, fromS: number, toS: number): Promise<void> {
     const records: ScriptRecord[] = []
     for (let ms = MIDNIGHT + fromS * 1000; ms <= MIDNIGHT + toS * 1000; ms += 5000) {
       const market_ticker = 'KXHIGHNY-26JUN24-T82'
-      if (seq === 1)
+      if (this.#seq === 1)
         records.push(
           { kind: WAL_KIND.mark, ms, frame: openMark() },
-          { ms, frame: snapshot(seq++, { market_ticker, yes_dollars_fp: [['0.4500', '90.00']] }) },
+          { ms, frame: snapshot(this.#seq++, { market_ticker, yes_dollars_fp: [['0.4500', '90.00']] }) },
         )
       records.push(
-        { ms, frame: delta(seq++, { market_ticker, ts_ms: ms }) },
+        { ms, frame: delta(this.#seq++, { market_ticker, ts_ms: ms }) },
         { kind: WAL_KIND.mark, ms, frame: aliveMark(ms) },
         { kind: WAL_KIND.clock, ms },
       )
     }
-    nowMs = MIDNIGHT + toS * 1000
-    const limit = await writeWal(workDirectory, SOURCE, records)
+    this.nowMs = MIDNIGHT + toS * 1000
+    const limit = await writeWal(join(this.#root, 'work'), SOURCE, records)
     while (await fold.advance(limit));
     // What is due is published, and dates that wait are folded.
     for (let left = 3; left > 0; left--) {
@@ -55,38 +72,74 @@ test('books that were known over midnight stay known when their date was derived
       await fold.settled()
     }
   }
+
+  /** The files are those of a fold of the raw segments alone. */
+  async assertFolded(): Promise<void> {
+    const other = await refold(this.lake, join(this.#root, 'other'), SOURCE)
+    const [mine, theirs] = await Promise.all(
+      [this.lake, other].map(async (lake) => await parquetFilesBelow(join(lake, 'lob'))),
+    )
+    assert.deepEqual(mine, theirs)
+    for (const date of [DATE, NEXT]) {
+      const [own, folded] = await Promise.all(
+        [this.lake, other].map(async (lake) => await readFile(lobFilePath(lake, SOURCE, 'KXHIGHNY', date))),
+      )
+      assert.ok(own!.equals(folded!), `${date}: ${own!.length} bytes, not ${folded!.length}`)
+    }
+  }
+}
+
+test('books that were known over midnight stay known when their date was derived again before, with a collector that pushes', async (t) => {
+  const [recorded, bucket] = [new RecordedLake(await temporaryDirectory(t)), await temporaryDirectory(t)]
+  const { lake } = recorded
+  const states = async () =>
+    [...(await entriesBelow(lake)), ...(await entriesBelow(bucket))].filter((path) =>
+      path.endsWith(`date=${DATE}/${FOLD_STATE_NAME}`),
+    )
   const push = async (): Promise<void> => {
     const result = await syncLake({
       lake,
       remote: new DirectoryStore(bucket),
       direction: 'push',
       folder: folderOf(lake),
-      clock: { nowMs: () => nowMs, sleep: async () => {} },
+      clock: { nowMs: () => recorded.nowMs, sleep: async () => {} },
     })
     assert.deepEqual([result.failures, [...result.conflictReasons]], [[], []])
   }
-  const killed = await open()
-  endAfter(t, () => killed.close())
-  await hear(killed, -600, -400)
+  const killed = await recorded.open(t)
+  await recorded.hear(killed, -600, -400)
   await foldHere(lake, [DATE])
   await push()
   assert.equal((await states()).length, 2)
-  await hear(killed, -395, -300)
+  await recorded.hear(killed, -395, -300)
   for (let left = 2; left > 0; left--) await push()
   assert.deepEqual(await states(), [])
   // It is killed before it folds the date that is over.
-  await hear(killed, -295, 20)
+  await recorded.hear(killed, -295, 20)
   for (let left = 2; left > 0; left--) await push()
-  const next = await open()
-  await hear(next, 25, 200)
+  const next = await recorded.open(t)
+  await recorded.hear(next, 25, 200)
   await next.close()
   await foldHere(lake, [NEXT])
-  const other = await refold(lake, join(root, 'other'), SOURCE)
-  assert.deepEqual(await parquetFilesBelow(join(lake, 'lob')), await parquetFilesBelow(join(other, 'lob')))
-  for (const date of [DATE, NEXT]) {
-    const [mine, theirs] = await Promise.all(
-      [lake, other].map(async (each) => await readFile(lobFilePath(each, SOURCE, 'KXHIGHNY', date))),
-    )
-    assert.ok(mine!.equals(theirs!), `${date}: ${mine!.length} bytes, not ${theirs!.length}`)
-  }
+  await recorded.assertFolded()
+})
+
+test('a fold state counts for nothing beside a manifest that a recorder has written since', async (t) => {
+  const recorded = new RecordedLake(await temporaryDirectory(t))
+  const { lake } = recorded
+  const killed = await recorded.open(t)
+  await recorded.hear(killed, -600, -400)
+  await foldHere(lake, [DATE])
+  const path = join(rawDateDirectory(lake, SOURCE, DATE), FOLD_STATE_NAME)
+  const state = await readFile(path)
+  assert.ok(await hasFoldState(lake, SOURCE, DATE))
+  await recorded.hear(killed, -395, 20)
+  // An earlier version brought it back.
+  await writeFile(path, state)
+  assert.ok(!(await hasFoldState(lake, SOURCE, DATE)))
+  const next = await recorded.open(t)
+  await recorded.hear(next, 25, 200)
+  await next.close()
+  await foldHere(lake, [NEXT])
+  await recorded.assertFolded()
 })
