@@ -674,7 +674,7 @@ class Answer(Generic[Row]):
     def iter_bytes(self) -> Iterator[bytes]:
         """The body of one request in the format that was asked for, json unless said otherwise."""
         self._forget()
-        return _whole_bytes(self._open(self._target({})), self._parameters.get("format") or "json")
+        yield from _whole_bytes(self._open(self._target({})), self._parameters.get("format") or "json")
 
     def to_file(self, path: "str | os.PathLike[str]") -> int:
         """Writes the rows into a file, which has its name only when it is whole, and gives its size in bytes.

@@ -1,0 +1,26 @@
+// What the Python client promises beyond what both clients do.
+
+import { execFile } from 'node:child_process'
+import { test } from 'node:test'
+import { promisify } from 'node:util'
+import { PYTHON, PYTHON_ENVIRONMENT, withoutPython } from '../support/client-drivers.ts'
+import { serviceOfThisFile } from '../support/conformance-service.ts'
+
+const file = serviceOfThisFile()
+const run = promisify(execFile)
+
+async function passes(program: string, path = PYTHON): Promise<void> {
+  await run(path ?? '', ['-c', program, file.service.url], { env: PYTHON_ENVIRONMENT })
+}
+
+const BYTES = `
+import sys, bookcast
+answer = bookcast.Client(sys.argv[1]).lob(series="KXHIGHNY", date="2026-07-01", interval=600, format="csv")
+opened = []
+sent = bookcast.Answer._open
+bookcast.Answer._open = lambda *given: opened.append(given) or sent(*given)
+answer.iter_bytes().close()
+assert opened == [], opened
+assert b"".join(answer.iter_bytes()).startswith(b"ts,market_id"), opened`
+
+test('bytes that are not read are not requested', { skip: withoutPython }, () => passes(BYTES))
