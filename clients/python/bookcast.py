@@ -676,7 +676,7 @@ class Answer(Generic[Row]):
         self._forget()
         yield from _whole_bytes(self._open(self._target({})), self._parameters.get("format") or "json")
 
-    def to_file(self, path: "str | os.PathLike[str]") -> int:
+    def to_file(self, path: Union[str, "os.PathLike[str]"]) -> int:
         """Writes the rows into a file, which has its name only when it is whole, and gives its size in bytes.
 
         Without `format` the end of the name decides: .json, .ndjson, .csv or .parquet. Answers of ndjson and csv are put

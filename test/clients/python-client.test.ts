@@ -24,3 +24,11 @@ assert opened == [], opened
 assert b"".join(answer.iter_bytes()).startswith(b"ts,market_id"), opened`
 
 test('bytes that are not read are not requested', { skip: withoutPython }, () => passes(BYTES))
+
+const HINTS = `
+import bookcast, inspect, typing
+for of in (bookcast.Answer, bookcast.Client):
+    for _, method in inspect.getmembers(of, inspect.isfunction):
+        typing.get_type_hints(method)`
+
+test('the oldest Python resolves all types', { skip: withoutPython }, () => passes(HINTS))
