@@ -279,7 +279,7 @@ class _Transfer:
         except socket.timeout:
             self.close()
             raise TimeoutError(self._connection.timeout, 0, 0) from None
-        except (OSError, http.client.HTTPException) as error:
+        except (OSError, UnicodeError, http.client.HTTPException) as error:
             self.close()
             self._cancelling.check()
             raise ConnectionError(f"{base.scheme}://{base.netloc} cannot be reached: {error}.") from error

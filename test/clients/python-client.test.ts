@@ -32,3 +32,14 @@ for of in (bookcast.Answer, bookcast.Client):
         typing.get_type_hints(method)`
 
 test('the oldest Python resolves all types', { skip: withoutPython }, () => passes(HINTS))
+
+const HOSTS = `
+import bookcast
+for address in ("http://a..b", "http://" + "a" * 70 + ".test", "http://localhost:1/\\u00e4"):
+    try:
+        bookcast.Client(address, attempts=1).live()
+    except bookcast.ConnectionError:
+        continue
+    raise AssertionError(address)`
+
+test('a host that no name can be is an error of the client', { skip: withoutPython }, () => passes(HOSTS))
