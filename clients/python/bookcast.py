@@ -752,9 +752,9 @@ class Answer(Generic[Row]):
         import pyarrow
         import pyarrow.parquet  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
-        # Not a file of Python's: Arrow's threads would still want it when the interpreter ends, which kills the process.
+        # Neither a file of Python's nor threads of Arrow's: they can kill the process when the interpreter ends.
         pages = (pyarrow.BufferReader(page) for page in self._parquet_pages(more))
-        return pyarrow.concat_tables([pyarrow.parquet.read_table(page) for page in pages])
+        return pyarrow.concat_tables([pyarrow.parquet.ParquetFile(page).read(use_threads=False) for page in pages])
 
     def _is_faster_by_arrow(self) -> bool:
         """Whether there is pyarrow, and parquet holds the very rows that are asked for."""

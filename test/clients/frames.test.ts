@@ -384,7 +384,10 @@ test(
       join(directory, 'pyarrow', '__init__.py'),
       'from io import BytesIO as BufferReader\nconcat_tables = list\n',
     )
-    await writeFile(join(directory, 'pyarrow', 'parquet.py'), `${reading}read_table = read\n`)
+    await writeFile(
+      join(directory, 'pyarrow', 'parquet.py'),
+      `${reading}class ParquetFile:\n    def __init__(self, page): self.read = lambda use_threads: read(page)\n`,
+    )
     const client = new PythonClient(PYTHON ?? '', [directory])
     t.after(() => client.close())
     const { url, bytes } = file.service

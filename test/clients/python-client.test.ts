@@ -3,11 +3,12 @@
 import { execFile } from 'node:child_process'
 import { test } from 'node:test'
 import { promisify } from 'node:util'
-import { PYTHON, PYTHON_ENVIRONMENT, withoutPython } from '../support/client-drivers.ts'
+import { PYTHON, PYTHON_ENVIRONMENT, pythonWith, withoutPython } from '../support/client-drivers.ts'
 import { serviceOfThisFile } from '../support/conformance-service.ts'
 
 const file = serviceOfThisFile()
 const run = promisify(execFile)
+const python = pythonWith('pyarrow')
 
 async function passes(program: string, path = PYTHON): Promise<void> {
   await run(path ?? '', ['-c', program, file.service.url], { env: PYTHON_ENVIRONMENT })
@@ -43,3 +44,18 @@ for address in ("http://a..b", "http://" + "a" * 70 + ".test", "http://localhost
     raise AssertionError(address)`
 
 test('a host that no name can be is an error of the client', { skip: withoutPython }, () => passes(HOSTS))
+
+const THREADS = `
+import os, sys, bookcast, pyarrow.parquet
+pyarrow.cpu_count()
+def threads(): return len(os.listdir("/proc/self/task"))
+before = threads()
+bookcast.Client(sys.argv[1]).lob(series="KXHIGHNY", date="2026-07-01", interval=600).to_arrow()
+assert threads() == before, (before, threads())`
+
+const noThreads =
+  python === null || process.platform !== 'linux' ? 'no Python with pyarrow is installed, or no Linux' : false
+
+test('Arrow is left without threads, which can kill a process that ends', { skip: noThreads }, () =>
+  passes(THREADS, python),
+)
