@@ -180,7 +180,7 @@ export class Bookcast {
     return this.#answer(ENDPOINTS.trades, parameters, options)
   }
 
-  /** How much of each hour or date of a market's order books is known. */
+  /** How much of each hour or date of a market's order books is known. `first_book_ts` is rounded as in gaps. */
   coverage<Column extends CoverageColumn = CoverageColumn>(
     parameters: CoverageParameters<Column>,
     options?: CallOptions,
