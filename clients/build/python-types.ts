@@ -121,6 +121,7 @@ function method(endpoint: ClientEndpoint, endpoints: readonly ClientEndpoint[]):
     '        on_progress: Optional[Callable[["Progress"], None]] = None,',
   ]
   const isList = schema.type === 'array'
+  const dates = parameters.filter((one) => one.schema.type === 'string' && one.schema.format === 'date')
   const documentation = [
     wrapped(summary, '        """', '        '),
     ...(query.length > 0 ? [''] : []),
@@ -142,6 +143,7 @@ function method(endpoint: ClientEndpoint, endpoints: readonly ClientEndpoint[]):
     `(${formats.map((format) => `"${format}",`).join(' ')})`,
     limitMax(endpoint) ?? 'None',
     hasParameter(endpoint, 'fill') ? 'True' : 'False',
+    `(${dates.map(({ name }) => `"${name}",`).join(' ')})`,
   ].join(', ')})
         parameters: Dict[str, Any] = {
 ${given}        }

@@ -12,8 +12,8 @@ A method gives an Answer, which sends its request when it is read. Rows are dict
 nanoseconds since the Unix epoch. What is not whole is an IncompleteError, never a short answer. `to_df`, `to_polars` and
 `to_arrow` need pandas, polars or pyarrow, and import it when they are called.
 
-Dates are text or datetime.date. Instants are text, datetime.date, or datetime.datetime with a time zone: one without is a
-BookcastError, since it could mean any zone.
+Dates and instants are text, datetime.date, or datetime.datetime with a time zone: one without is a BookcastError, since it
+could mean any zone. Where a date is wanted, a datetime is its date in UTC.
 """
 
 import datetime
@@ -566,6 +566,8 @@ class _Form(NamedTuple):
     formats: Tuple[str, ...]
     limit_max: Optional[int]
     has_fill: bool
+    # The parameters that are dates, not instants.
+    dates: Tuple[str, ...]
 
 
 Row = TypeVar("Row")
@@ -577,7 +579,7 @@ class Answer(Generic[Row]):
     def __init__(self, connection: _Connection, form: _Form, parameters: Dict[str, Any]) -> None:
         self._connection = connection
         self._form = form
-        self._parameters = {name: _text_of_time(value, name == "date") for name, value in parameters.items()}
+        self._parameters = {name: _text_of_time(value, name in form.dates) for name, value in parameters.items()}
         self._cancelling = _Cancelling()
         self.missing_dates: List[str] = []
         """Requested dates of an order-book range without a recording; known once reading has begun."""
@@ -1557,7 +1559,7 @@ class _Endpoints(_Requests):
         version: A version of the lake, as Lake-Version or /api/v1/versions name it: only its
             files are read, or the request is refused.
         """
-        form = _Form("/api/v1/lob", "Snapshot", ("json", "csv", "parquet", "ndjson",), None, False)
+        form = _Form("/api/v1/lob", "Snapshot", ("json", "csv", "parquet", "ndjson",), None, False, ("date", "from", "to",))
         parameters: Dict[str, Any] = {
             "market": market,
             "series": series,
@@ -1626,7 +1628,7 @@ class _Endpoints(_Requests):
         version: A version of the lake, as Lake-Version or /api/v1/versions name it: only its
             files are read, or the request is refused.
         """
-        form = _Form("/api/v1/lob/receipt", "LobReceipt", ("json",), None, False)
+        form = _Form("/api/v1/lob/receipt", "LobReceipt", ("json",), None, False, ("date", "from", "to",))
         parameters: Dict[str, Any] = {
             "market": market,
             "series": series,
@@ -1669,7 +1671,7 @@ class _Endpoints(_Requests):
         limit: Rows at most, of all pages together. Default: all there are.
         offset: Records to skip. A whole number from 0 to 1000000000. Default: 0.
         """
-        form = _Form("/api/v1/lob/dates", "LobDate", ("json",), 10000, False)
+        form = _Form("/api/v1/lob/dates", "LobDate", ("json",), 10000, False, ("from", "to",))
         parameters: Dict[str, Any] = {
             "series": series,
             "source": source,
@@ -1709,7 +1711,7 @@ class _Endpoints(_Requests):
         version: A version of the lake, as Lake-Version or /api/v1/versions name it: only its
             files are read, or the request is refused.
         """
-        form = _Form("/api/v1/lob/at", "BookAt", ("json",), None, False)
+        form = _Form("/api/v1/lob/at", "BookAt", ("json",), None, False, ())
         parameters: Dict[str, Any] = {
             "market": market,
             "series": series,
@@ -1770,7 +1772,7 @@ class _Endpoints(_Requests):
         version: A version of the lake, as Lake-Version or /api/v1/versions name it: only its
             files are read, or the request is refused.
         """
-        form = _Form("/api/v1/lob/estimate", "LobEstimate", ("json",), None, False)
+        form = _Form("/api/v1/lob/estimate", "LobEstimate", ("json",), None, False, ("date", "from", "to",))
         parameters: Dict[str, Any] = {
             "market": market,
             "series": series,
@@ -1840,7 +1842,7 @@ class _Endpoints(_Requests):
         version: A version of the lake, as Lake-Version or /api/v1/versions name it: only its
             files are read, or the request is refused.
         """
-        form = _Form("/api/v1/candles", "Candle", ("json", "csv", "parquet", "ndjson",), 500000, True)
+        form = _Form("/api/v1/candles", "Candle", ("json", "csv", "parquet", "ndjson",), 500000, True, ())
         parameters: Dict[str, Any] = {
             "market": market,
             "event": event,
@@ -1895,7 +1897,7 @@ class _Endpoints(_Requests):
         version: A version of the lake, as Lake-Version or /api/v1/versions name it: only its
             files are read, or the request is refused.
         """
-        form = _Form("/api/v1/observations", "Observation", ("json", "csv", "parquet", "ndjson",), 500000, False)
+        form = _Form("/api/v1/observations", "Observation", ("json", "csv", "parquet", "ndjson",), 500000, False, ())
         parameters: Dict[str, Any] = {
             "station": station,
             "from": start,
@@ -1941,7 +1943,7 @@ class _Endpoints(_Requests):
         offset: Rows to skip. The Link header of a page that limit cut short has the address of
             the next one. A whole number from 0 to 10000000. Default: 0.
         """
-        form = _Form("/api/v1/climate", "ClimateRecord", ("json", "csv", "parquet", "ndjson",), 500000, False)
+        form = _Form("/api/v1/climate", "ClimateRecord", ("json", "csv", "parquet", "ndjson",), 500000, False, ("from", "to",))
         parameters: Dict[str, Any] = {
             "station": station,
             "from": start,
@@ -1973,7 +1975,7 @@ class _Endpoints(_Requests):
         end: Last date. Default: today. The range is at most 10 years.
         official: true: a date that has nothing but an estimate is missing too. Default: false.
         """
-        form = _Form("/api/v1/analysis/climate-gaps", "ClimateGap", ("json",), None, False)
+        form = _Form("/api/v1/analysis/climate-gaps", "ClimateGap", ("json",), None, False, ("from", "to",))
         parameters: Dict[str, Any] = {
             "station": station,
             "from": start,
@@ -2020,7 +2022,7 @@ class _Endpoints(_Requests):
         version: A version of the lake, as Lake-Version or /api/v1/versions name it: only its
             files are read, or the request is refused.
         """
-        form = _Form("/api/v1/trades", "Trade", ("json", "csv", "parquet", "ndjson",), 500000, False)
+        form = _Form("/api/v1/trades", "Trade", ("json", "csv", "parquet", "ndjson",), 500000, False, ("date",))
         parameters: Dict[str, Any] = {
             "market": market,
             "event": event,
@@ -2070,7 +2072,7 @@ class _Endpoints(_Requests):
         offset: Rows to skip. The Link header of a page that limit cut short has the address of
             the next one. A whole number from 0 to 10000000. Default: 0.
         """
-        form = _Form("/api/v1/coverage", "Coverage", ("json", "csv", "parquet", "ndjson",), 500000, False)
+        form = _Form("/api/v1/coverage", "Coverage", ("json", "csv", "parquet", "ndjson",), 500000, False, ("from", "to",))
         parameters: Dict[str, Any] = {
             "market": market,
             "series": series,
@@ -2116,7 +2118,7 @@ class _Endpoints(_Requests):
         offset: Rows to skip. The Link header of a page that limit cut short has the address of
             the next one. A whole number from 0 to 10000000. Default: 0.
         """
-        form = _Form("/api/v1/gaps", "Gap", ("json", "csv", "parquet", "ndjson",), 500000, False)
+        form = _Form("/api/v1/gaps", "Gap", ("json", "csv", "parquet", "ndjson",), 500000, False, ("from", "to",))
         parameters: Dict[str, Any] = {
             "market": market,
             "series": series,
@@ -2146,7 +2148,7 @@ class _Endpoints(_Requests):
         limit: Rows at most, of all pages together. Default: all there are.
         offset: Records to skip. A whole number from 0 to 1000000000. Default: 0.
         """
-        form = _Form("/api/v1/series", "Series", ("json",), 10000, False)
+        form = _Form("/api/v1/series", "Series", ("json",), 10000, False, ())
         parameters: Dict[str, Any] = {
             "active": active,
             "limit": limit,
@@ -2187,7 +2189,7 @@ class _Endpoints(_Requests):
         limit: Rows at most, of all pages together. Default: all there are.
         offset: Records to skip. A whole number from 0 to 1000000000. Default: 0.
         """
-        form = _Form("/api/v1/markets", "Market", ("json",), 10000, False)
+        form = _Form("/api/v1/markets", "Market", ("json",), 10000, False, ())
         parameters: Dict[str, Any] = {
             "series": series,
             "station": station,
@@ -2225,7 +2227,7 @@ class _Endpoints(_Requests):
         limit: Rows at most, of all pages together. Default: all there are.
         offset: Records to skip. A whole number from 0 to 1000000000. Default: 0.
         """
-        form = _Form("/api/v1/versions", "LakeVersion", ("json",), 10000, False)
+        form = _Form("/api/v1/versions", "LakeVersion", ("json",), 10000, False, ())
         parameters: Dict[str, Any] = {
             "dataset": dataset,
             "limit": limit,
@@ -2259,7 +2261,7 @@ class _Endpoints(_Requests):
         limit: Rows at most, of all pages together. Default: all there are.
         offset: Records to skip. A whole number from 0 to 1000000000. Default: 0.
         """
-        form = _Form("/api/v1/files", "LakeFile", ("json",), 10000, False)
+        form = _Form("/api/v1/files", "LakeFile", ("json",), 10000, False, ("from", "to",))
         parameters: Dict[str, Any] = {
             "dataset": dataset,
             "source": source,

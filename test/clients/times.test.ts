@@ -46,6 +46,7 @@ print(client.lob(series="S", start=datetime.date(2026, 7, 1), end=datetime.date(
 zone = datetime.timezone(datetime.timedelta(hours=-4))
 print(client.observations(station="NYC", start=datetime.datetime(2026, 7, 1, 0, 30, tzinfo=zone)).url())
 print(client.lob(series="S", date=datetime.datetime(2026, 6, 30, 22, tzinfo=zone)).url())
+print(client.lob(series="S", start=datetime.datetime(2026, 6, 30, 22, tzinfo=zone), end="2026-07-02").url())
 try:
     client.observations(station="NYC", start=datetime.datetime(2026, 7, 1))
 except bookcast.BookcastError as error:
@@ -55,6 +56,7 @@ except bookcast.BookcastError as error:
       `http://host${DAY}`,
       `http://host${SPAN}Z`,
       'http://host/api/v1/lob?series=S&date=2026-07-01',
+      `http://host${DAY}`,
       'The datetime 2026-07-01T00:00:00 has no time zone: give it one, such as datetime.timezone.utc.',
     ])
   },
