@@ -77,6 +77,7 @@ export async function startS3Server(t: TestContext): Promise<S3Server> {
     await state.gate(seen)
     if (request.method !== 'PUT') {
       await puts.before(seen.key)
+      response.once('finish', () => puts.noteRemoval(seen, response))
       return serve(request, response, seen)
     }
     const whole = await wholeOf(request)
@@ -133,6 +134,10 @@ class OrderedPuts {
   /** Settles once the PUTs that have begun are done. */
   async before(key: string): Promise<void> {
     await this.#last.get(key)
+  }
+
+  noteRemoval({ method, key }: SeenRequest, { statusCode }: ServerResponse): void {
+    if (method === 'DELETE' && statusCode === 204) this.#etags.delete(key)
   }
 
   async take(
