@@ -49,8 +49,7 @@ export function digestOf(value: unknown): string {
 export async function readFoldState(directory: string): Promise<FoldState | undefined> {
   const path = join(directory, FOLD_STATE_NAME)
   try {
-    const text = await unzip(await readFile(path), { maxOutputLength: BYTES_MAX })
-    return JSON.parse(text.toString('utf8')) as FoldState
+    return JSON.parse((await unzipped(path)).toString('utf8')) as FoldState
   } catch (error) {
     if (isErrno(error, 'ENOENT')) return undefined
     const reason = error instanceof Error ? error.message : String(error)
@@ -58,6 +57,18 @@ export async function readFoldState(directory: string): Promise<FoldState | unde
       cause: error,
     })
   }
+}
+
+/** Whether the file is there and gzip finds no damage. */
+export async function isWholeState(path: string): Promise<boolean> {
+  return await unzipped(path).then(
+    () => true,
+    () => false,
+  )
+}
+
+async function unzipped(path: string): Promise<Buffer> {
+  return await unzip(await readFile(path), { maxOutputLength: BYTES_MAX })
 }
 
 /** Writes a state under a temporary name, for a rename. */

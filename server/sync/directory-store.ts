@@ -11,6 +11,7 @@ import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { isErrno, noneThere } from '../../shared/errno.ts'
 import { derivedFileOfKey } from '../../shared/lake-layout.ts'
+import { FOLD_STATE_NAME, isWholeState } from '../fold/fold-state.ts'
 import { BUSY_WAIT_MS_MAX, withSeries } from '../fold/series-lock.ts'
 import { syncDirectory, syncNames, writeFully } from '../lake/durable-file.ts'
 import { removePartition } from '../lake/empty-directories.ts'
@@ -221,8 +222,9 @@ async function fillFile(
   }
 }
 
-/** Whether a file of a dataset cannot be read, and the one that it would replace can. */
+/** Whether a file of a dataset or a fold state cannot be read, and the one that it would replace can. */
 async function isUnreadable(key: string, next: string, present: string): Promise<boolean> {
+  if (key.endsWith(`/${FOLD_STATE_NAME}`)) return !(await isWholeState(next)) && (await isWholeState(present))
   if (!isLakeKey(key) || (await lakeFileFacts(next)) !== undefined) return false
   return (await lakeFileFacts(present).catch(noneThere)) !== undefined
 }

@@ -12,7 +12,7 @@ import { syncLake } from './lake-sync.ts'
 import type { ObjectStore } from './object-store.ts'
 import { hourKeyOf, isOpenDate } from './raw-dates.ts'
 import { SyncJournal } from './sync-journal.ts'
-import { type LakeSyncResult, SyncReport } from './sync-report.ts'
+import { type LakeSyncResult, SyncConflict, SyncReport } from './sync-report.ts'
 import { type RecordedDate, Transfers } from './transfers.ts'
 
 /** How often new raw segments are pushed. With slices of 15 s, a message is in object storage within 30 s. */
@@ -57,7 +57,10 @@ async function pullOpeningStates(options: OpenDatesOptions): Promise<void> {
     const transfers = new Transfers({ ...options, journal, report: new SyncReport(), direction: 'pull' })
     for (const source of sources)
       if ((await segmentsOnDisk(lake, source, date)).length === 0)
-        await transfers.copy(rawKey(source, date, FOLD_STATE_NAME), 'pull')
+        await transfers.copy(rawKey(source, date, FOLD_STATE_NAME), 'pull').catch((error: unknown) => {
+          // It is damaged, and the lake's is not.
+          if (!(error instanceof SyncConflict)) throw error
+        })
   } finally {
     await journal.close()
   }

@@ -1,11 +1,14 @@
-// Files that are cut short, in a lake and in a bucket.
+// Files that are cut short or damaged, in a lake and in a bucket.
 
 import assert from 'node:assert/strict'
-import { readFile, writeFile } from 'node:fs/promises'
+import { cp, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { FOLD_STATE_NAME } from '../../server/fold/fold-state.ts'
+import { DirectoryStore } from '../../server/sync/directory-store.ts'
 import { type LakeSyncResult, syncLake } from '../../server/sync/lake-sync.ts'
-import { lobKey } from '../../shared/lake-layout.ts'
+import { pullOpenDates } from '../../server/sync/open-dates.ts'
+import { lobKey, rawKey } from '../../shared/lake-layout.ts'
 import { BUCKET, startS3Server } from '../support/s3-server.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
 import { foldHere, folderOf, readBucket, readWhole, SOURCE, writeSegment } from './raw-lakes.ts'
@@ -58,4 +61,47 @@ test('a file that is cut short replaces no whole one, neither in a lake nor in t
   await remote.remove(key)
   noProblems(await sync('push', lake))
   assert.deepEqual(await readBucket(remote), whole)
+})
+
+test('a damaged fold state replaces no whole one in a lake, and is named until it is removed', async (t) => {
+  const [lake, copy, bucket] = [
+    await temporaryDirectory(t),
+    await temporaryDirectory(t),
+    await temporaryDirectory(t),
+  ]
+  const remote = new DirectoryStore(bucket)
+  const sync = (direction: 'push' | 'pull', to: string): Promise<LakeSyncResult> =>
+    syncLake({ lake: to, remote, direction, raw: true, clock: CLOCK, folder: folderOf(to) })
+  await writeSegment(lake, { recorder: 'import', date: DATE, hour: 3, fromMinute: 1, toMinute: 6 })
+  await foldHere(lake, [DATE])
+  noProblems(await sync('push', lake))
+  noProblems(await sync('pull', copy))
+  const whole = await readWhole(lake)
+  const key = rawKey(SOURCE, DATE, FOLD_STATE_NAME)
+  const state = await readFile(join(bucket, key))
+  const flipped = Buffer.from(state)
+  flipped[state.length >> 1]! ^= 1
+  for (const damaged of [flipped, state.subarray(0, -9), Buffer.alloc(0)]) {
+    await writeFile(join(bucket, key), damaged)
+    for (const [direction, to] of [
+      ['push', lake],
+      ['pull', copy],
+    ] as const) {
+      const { conflictReasons } = await sync(direction, to)
+      assert.match(conflictReasons.get(key) ?? '', /fold\.json\.gz cannot be read, .* Remove the object: /)
+      assert.deepEqual(await readWhole(to), whole)
+    }
+  }
+  // A collector of the second date after it starts all the same.
+  const next = await temporaryDirectory(t)
+  await cp(join(lake, key), join(next, key))
+  const { signal } = new AbortController()
+  noProblems(await pullOpenDates({ lake: next, remote, sources: [SOURCE], clock: CLOCK, signal }))
+  assert.deepEqual(await readFile(join(next, key)), state)
+  await rm(join(bucket, key))
+  noProblems(await sync('push', lake))
+  assert.deepEqual(await readBucket(remote), whole)
+  await writeFile(join(copy, key), flipped)
+  noProblems(await sync('pull', copy))
+  assert.deepEqual(await readWhole(copy), whole, 'a whole one replaces a damaged one')
 })
