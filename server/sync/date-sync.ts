@@ -282,9 +282,16 @@ class DateSync {
     const work = async (): Promise<boolean> => {
       for (const key of from.files)
         if (!isPush || !this.#isEqual(key))
-          await transfers.copy(key, direction, {
-            isGuarded: isGuarded || (!isPush && (await this.#isUnkept(key))),
-          })
+          await transfers
+            .copy(key, direction, { isGuarded: isGuarded || (!isPush && (await this.#isUnkept(key))) })
+            .catch(async (error: unknown) => {
+              // Another lake has pushed the date since the listing.
+              const isFirst = isPush && to.manifest === undefined && error instanceof SyncConflict
+              const { signal } = transfers.options
+              if (isFirst && (await transfers.remote.head(this.#manifestKey, signal)) !== undefined)
+                throw new ObjectChanged(key)
+              throw error
+            })
       // Sealing a date removes no derived file, and a side without any has pruned them.
       const isReplaced =
         from.files.length > 0 && to.manifest !== undefined && from.replacementEpoch > to.replacementEpoch

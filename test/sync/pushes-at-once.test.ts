@@ -10,7 +10,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { withSeries } from '../../server/fold/series-lock.ts'
 import { DirectoryStore } from '../../server/sync/directory-store.ts'
 import { type LakeSyncResult, syncLake } from '../../server/sync/lake-sync.ts'
-import { ObjectChanged } from '../../server/sync/object-store.ts'
+import { type ListedObject, ObjectChanged } from '../../server/sync/object-store.ts'
 import { rawKey } from '../../shared/lake-layout.ts'
 import { runImport } from '../support/import-harness.ts'
 import { delta, snapshot } from '../support/kalshi-frames.ts'
@@ -136,6 +136,31 @@ test('of two that push one segment into a directory at once, each finds it there
         assert.ok(result.reason instanceof ObjectChanged, String(result.reason))
     assert.equal((await new DirectoryStore(to).head(key))?.sha256, head.sha256)
   }
+})
+
+test('a date that another lake pushes first after the listing is folded from both, without a conflict', async (t) => {
+  const [one, other, bucket] = [
+    await lakeOf(t, connection(0, 5)),
+    await lakeOf(t, connection(30, 5)),
+    await temporaryDirectory(t),
+  ]
+  const push = async (lake: string, remote = new DirectoryStore(bucket)): Promise<void> => {
+    const result = await syncLake({ lake, remote, direction: 'push', folder: folderOf(lake) })
+    assert.deepEqual([result.failures, [...result.conflictReasons]], [[], []])
+  }
+  const late = new DirectoryStore(bucket)
+  const list = late.list.bind(late)
+  let isFirst = true
+  late.list = async function* (...options) {
+    const listed: ListedObject[] = []
+    for await (const object of list(...options)) listed.push(object)
+    if (isFirst) await push(one)
+    isFirst = false
+    yield* listed
+  }
+  await push(other, late)
+  const whole = await readFile(join(await lakeOf(t, connection(0, 5), connection(30, 5)), KEY))
+  assert.ok((await readFile(join(bucket, KEY))).equals(whole))
 })
 
 test('a file is not replaced while another publishes it, and not afterwards', async (t) => {
