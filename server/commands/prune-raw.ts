@@ -62,7 +62,7 @@ async function pruneDate(
   const manifest = await readManifest(lake, source, date)
   const reason =
     reasonToKeep(lake, source, date, manifest, names) ??
-    ((await hasFoldState(lake, source, date)) ? undefined : 'has no fold state; run `bookcast rebuild` first')
+    ((await hasFoldState(lake, manifest)) ? undefined : 'has no fold state; run `bookcast rebuild` first')
   if (reason !== undefined) return [{ key: rawKey(source, date, ''), sizeBytes: 0, reason }]
   const pruned = await Promise.all(
     names.map(async (name) => {

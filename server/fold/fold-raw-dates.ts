@@ -183,7 +183,7 @@ class RawFold {
     let start = addDays(first, -1)
     while (
       (await segmentsOf(lake, source, start, undefined)).length > 0 &&
-      !(await hasFoldState(lake, source, start))
+      !(await hasFoldState(lake, await readManifest(lake, source, start)))
     )
       start = addDays(start, -1)
     // A change runs on as long as each date's opening changes.
@@ -319,7 +319,7 @@ async function isFolded(
   if (manifest?.fold !== FOLD_VERSION) return false
   const known = new Set(manifest.segments.map(({ name }) => name))
   if (known.size !== names.length || !names.every((name) => known.has(name))) return false
-  return await hasFoldState(lake, source, date)
+  return await hasFoldState(lake, manifest)
 }
 
 /** Dates after the last one that a change may reach. */

@@ -8,10 +8,9 @@ import { promisify } from 'node:util'
 import { gunzip, gzip } from 'node:zlib'
 import { isErrno } from '../../shared/errno.ts'
 import { rawDateDirectory } from '../../shared/lake-layout.ts'
-import type { LobSource } from '../../shared/lob-sources.ts'
 import type { BookLevel } from '../lake/exact-book.ts'
 import { stageFile } from '../lake/temporary-file.ts'
-import { readManifest } from '../raw/date-manifest.ts'
+import type { DateManifest } from '../raw/date-manifest.ts'
 import type { ChainOutline } from './chain-outline.ts'
 
 const [zip, unzip] = [promisify(gzip), promisify(gunzip)]
@@ -80,10 +79,13 @@ export async function stageFoldState(
   return { temporary: stageFile(path, await zip(JSON.stringify(state))), path }
 }
 
-/** Whether the date has a fold state, and its manifest is of a fold: a recorder that lists further segments writes one that is not. */
-export async function hasFoldState(lake: string, source: LobSource, date: string): Promise<boolean> {
-  const manifest = await readManifest(lake, source, date)
+/**
+ * Whether the date of a manifest has a fold state, and a fold wrote the manifest: a recorder that lists further segments writes one
+ * without a closing state.
+ */
+export async function hasFoldState(lake: string, manifest: DateManifest | undefined): Promise<boolean> {
   if (manifest === undefined || manifest.closing === null) return false
+  const { source, date } = manifest
   return await stat(join(rawDateDirectory(lake, source, date), FOLD_STATE_NAME)).then(
     (stats) => stats.isFile(),
     () => false,

@@ -86,7 +86,7 @@ async function needOf({ lake, source }: RebuildOptions, date: string): Promise<'
   const listed = new Set(manifest.segments.map(({ name }) => name))
   const isComplete = names.every((name) => listed.has(name) || !addsUnlisted(manifest, name))
   const isCurrent = manifest.fold === FOLD_VERSION && isComplete
-  return isCurrent && (await hasFoldState(lake, source, date)) ? 'none' : 'stale'
+  return isCurrent && (await hasFoldState(lake, manifest)) ? 'none' : 'stale'
 }
 
 /** Derives dates again. A date whose opening state changes is derived too. Each date is published before the next is read. */

@@ -98,10 +98,11 @@ export class SharedDates {
   async resume(over: string): Promise<void> {
     const { lake, source } = this.#options
     await this.notice(over)
-    const listed = new Set((await readManifest(lake, source, over))?.segments.map(({ name }) => name))
+    const manifest = await readManifest(lake, source, over)
+    const listed = new Set(manifest?.segments.map(({ name }) => name))
     const names = await segmentsOnDisk(lake, source, over)
     this.end(over)
-    const isFolded = names.length === 0 || (await hasFoldState(lake, source, over))
+    const isFolded = names.length === 0 || (await hasFoldState(lake, manifest))
     if (isFolded && names.every((name) => listed.has(name))) this.#dates.get(over)!.state = 'done'
   }
 
