@@ -276,38 +276,43 @@ class DateSync {
     const transfers = this.#transfers
     const isPush = direction === 'push'
     const [from, to] = isPush ? [local, remote] : [remote, local]
+    const receiver = isPush ? transfers.remote : transfers.local
     const isRemoval = from.epoch > to.epoch
     // Files of a date that gets its first manifest may be of a version without raw segments.
     const isGuarded = to.manifest === undefined && (isPush || !this.#hadSegments)
     const work = async (): Promise<boolean> => {
       for (const key of from.files)
         if (!isPush || !this.#isEqual(key))
-          await transfers
-            .copy(key, direction, { isGuarded: isGuarded || (!isPush && (await this.#isUnkept(key))) })
-            .catch(async (error: unknown) => {
-              // Another lake has pushed the date since the listing.
-              const isFirst = isPush && to.manifest === undefined && error instanceof SyncConflict
-              const { signal } = transfers.options
-              if (isFirst && (await transfers.remote.head(this.#manifestKey, signal)) !== undefined)
-                throw new ObjectChanged(key)
-              throw error
-            })
+          await this.#copyFile(key, direction, isGuarded || (!isPush && (await this.#isUnkept(key))))
       // Sealing a date removes no derived file, and a side without any has pruned them.
       const isReplaced =
         from.files.length > 0 && to.manifest !== undefined && from.replacementEpoch > to.replacementEpoch
       for (const key of isReplaced ? to.files : [])
-        if (!from.objects.has(key)) await transfers.remove(isPush ? transfers.remote : transfers.local, key)
+        if (!from.objects.has(key)) await transfers.remove(receiver, key)
       if (isPush && !isRemoval && transfers.options.isRepeated === true && this.#addsOnlySlices()) return true
       if (from.objects.has(this.#stateKey)) await transfers.copy(this.#stateKey, direction)
       // A recorder has added segments since the fold: its state does not belong to the manifest that follows.
-      else if (to.objects.has(this.#stateKey))
-        await this.#remove(isPush ? 'remote' : 'local', FOLD_STATE_NAME)
+      else if (to.objects.has(this.#stateKey)) await transfers.remove(receiver, this.#stateKey)
       for (const name of isPush ? [] : local.segments)
         if (!this.#mayCount(name)) await this.#remove('local', name)
       await this.#copyManifest(direction)
       return false
     }
     return isPush ? await work() : await this.#locked(work)
+  }
+
+  /** Copies a derived file. @throws {ObjectChanged} if another lake has pushed the date first, since it was listed */
+  async #copyFile(key: string, direction: Direction, isGuarded: boolean): Promise<void> {
+    const { remote, options } = this.#transfers
+    try {
+      await this.#transfers.copy(key, direction, { isGuarded })
+    } catch (error) {
+      const isFirst = direction === 'push' && this.#date.remote.manifest === undefined
+      if (!isFirst || !(error instanceof SyncConflict)) throw error
+      throw (await remote.head(this.#manifestKey, options.signal)) === undefined
+        ? error
+        : new ObjectChanged(key)
+    }
   }
 
   /** Whether version 0.1 wrote the lake's file, and no segment of the lake has its rows yet. */
