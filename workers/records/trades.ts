@@ -196,13 +196,13 @@ class TradeReading {
       if ((await lakeRows(context.duck, parts, sql, signal)).length > 0) return
     }
     const inLake = [...series, ...scopesIn(context.lake, `lob/source=${source}`, SERIES_PREFIX)]
+    const { isCatalogued } = lobSourceNames(source)
     for (const [noun, name, statements] of [
       ['market', market, [marketKnown]],
       ['event', event, [eventKnown]],
       ['series', named !== null && inLake.includes(named) ? null : named, [seriesKnown, eventKnown]],
     ] as const) {
       if (name === null) continue
-      const { isCatalogued } = lobSourceNames(source)
       const known = isCatalogued ? statements.map((statement) => isKnown(run, statement(name))) : []
       if (!(await Promise.all(known)).includes(true))
         throw new ApiError(`unknown_${noun}`, `The lake has no trades of ${source} ${noun} ${name}.`)
