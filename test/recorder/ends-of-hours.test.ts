@@ -21,11 +21,16 @@ const MARKETS = ['KXHIGHNY-26JUN24-T82', 'KXHIGHNY-26JUN24-B81.5'] as const
 const CONDITION = `0x${'ab'.repeat(32)}`
 const TOKEN = '101'
 
+/** Milliseconds since the epoch, of seconds after an instant. */
+function secondsAfter(instant: string): (seconds: number) => number {
+  const startMs = Date.parse(instant)
+  return (seconds) => startMs + seconds * 1000
+}
+
 test('the books of a killed process are unknown from its last message on, also where its hour ends before the next one starts', async (t) => {
   const root = await temporaryDirectory(t)
   const [lake, work] = [join(root, 'lake'), join(root, 'work')]
-  const hourMs = Date.parse('2026-06-24T13:00:00Z')
-  const after = (seconds: number): number => hourMs + seconds * 1000
+  const after = secondsAfter('2026-06-24T13:00:00Z')
   const series = { kind: WAL_KIND.series, frame: {} }
   const connected = (ms: number, begunMs: number): ScriptRecord[] => [
     { kind: WAL_KIND.mark, ms, begunMs, frame: openMark() },
@@ -60,9 +65,8 @@ test('the books of a killed process are unknown from its last message on, also w
 
 test('the books of a silent connection are unknown from its last message on, also where its hour ends before it is given up', async (t) => {
   const root = await temporaryDirectory(t)
-  const hourMs = Date.parse('2026-06-24T13:00:00Z')
   const place = { kind: WAL_KIND.mark, begunMs: 1 }
-  const after = (seconds: number): number => hourMs + seconds * 1000
+  const after = secondsAfter('2026-06-24T13:00:00Z')
   const { lake } = await recorded(root, [
     { kind: WAL_KIND.start, ms: after(-60) },
     { kind: WAL_KIND.series, ms: after(-60), frame: {} },
@@ -81,8 +85,7 @@ test('the books of a silent connection are unknown from its last message on, als
 
 test('a process that starts with the clock put back into a closed hour records for the next one', async (t) => {
   const root = await temporaryDirectory(t)
-  const hourMs = Date.parse('2026-06-24T13:00:00Z')
-  const after = (seconds: number): number => hourMs + seconds * 1000
+  const after = secondsAfter('2026-06-24T13:00:00Z')
   const connected = (seconds: number, begunMs: number): ScriptRecord[] => [
     { kind: WAL_KIND.mark, begunMs, ms: after(seconds), frame: openMark() },
     { begunMs, ms: after(seconds + 1), frame: snapshot(1, { market_ticker: MARKETS[0], yes: [[40, 9]] }) },
@@ -120,8 +123,7 @@ function begins(ms: number, begunMs: number, changeMs = ms + 2_000): ScriptRecor
 
 test('a recorder whose clock is behind, restarted before it shows the end of the hour, keeps what it recorded of the next one', async (t) => {
   const root = await temporaryDirectory(t)
-  const hourMs = Date.parse('2026-06-24T13:00:00Z')
-  const after = (seconds: number): number => hourMs + seconds * 1000
+  const after = secondsAfter('2026-06-24T13:00:00Z')
   const { lake, other } = await recorded(root, [
     { kind: WAL_KIND.start, ms: after(-120) },
     { kind: WAL_KIND.series, ms: after(-120), frame: {} },
@@ -138,8 +140,7 @@ test('a recorder whose clock is behind, restarted before it shows the end of the
 
 test('a recorder whose clock is behind, started after the end of an hour, states no book before its connection', async (t) => {
   const root = await temporaryDirectory(t)
-  const hourMs = Date.parse('2026-06-24T13:00:00Z')
-  const after = (seconds: number): number => hourMs + seconds * 1000
+  const after = secondsAfter('2026-06-24T13:00:00Z')
   // Its clock is 98 s behind.
   const { lake, other } = await recorded(root, [
     { kind: WAL_KIND.start, ms: after(-80) },
@@ -156,8 +157,7 @@ test('a recorder whose clock is behind, started after the end of an hour, states
 
 test('a connection of a recorder whose clock is far behind goes on after midnight', async (t) => {
   const root = await temporaryDirectory(t)
-  const midnightMs = Date.parse('2026-06-25T00:00:00Z')
-  const after = (seconds: number): number => midnightMs + seconds * 1000
+  const after = secondsAfter('2026-06-25T00:00:00Z')
   const { lake, other } = await recorded(root, [
     { kind: WAL_KIND.start, ms: after(-120) },
     { kind: WAL_KIND.series, ms: after(-120), frame: {} },
@@ -200,8 +200,7 @@ test('a market that is stated after midnight by a clock that is ahead has its se
 test('a date that a recorder whose clock is behind has reached by the times of the exchange alone states the series of its markets', async (t) => {
   const root = await temporaryDirectory(t)
   const [lake, work] = [join(root, 'lake'), join(root, 'work')]
-  const midnightMs = Date.parse('2026-06-25T00:00:00Z')
-  const after = (seconds: number): number => midnightMs + seconds * 1000
+  const after = secondsAfter('2026-06-25T00:00:00Z')
   const id = `${CONDITION}:${TOKEN}`
   const series = { kind: WAL_KIND.series, frame: { [id]: 'temps' } }
   const place = { market: CONDITION, asset_id: TOKEN }

@@ -66,6 +66,13 @@ class Place {
     return lake
   }
 
+  /** Two lakes push in turns, and the first one pulls: the files of the bucket and of both. */
+  async exchange(lake: string, other: string): Promise<string[][]> {
+    for (const each of [lake, other, lake]) await this.push(each)
+    await this.pull(lake, { raw: true })
+    return [await this.bucketFiles(), await lakeFiles(lake), await lakeFiles(other)]
+  }
+
   async bucketFiles(): Promise<string[]> {
     return filesOf(await readBucket(this.server.store()))
   }
@@ -148,10 +155,7 @@ test('a date that was only pruned keeps the files of series that the lake never 
   const place = await Place.start(t)
   const [lake, other] = [await place.lakeOf(MARKETS.NY), await place.lakeOf(MARKETS.DEN)]
   await prune(lake)
-  for (const each of [lake, other, lake]) await place.push(each)
-  await place.pull(lake, { raw: true })
-  for (const files of [await place.bucketFiles(), await lakeFiles(lake), await lakeFiles(other)])
-    assert.deepEqual(files, [DEN, NY])
+  for (const files of await place.exchange(lake, other)) assert.deepEqual(files, [DEN, NY])
 })
 
 test('what was added after a replacement stays when the date is pruned', async (t) => {
@@ -163,10 +167,7 @@ test('what was added after a replacement stays when the date is pruned', async (
   const { name } = await writeSegment(other, plan(5, MARKETS.DEN))
   await foldHere(other, [DATE], new Map([[DATE, { added: [name] }]]))
   await prune(lake)
-  for (const each of [lake, other, lake]) await place.push(each)
-  await place.pull(lake, { raw: true })
-  for (const files of [await place.bucketFiles(), await lakeFiles(lake), await lakeFiles(other)])
-    assert.deepEqual(files, [DEN, NY])
+  for (const files of await place.exchange(lake, other)) assert.deepEqual(files, [DEN, NY])
 })
 
 test('a pull without raw removes the files of a replaced series that it pulled, and nothing else', async (t) => {
