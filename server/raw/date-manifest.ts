@@ -43,6 +43,8 @@ export interface DateManifest {
   readonly fold: number
   /** Sorted by name. */
   readonly segments: readonly ManifestSegment[]
+  /** Of a sealed date: the removed segments, whose messages its files have. `undefined` if an earlier version sealed it. */
+  readonly sealed?: readonly ManifestSegment[] | undefined
   /** Digests of the opening and the closing state of the fold; null if there is none. */
   readonly opening: string | null
   readonly closing: string | null
@@ -121,13 +123,17 @@ export async function writeManifest(lake: string, manifest: DateManifest): Promi
 /** The text of the manifest's file. Equal manifests have equal texts. */
 export function manifestText(manifest: DateManifest): string {
   const { source, date, epoch, fold, opening, closing } = manifest
-  const segments = sorted(manifest.segments).map(({ name, lines, firstTs, lastTs }) => ({
+  const [segments, sealed] = [manifest.segments, manifest.sealed].map((list) => list && entriesOf(list))
+  return `${JSON.stringify({ manifest: MANIFEST_FORMAT, source, date, epoch, fold, segments, sealed, opening, closing }, undefined, 1)}\n`
+}
+
+function entriesOf(segments: readonly ManifestSegment[]): readonly object[] {
+  return sorted(segments).map(({ name, lines, firstTs, lastTs }) => ({
     name,
     lines,
     first_ts: firstTs === undefined ? undefined : String(firstTs),
     last_ts: lastTs === undefined ? undefined : String(lastTs),
   }))
-  return `${JSON.stringify({ manifest: MANIFEST_FORMAT, source, date, epoch, fold, segments, opening, closing }, undefined, 1)}\n`
 }
 
 /** Parses a manifest; errors name the file `name`. @throws {DamagedManifestError} */
@@ -145,20 +151,24 @@ export function parseManifest(name: string, text: string): DateManifest {
   if (value['manifest'] !== MANIFEST_FORMAT) {
     return fail(`its format is ${JSON.stringify(value['manifest'])}, which this version does not read`)
   }
-  const { date, epoch, fold, segments, opening, closing } = value
+  const { date, epoch, fold, segments, sealed, opening, closing } = value
   const source = lobSources().find((known) => known === value['source'])
   if (source === undefined || typeof date !== 'string' || utcDateStartMs(date) === undefined) {
     return fail('it names no source and date')
   }
   if (!isCount(epoch) || !isCount(fold)) return fail('its epoch or its fold is no whole number')
   if (!isDigest(opening) || !isDigest(closing)) return fail('its opening or closing state is no digest')
-  if (!Array.isArray(segments)) return fail('it lists no segments')
-  const listed = segments.map(
-    (segment: unknown) => segmentOf(segment) ?? fail('an entry of its list is no segment'),
-  )
-  if (new Set(listed.map((segment) => segment.name)).size < listed.length)
-    return fail('it lists a segment twice')
-  return { source, date, epoch, fold, segments: sorted(listed), opening, closing }
+  const listOf = (list: unknown): ManifestSegment[] => {
+    if (!Array.isArray(list)) return fail('it lists no segments')
+    const listed = list.map(
+      (entry: unknown) => segmentOf(entry) ?? fail('an entry of its list is no segment'),
+    )
+    if (new Set(listed.map((segment) => segment.name)).size < listed.length)
+      return fail('it lists a segment twice')
+    return sorted(listed)
+  }
+  const manifest = { source, date, epoch, fold, segments: listOf(segments), opening, closing }
+  return sealed === undefined ? manifest : { ...manifest, sealed: listOf(sealed) }
 }
 
 function segmentOf(value: unknown): ManifestSegment | undefined {
@@ -208,13 +218,15 @@ export function unionOfSegments(
 /**
  * Which of two manifests of one date describes the derived files that count: the one with the higher epoch, then the one with
  * the higher version of the fold, then the one that has all segments of the other. `equal`: neither has more. `union`: each
- * has segments that the other lacks, so that those of both must be folded. Pure.
+ * has segments that the other lacks, so that those of both must be folded. Of two sealed ones, the removed segments count. Pure.
  */
 export function standsAbove(a: DateManifest, b: DateManifest): 'a' | 'b' | 'equal' | 'union' {
   if (a.epoch !== b.epoch) return a.epoch > b.epoch ? 'a' : 'b'
   if (a.fold !== b.fold) return a.fold > b.fold ? 'a' : 'b'
-  const both = unionOfSegments(a.segments, b.segments).length
-  const [hasAll, hasAllOfA] = [a.segments.length === both, b.segments.length === both]
+  const areSealed = isSealed(a) && isSealed(b)
+  const [ofA, ofB] = areSealed ? [a.sealed ?? [], b.sealed ?? []] : [a.segments, b.segments]
+  const both = unionOfSegments(ofA, ofB).length
+  const [hasAll, hasAllOfA] = [ofA.length === both, ofB.length === both]
   if (hasAll && hasAllOfA) return 'equal'
   if (hasAll) return 'a'
   return hasAllOfA ? 'b' : 'union'

@@ -15,7 +15,8 @@ export async function sealDate(lake: string, source: LobSource, date: string): P
   const manifest = await readManifest(lake, source, date)
   if (manifest === undefined) return false
   const isOpen = manifest.segments.length > 0
-  if (isOpen) await writeManifest(lake, { ...manifest, epoch: manifest.epoch + 1, segments: [] })
+  const { epoch, segments } = manifest
+  if (isOpen) await writeManifest(lake, { ...manifest, epoch: epoch + 1, segments: [], sealed: segments })
   else if (!isSealed(manifest)) return false
   const directory = rawDateDirectory(lake, source, date)
   for (const name of await segmentsOnDisk(lake, source, date))

@@ -10,9 +10,10 @@
 // not list, and such segments are never copied. In the bucket the manifest is written before the segments are removed, so that
 // a killed push cannot undo the removal; in the lake the segments are removed first, so that no fold reads them again. Segments
 // that no manifest lists are folded where no epoch was raised, and removed from the bucket where one was. Segments of rows that
-// REST gave are no recording: a replacement keeps them on both sides, and only a date that is sealed loses them.
+// REST gave are no recording: a replacement keeps them on both sides, and only a date that is sealed loses them. A seal names the
+// segments that it removes: where the other side has more, an operator decides.
 
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { RAW_MANIFEST_NAME, rawSegmentOfName } from '../../shared/lake-layout.ts'
 import { FOLD_VERSION } from '../fold/fold-raw-dates.ts'
 import { FOLD_STATE_NAME } from '../fold/fold-state.ts'
@@ -155,6 +156,7 @@ class DateSync {
     }
     this.#hadSegments = local.segments.length > 0
     await this.#date.readManifests(this.#transfers)
+    this.#checkSeal()
     await this.#addSegments()
     const verdict = this.#verdict()
     if (verdict === 'union' || (verdict !== 'remote' && (await this.#hasAbandoned()))) {
@@ -168,6 +170,34 @@ class DateSync {
     if (verdict === 'remote') return await this.#send('pull')
     if (verdict === 'local') return isPush ? await this.#send('push') : true
     return (await this.#removeUncounted()) ? false : await this.#level()
+  }
+
+  /**
+   * A seal removes what it has sealed, and nothing else.
+   * @throws {SyncConflict} if the other side has more
+   */
+  #checkSeal(): void {
+    const { source, date, local, remote, unsealed } = this.#date
+    const { isPush, options, remote: place } = this.#transfers
+    const isSealedHere = local.epoch > remote.epoch
+    const [from, to] = isPush ? [local, remote] : [remote, local]
+    if (unsealed.length === 0 || (options.replace === true && from.epoch >= to.epoch)) return
+    const directory = dirname(join(options.lake, this.#manifestKey))
+    const [sealing, having, remedy] = isSealedHere
+      ? [
+          'the lake',
+          place.name,
+          `To keep their messages, remove ${directory} and pull the date with \`sync --from --raw --replace\`. To give them up, push with --replace.`,
+        ]
+      : [
+          place.name,
+          'the lake',
+          `To keep their messages, import everything recorded of the date at once with \`import --replace\`. To give them up, remove ${directory} and pull the date with \`sync --from --raw --replace\`.`,
+        ]
+    throw new SyncConflict(
+      this.#manifestKey,
+      `${source} ${date} was sealed in ${sealing} without segments that ${having} has (${unsealed.length}, ${unsealed[0]} among them). Nothing was removed. ${remedy}`,
+    )
   }
 
   /** Pulls the segments of other recorders. The lake's recorder keeps the rows of 0.1 beside them before files are exchanged. */

@@ -25,6 +25,7 @@ import type { LobSource } from '../../shared/lob-sources.ts'
 import { addDays, MS_PER_HOUR, utcDateOf, utcDateStartMs } from '../../shared/utc-date.ts'
 import { FOLD_STATE_NAME } from '../fold/fold-state.ts'
 import {
+  addsUnlisted,
   DamagedManifestError,
   isFetched,
   parseManifest,
@@ -110,6 +111,28 @@ export class RawDate {
   isAdded(name: string): boolean {
     const { epoch, listed, counting } = this
     return !listed.has(name) && (epoch === 0 || (isFetched(name) && counting.size > 0))
+  }
+
+  /**
+   * Segments of one side whose messages the other side's sealed files do not have: another lake has added them. The seal would
+   * remove them. None where an earlier version sealed the date, which did not note the removed segments.
+   */
+  get unsealed(): readonly string[] {
+    const { local, remote, listed } = this
+    const [seal, other] = local.epoch > remote.epoch ? [local, remote] : [remote, local]
+    const sealed = seal.manifest?.sealed
+    // What was replaced before does not count. Of two seals one may have all of the other.
+    if (sealed === undefined || other.replacementEpoch < seal.replacementEpoch) return []
+    if (seal.epoch === other.epoch && verdictOf(this) !== 'union') return []
+    const others = other.manifest?.sealed ?? other.manifest?.segments
+    const names = new Set(sealed.map(({ name }) => name))
+    const hours = new Set(sealed.flatMap(({ name }) => hourKeyOf(name) ?? []))
+    const added = withoutSuperseded(unionOfSegments(sealed, others ?? []))
+    // An unlisted slice belongs to the segment of its hour.
+    const unlisted = [...seal.segments, ...other.segments].filter(
+      (name) => !listed.has(name) && addsUnlisted(other.manifest, name) && !hours.has(hourKeyOf(name) ?? ''),
+    )
+    return [...new Set([...added.map(({ name }) => name), ...unlisted])].filter((name) => !names.has(name))
   }
 
   /** Reads both manifests. @throws {SyncConflict} */

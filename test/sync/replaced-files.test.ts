@@ -9,7 +9,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { pruneRaw } from '../../server/commands/prune-raw.ts'
 import { readManifest, segmentsOnDisk } from '../../server/raw/date-manifest.ts'
 import { type LakeSyncOptions, type LakeSyncResult, syncLake } from '../../server/sync/lake-sync.ts'
-import { lobKey, rawKey } from '../../shared/lake-layout.ts'
+import { lobKey, rawDateDirectory, rawKey } from '../../shared/lake-layout.ts'
 import { BUCKET, type S3Server, startS3Server } from '../support/s3-server.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
 import { readProblem, startTestServer } from '../support/test-server.ts'
@@ -57,6 +57,12 @@ class Place {
 
   async pull(lake: string, options: Partial<LakeSyncOptions> = {}): Promise<LakeSyncResult> {
     return await this.#sync(lake, { direction: 'pull', ...options })
+  }
+
+  /** Gives up the raw segments of a lake that were sealed elsewhere, as the conflict tells. */
+  async giveUpRaw(lake: string): Promise<void> {
+    await rm(rawDateDirectory(lake, SOURCE, DATE), { recursive: true })
+    await this.pull(lake, { raw: true, replace: true })
   }
 
   /** A lake that pulls no raw segments. */
@@ -155,6 +161,8 @@ test('a date that was only pruned keeps the files of series that the lake never 
   const place = await Place.start(t)
   const [lake, other] = [await place.lakeOf(MARKETS.NY), await place.lakeOf(MARKETS.DEN)]
   await prune(lake)
+  await place.push(lake)
+  await place.giveUpRaw(other)
   for (const files of await place.exchange(lake, other)) assert.deepEqual(files, [DEN, NY])
 })
 
@@ -167,6 +175,8 @@ test('what was added after a replacement stays when the date is pruned', async (
   const { name } = await writeSegment(other, plan(5, MARKETS.DEN))
   await foldHere(other, [DATE], new Map([[DATE, { added: [name] }]]))
   await prune(lake)
+  await place.push(lake)
+  await place.giveUpRaw(other)
   for (const files of await place.exchange(lake, other)) assert.deepEqual(files, [DEN, NY])
 })
 

@@ -1,0 +1,191 @@
+// A seal removes the segments that it names. Where another lake has more of the date, nothing is removed until an operator decides.
+
+import assert from 'node:assert/strict'
+import { rm } from 'node:fs/promises'
+import { test } from 'node:test'
+import type { TestContext } from 'node:test'
+import { readManifest, writeManifest } from '../../server/raw/date-manifest.ts'
+import { sealDate } from '../../server/raw/date-removal.ts'
+import { type LakeSyncOptions, type LakeSyncResult, syncLake } from '../../server/sync/lake-sync.ts'
+import { lobKey, rawDateDirectory } from '../../shared/lake-layout.ts'
+import { type S3Server, startS3Server } from '../support/s3-server.ts'
+import { temporaryDirectory } from '../support/temporary-lake.ts'
+import { foldHere, folderOf, readBucket, readWhole, SOURCE, unite, writeSegment } from './raw-lakes.ts'
+
+const DATE = '2026-06-24'
+const CLOCK = { nowMs: () => Date.parse('2026-06-28T12:00:00Z'), sleep: async () => {} }
+const DEN = lobKey(SOURCE, 'KXHIGHDEN', DATE)
+const HELD = /was sealed in .* without segments that .* has \(1, import-.* among them\)\. Nothing was removed/
+
+async function importInto(lake: string, series: 'NY' | 'DEN' | 'CHI'): Promise<void> {
+  const hour = { NY: 3, DEN: 4, CHI: 5 }[series]
+  const market = `KXHIGH${series}-26JUN24-T82`
+  await writeSegment(lake, { recorder: 'import', date: DATE, hour, fromMinute: 1, toMinute: 6, market })
+  await foldHere(lake, [DATE])
+}
+
+async function replaceIn(lake: string): Promise<void> {
+  const plan = { recorder: 'import', date: DATE, hour: 9, fromMinute: 1, toMinute: 6 } as const
+  const { name } = await writeSegment(lake, plan)
+  await foldHere(lake, [DATE], new Map([[DATE, { added: [name], replacedBy: 2 }]]))
+}
+
+class Lakes {
+  readonly #server: S3Server
+  readonly a: string
+  readonly b: string
+
+  constructor(server: S3Server, a: string, b: string) {
+    this.#server = server
+    this.a = a
+    this.b = b
+  }
+
+  static async start(t: TestContext): Promise<Lakes> {
+    return new Lakes(await startS3Server(t), await temporaryDirectory(t), await temporaryDirectory(t))
+  }
+
+  async sync(lake: string, options: Partial<LakeSyncOptions> = {}): Promise<LakeSyncResult> {
+    const remote = this.#server.store()
+    const result = await syncLake({
+      lake,
+      remote,
+      direction: 'push',
+      clock: CLOCK,
+      folder: folderOf(lake),
+      ...options,
+    })
+    assert.deepEqual(result.failures, [])
+    return result
+  }
+
+  async push(lake: string, options: Partial<LakeSyncOptions> = {}): Promise<void> {
+    assert.deepEqual([...(await this.sync(lake, options)).conflictReasons], [])
+  }
+
+  async pull(lake: string, options: Partial<LakeSyncOptions> = {}): Promise<void> {
+    await this.push(lake, { direction: 'pull', raw: true, ...options })
+  }
+
+  /** Synchronizes, which neither side may allow: lake and bucket stay as they are. */
+  async assertHeld(lake: string, options: Partial<LakeSyncOptions> = {}): Promise<void> {
+    const before = [await readWhole(lake), await this.bucket()]
+    const { conflictReasons } = await this.sync(lake, options)
+    assert.match([...conflictReasons.values()].join('\n'), HELD)
+    assert.deepEqual([await readWhole(lake), await this.bucket()], before)
+  }
+
+  async bucket(): Promise<Record<string, string>> {
+    return await readBucket(this.#server.store())
+  }
+
+  async assertEqual(): Promise<void> {
+    const bucket = await this.bucket()
+    for (const lake of [this.a, this.b]) assert.deepEqual(await readWhole(lake), bucket)
+    assert.deepEqual(
+      Object.keys(bucket).filter((key) => key.endsWith('.ndjson.gz')),
+      [],
+    )
+  }
+}
+
+/** One lake has imported NY, the other has that and DEN; both have pushed. */
+async function withTwoImports(t: TestContext): Promise<Lakes> {
+  const lakes = await Lakes.start(t)
+  await importInto(lakes.a, 'NY')
+  await lakes.push(lakes.a)
+  await lakes.pull(lakes.b)
+  await importInto(lakes.b, 'DEN')
+  await lakes.push(lakes.b)
+  return lakes
+}
+
+test('a seal removes nothing while object storage has segments that the sealing lake lacked', async (t) => {
+  const lakes = await withTwoImports(t)
+  const { a, b } = lakes
+  await sealDate(a, SOURCE, DATE)
+  await lakes.assertHeld(a)
+  await lakes.assertHeld(a, { direction: 'pull', raw: true, replace: true })
+  await lakes.push(b)
+  // The remedy that keeps all messages.
+  await rm(rawDateDirectory(a, SOURCE, DATE), { recursive: true })
+  await lakes.pull(a, { replace: true })
+  await sealDate(a, SOURCE, DATE)
+  await lakes.push(a)
+  await lakes.push(b)
+  await lakes.assertEqual()
+  assert.ok(DEN in (await lakes.bucket()))
+})
+
+test('a seal that an operator insists on removes the segments, and the other lake still has its own', async (t) => {
+  const lakes = await withTwoImports(t)
+  await sealDate(lakes.a, SOURCE, DATE)
+  await lakes.push(lakes.a, { replace: true })
+  await lakes.assertHeld(lakes.b)
+  await rm(rawDateDirectory(lakes.b, SOURCE, DATE), { recursive: true })
+  await lakes.pull(lakes.b, { replace: true })
+  await lakes.pull(lakes.a)
+  await lakes.assertEqual()
+})
+
+test('what is imported into a date that object storage has sealed stays in its lake', async (t) => {
+  const lakes = await Lakes.start(t)
+  const { a, b } = lakes
+  await importInto(a, 'NY')
+  await sealDate(a, SOURCE, DATE)
+  await lakes.push(a)
+  await importInto(b, 'DEN')
+  await lakes.assertHeld(b)
+  await lakes.assertHeld(b, { replace: true })
+  await replaceIn(b)
+  await lakes.push(b, { replace: true })
+})
+
+test('of two seals the one that has all segments of the other counts, and no other', async (t) => {
+  const lakes = await withTwoImports(t)
+  const { a, b } = lakes
+  await importInto(b, 'CHI')
+  for (const lake of [a, b]) await sealDate(lake, SOURCE, DATE)
+  await lakes.push(b)
+  await lakes.push(a)
+  await lakes.assertEqual()
+  const others = await Lakes.start(t)
+  await importInto(others.a, 'NY')
+  await importInto(others.b, 'DEN')
+  for (const lake of [others.a, others.b]) await sealDate(lake, SOURCE, DATE)
+  await others.push(others.a)
+  await others.assertHeld(others.b)
+  await others.push(others.b, { replace: true })
+})
+
+test('slices of an hour that was united before the seal are removed from a disk that was away', async (t) => {
+  const lakes = await Lakes.start(t)
+  const { a, b } = lakes
+  const hour = { recorder: 'r1', date: DATE, hour: 3, fromMinute: 0, toMinute: 5 }
+  const slice = await writeSegment(a, hour)
+  await foldHere(a, [DATE])
+  await lakes.push(a)
+  await lakes.pull(b)
+  // Of the other disk's slices its manifest lists only one.
+  await writeSegment(b, { ...hour, fromMinute: 5, toMinute: 8, firstLine: 6 })
+  await unite(a, { ...hour, toMinute: 8 }, [slice])
+  const { segments, ...manifest } = (await readManifest(a, SOURCE, DATE))!
+  await writeManifest(a, { ...manifest, segments: segments.filter(({ name }) => name !== slice.name) })
+  await foldHere(a, [DATE])
+  await sealDate(a, SOURCE, DATE)
+  await lakes.push(a)
+  await lakes.push(b)
+  await lakes.assertEqual()
+})
+
+test('a seal of an earlier version, which names no segments, removes them all', async (t) => {
+  const lakes = await withTwoImports(t)
+  await sealDate(lakes.a, SOURCE, DATE)
+  const { sealed, ...manifest } = (await readManifest(lakes.a, SOURCE, DATE))!
+  assert.equal(sealed?.length, 1)
+  await writeManifest(lakes.a, manifest)
+  await lakes.push(lakes.a)
+  await lakes.push(lakes.b)
+  await lakes.pull(lakes.a)
+  await lakes.assertEqual()
+})
