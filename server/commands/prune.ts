@@ -4,7 +4,7 @@
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { noneThere } from '../../shared/errno.ts'
-import { DERIVED_DATASETS, derivedKey } from '../../shared/lake-layout.ts'
+import { DERIVED_DATASETS, derivedKey, RAW_MANIFEST_NAME, rawKey } from '../../shared/lake-layout.ts'
 import { addDays, utcDateOf, utcDateStartMs } from '../../shared/utc-date.ts'
 import { BUSY_WAIT_MS_MAX, MergeBusy, type SeriesPlace, withSeries } from '../fold/series-lock.ts'
 import { removePartition } from '../lake/empty-directories.ts'
@@ -98,12 +98,16 @@ export const pruneCommand = optionCommand(OPTIONS, HELP, async (options, { stdou
   try {
     await mustBeDirectory(options.demand('lake'))
     await refuseOldLayout(lake)
-    for await (const { key, series, source } of before === undefined ? [] : filesBefore(lake, before)) {
+    for await (const { key, series, source, date } of before === undefined ? [] : filesBefore(lake, before)) {
       signal.throwIfAborted()
       const path = join(lake, key)
       const take = async (): Promise<string | undefined> => {
-        if (keptIn !== undefined && !(await isKept(key, local, keptIn, signal)))
+        if (keptIn !== undefined && (await areSame(key, local, keptIn, signal)) !== true)
           return `is not the same in ${keptIn.name}`
+        // The push of a replacement removes the files that this lake no longer has.
+        const manifest = rawKey(source, date, RAW_MANIFEST_NAME)
+        if (keptIn !== undefined && (await areSame(manifest, local, keptIn, signal)) === false)
+          return `is of a date whose manifest differs in ${keptIn.name}: push first`
         bytes += (await stat(path)).size
         if (isApplied) await removePartition(path)
         return undefined
@@ -163,6 +167,7 @@ async function alone(
 
 interface OldFile extends Omit<SeriesPlace, 'lake'> {
   readonly key: string
+  readonly date: string
 }
 
 async function* filesBefore(lake: string, before: string): AsyncGenerator<OldFile, void, void> {
@@ -171,19 +176,19 @@ async function* filesBefore(lake: string, before: string): AsyncGenerator<OldFil
       for (const date of dates) {
         const key = derivedKey(dataset, source, series, date)
         if (date < before && (await stat(join(lake, key)).catch(noneThere)) !== undefined)
-          yield { key, source, series }
+          yield { key, source, series, date }
       }
     }
   }
 }
 
-/** Whether both sides hold the same bytes: by SHA-256, or by MD5 where the place knows no other. */
-async function isKept(
+/** Whether both sides hold an object with the same bytes, or other ones; undefined if one lacks it. By SHA-256, or by MD5. */
+async function areSame(
   key: string,
   local: ObjectStore,
   remote: ObjectStore,
   signal: AbortSignal,
-): Promise<boolean> {
-  const [own, kept] = [await local.head(key, signal), await remote.head(key, signal)]
-  return own !== undefined && kept !== undefined && isEqual(own, kept)
+): Promise<boolean | undefined> {
+  const [own, other] = [await local.head(key, signal), await remote.head(key, signal)]
+  return own === undefined || other === undefined ? undefined : isEqual(own, other)
 }

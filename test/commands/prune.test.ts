@@ -7,6 +7,7 @@ import { pruneCommand } from '../../server/commands/prune.ts'
 import { entriesBelow, temporaryDirectory } from '../support/temporary-lake.ts'
 import { lockSeries } from '../../server/fold/series-lock.ts'
 import { SAMPLE_LAKE } from '../support/sample-server.ts'
+import { foldHere, writeSegment } from '../sync/raw-lakes.ts'
 
 async function prune(...args: string[]): Promise<{ code: number; text: string }> {
   const lines: string[] = []
@@ -47,6 +48,23 @@ test('shows what would go, removes it when told to, and leaves what is kept nowh
   assert.deepEqual(
     await filesOf(lake),
     before.filter((name) => name.includes('07-03')),
+  )
+})
+
+test('a file of a date that was replaced and not pushed stays, since the push would remove it elsewhere', async (t) => {
+  const [lake, remote] = [await temporaryDirectory(t), await temporaryDirectory(t)]
+  const [date, hour] = ['2026-06-24', { fromMinute: 1, toMinute: 6, recorder: 'import' }]
+  const { name } = await writeSegment(lake, { ...hour, date, hour: 3 })
+  await foldHere(lake, [date])
+  await cp(lake, remote, { recursive: true })
+  await foldHere(lake, [date], new Map([[date, { added: [name], replacedBy: 1 }]]))
+  const kept = await prune('--lake', lake, '--before', '2026-07-03', '--kept-in', remote, '--apply')
+  assert.match(kept.text, /lob\.parquet is of a date whose manifest differs in .*: push first$/m)
+  assert.match(kept.text, /^0 files \(0\.0 MiB\) removed, 1 stay$/m)
+  await cp(lake, remote, { recursive: true })
+  assert.equal(
+    (await prune('--lake', lake, '--before', '2026-07-03', '--kept-in', remote, '--apply')).code,
+    0,
   )
 })
 
