@@ -33,6 +33,7 @@ import {
   type WriteOptions,
   type WrittenObject,
 } from './object-store.ts'
+import { SyncConflict } from './sync-report.ts'
 import { pumpBytes } from './transfer-pump.ts'
 
 /** Directory levels below the lake's root that a listing follows. */
@@ -164,12 +165,14 @@ export class DirectoryStore implements ObjectStore {
     await removeStaleTemporaries(directory)
   }
 
-  /** The file as a listing has it, without reading it. */
+  /** The file as a listing has it, without reading it. @throws {SyncConflict} if something else has its name */
   async stat(key: string): Promise<ListedObject | undefined> {
-    const found = await stat(this.#path(key), { bigint: true }).catch(noneThere)
-    return found?.isFile() === true
-      ? { key, sizeBytes: Number(found.size), version: versionOf(found) }
-      : undefined
+    const path = this.#path(key)
+    const found = await stat(path, { bigint: true }).catch(noneThere)
+    if (found === undefined) return undefined
+    if (!found.isFile())
+      throw new SyncConflict(key, `${path} is a directory where a file must be. Remove or rename it.`)
+    return { key, sizeBytes: Number(found.size), version: versionOf(found) }
   }
 
   #path(key: string): string {

@@ -238,6 +238,8 @@ export class Transfers {
   /** Pulls a raw segment. It is verified before it appears in the lake. @throws {SyncConflict} */
   async pullSegment(key: string): Promise<ListedObject> {
     const { lake, signal } = this.options
+    // Nothing but a file may have its name.
+    await this.local.stat(key)
     const head = await this.remote.head(key, signal)
     if (head === undefined) throw new ObjectChanged(key)
     const directory = join(lake, '.sync', 'taken')

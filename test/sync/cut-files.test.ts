@@ -1,14 +1,14 @@
 // Files that are cut short or damaged, in a lake and in a bucket.
 
 import assert from 'node:assert/strict'
-import { cp, readFile, rm, writeFile } from 'node:fs/promises'
+import { cp, mkdir, readFile, rm, rmdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { FOLD_STATE_NAME } from '../../server/fold/fold-state.ts'
 import { DirectoryStore } from '../../server/sync/directory-store.ts'
 import { type LakeSyncResult, syncLake } from '../../server/sync/lake-sync.ts'
 import { pullOpenDates } from '../../server/sync/open-dates.ts'
-import { lobKey, rawKey } from '../../shared/lake-layout.ts'
+import { lobKey, RAW_MANIFEST_NAME, rawKey } from '../../shared/lake-layout.ts'
 import { BUCKET, startS3Server } from '../support/s3-server.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
 import { foldHere, folderOf, readBucket, readWhole, SOURCE, writeSegment } from './raw-lakes.ts'
@@ -104,4 +104,47 @@ test('a damaged fold state replaces no whole one in a lake, and is named until i
   await writeFile(join(copy, key), flipped)
   noProblems(await sync('pull', copy))
   assert.deepEqual(await readWhole(copy), whole, 'a whole one replaces a damaged one')
+})
+
+test('a directory in the place of a file is named in a lake and in the other place, and nothing else is lost', async (t) => {
+  const [lake, place] = [await temporaryDirectory(t), await temporaryDirectory(t)]
+  const sync = (direction: 'push' | 'pull', root: string, remote: string): Promise<LakeSyncResult> =>
+    syncLake({
+      lake: root,
+      remote: new DirectoryStore(remote),
+      direction,
+      raw: true,
+      clock: CLOCK,
+      folder: folderOf(root),
+    })
+  const segment = await writeSegment(lake, {
+    recorder: 'import',
+    date: DATE,
+    hour: 3,
+    fromMinute: 1,
+    toMinute: 6,
+  })
+  await foldHere(lake, [DATE])
+  noProblems(await sync('push', lake, place))
+  const whole = await readWhole(place)
+  for (const key of [
+    rawKey(SOURCE, DATE, RAW_MANIFEST_NAME),
+    rawKey(SOURCE, DATE, FOLD_STATE_NAME),
+    rawKey(SOURCE, DATE, segment.name),
+    lobKey(SOURCE, 'KXHIGHNY', DATE),
+  ]) {
+    for (const direction of ['push', 'pull'] as const) {
+      const [own, other] = [await temporaryDirectory(t), await temporaryDirectory(t)]
+      for (const to of [own, other]) await cp(place, to, { recursive: true })
+      const broken = join(direction === 'push' ? other : own, key)
+      await rm(broken)
+      await mkdir(broken)
+      const { conflictReasons, failures } = await sync(direction, own, other)
+      const reason = `${broken} is a directory where a file must be. Remove or rename it.`
+      assert.deepEqual([failures, [...conflictReasons]], [[], [[key, reason]]])
+      await rmdir(broken)
+      noProblems(await sync(direction, own, other))
+      assert.deepEqual([await readWhole(own), await readWhole(other)], [whole, whole])
+    }
+  }
 })
