@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { readdir } from 'node:fs/promises'
+import { mkdir, readdir } from 'node:fs/promises'
 import { test } from 'node:test'
 import { readTree, writeTree } from '../support/lake-tree.ts'
 import { bookcast } from '../support/program.ts'
@@ -44,6 +44,18 @@ test('a conflict names the file, the reason and the option that replaces it', as
   const { code, stderr } = await sync(['--lake', lake, '--to', place])
   assert.equal(code, 1)
   assert.match(stderr, new RegExp(`conflict: ${KEY}: .*--replace replaces it`))
+})
+
+test('a directory in the place of its own files is named, with the remedy', async (t) => {
+  const [lake, place] = [await temporaryDirectory(t), await temporaryDirectory(t)]
+  await writeTree(lake, { [KEY]: 'ours' })
+  await mkdir(`${lake}/.sync/outcome.json`, { recursive: true })
+  const { code, stderr } = await sync(['--lake', lake, '--to', place])
+  assert.equal(code, 1)
+  assert.match(
+    stderr,
+    /sync: the lake .*\.sync\/outcome\.json is a directory where a file must be; remove or rename it/,
+  )
 })
 
 test('raw segments are pushed unless they are not wanted, and pulled on demand', async (t) => {

@@ -31,8 +31,12 @@ test('what the system really says about a lake becomes a sentence with the lake,
       () => mkdir(join(file, 'lob')),
       /file\/lob is not below a directory but below a file \(ENOTDIR at .*file\/lob\)/,
     ],
-    [file, () => mkdir(file), /file is a file where a directory must be \(EEXIST\)/],
-    [directory, () => writeFile(directory, ''), /is a directory where a file must be \(EISDIR\)/],
+    [file, () => mkdir(file), /file is a file where a directory must be; remove or rename it \(EEXIST\)/],
+    [
+      directory,
+      () => writeFile(directory, ''),
+      /is a directory where a file must be; remove or rename it \(EISDIR\)/,
+    ],
     [loop, () => mkdir(join(loop, 'lob')), /is a link that leads back to itself \(ELOOP at/],
     [
       directory,
@@ -78,7 +82,7 @@ test('a file that cannot take its place is named as what it was to be', async (t
   const sentence = describeLakeWriteError(await errorOf(rename(temporary, place)), lake)
   assert.equal(
     sentence,
-    `the lake ${lake} cannot be written: ${place} is a directory where a file must be (EISDIR at ${place})`,
+    `the lake ${lake} cannot be written: ${place} is a directory where a file must be; remove or rename it (EISDIR at ${place})`,
   )
 })
 
