@@ -65,7 +65,12 @@ export class VersionList {
 
   /** Reads what was written. A line that is cut or damaged is left out. */
   async load(): Promise<void> {
-    const text = await readFile(this.#path, 'utf8').catch(noneThere)
+    const text = await readFile(this.#path, 'utf8')
+      .catch(noneThere)
+      .catch((error: unknown) => {
+        const reason = `The list of versions ${this.#path} cannot be read (${String(error)}). Remove or rename it: a new list begins without earlier versions.`
+        throw new Error(reason, { cause: error })
+      })
     for (const line of text?.split('\n') ?? []) {
       const change = changeOf(line)
       if (change === undefined) continue

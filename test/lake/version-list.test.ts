@@ -52,6 +52,16 @@ test('a version that could not be written, as on a full disk, is written with th
   )
 })
 
+test('a list that cannot be read is named, with the remedy', async (t) => {
+  const lake = await temporaryDirectory(t)
+  const path = join(lake, VERSIONS_DIRECTORY, 'lob.ndjson')
+  await mkdir(path, { recursive: true })
+  const message = new RegExp(
+    `^Error: The list of versions ${path} cannot be read \\(.*EISDIR.* Remove or rename it: `,
+  )
+  await assert.rejects(listOf(lake), message)
+})
+
 test('lines of two servers of one lake, one behind the other, cost no version', async (t) => {
   const lake = await temporaryDirectory(t)
   const path = join(lake, VERSIONS_DIRECTORY, 'lob.ndjson')
