@@ -2,6 +2,7 @@
 
 import { MessageChannel } from 'node:worker_threads'
 import { fileWatchMemory } from '../../shared/file-watch.ts'
+import type { LakePin } from '../../shared/lake-pin.ts'
 import {
   SNAPSHOT_COLUMNS,
   type LobCatalogueEntry,
@@ -49,6 +50,7 @@ export interface AnswerEvents {
   readonly catalogue?: LobCatalogueEntry
   readonly held?: readonly string[]
   readonly part?: LobPart
+  readonly pin?: LakePin
   readonly bounds?: SharingBounds | undefined
 }
 
@@ -93,6 +95,7 @@ export async function collectLob(
     catalogue,
     validation: { seed: 'test', held },
     part: events.part,
+    pin: events.pin,
     assistance: null,
     watch: fileWatchMemory(),
     silentFiles: [],

@@ -13,12 +13,13 @@ import {
   unlinkSync,
   writeFileSync,
 } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { dirname, join, relative } from 'node:path'
 import { test } from 'node:test'
 import * as arrow from 'apache-arrow'
 import { parquetMetadata } from 'hyparquet'
 import { Table, writeParquet } from 'parquet-wasm/node'
 import { lobFilePath } from '../../shared/lake-layout.ts'
+import { keptFilePath } from '../../shared/lake-pin.ts'
 import { pageCompressors } from '../../workers/lob/decompress.ts'
 import { IS_FULL_EFFORT, runs } from '../support/effort.ts'
 import { PLAIN_FOREIGN_FILE, writeForeignLakeFile } from '../support/lob-files.ts'
@@ -302,6 +303,26 @@ test('a broken file of another date costs a request nothing, and its own date a 
   const { failure } = await collectLob(lake, { ...QUERY, dates: ['2026-07-02'] })
   assert.equal(failure?.code, 'lake_file_invalid')
   assert.match(failure.detail, /date=2026-07-02\/lob\.parquet/)
+})
+
+test('a damaged kept file of a version is named, not the file that has taken its place', async (t) => {
+  const lake = await sampleLake(t)
+  const path = pathOfDate(lake, DATE)
+  const [bytes, sha256] = [readFileSync(path), 'ab'.repeat(32)]
+  const kept = keptFilePath(lake, sha256)
+  mkdirSync(dirname(kept), { recursive: true })
+  writeFileSync(kept, bytes.fill(0, bytes.length / 4))
+  const key = relative(lake, path)
+  const file = { key, sizeBytes: bytes.length, sha256, stamp: 'another', coldToMs: null }
+  const text = Buffer.from(JSON.stringify([file]))
+  const files = new SharedArrayBuffer(text.length)
+  new Uint8Array(files).set(text)
+  const { failure } = await collectLob(lake, QUERY, { pin: { version: 'lob-1', id: 'lob-1 1', files } })
+  assert.equal(failure?.code, 'lake_file_invalid')
+  assert.ok(
+    failure.detail.startsWith(`The lake file .versions/files/${sha256} cannot be read: `),
+    failure.detail,
+  )
 })
 
 test('every request closes the files it opened, whatever becomes of it', async (t) => {

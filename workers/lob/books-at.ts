@@ -50,7 +50,7 @@ export function booksAt(job: InstantJob): string[] {
   for (const [number, group] of index.rowGroups.entries()) {
     const from = at.by === 'exchange' ? group.tsMin : receiptsOf(group, baseNs).min
     if (from > instant || !replays.some((replay) => replay.wants(group))) continue
-    const rows = namingFile(file.name, () => decodeRows(file, group, numbers))
+    const rows = namingFile(file.place, () => decodeRows(file, group, numbers))
     const rowsOf = replays.map((): number[] => [])
     for (let row = 0; row < group.rows; row++) rowsOf[rows.market[row]!]?.push(row)
     for (const [market, its] of rowsOf.entries())

@@ -76,7 +76,7 @@ export class EventSource {
     let decoded = this.#groups.get(group)
     if (decoded === undefined) {
       this.#checkpoint()
-      decoded = namingFile(this.#file.name, () => this.#decode(this.#file.index.rowGroups[group]!))
+      decoded = namingFile(this.#file.place, () => this.#decode(this.#file.index.rowGroups[group]!))
       this.#groups.set(group, decoded)
     }
     const before = this.#inUse[market]
@@ -93,7 +93,7 @@ export class EventSource {
    */
   preview(market: number, group: number): EventColumns | undefined {
     this.#checkpoint()
-    return namingFile(this.#file.name, () => this.#decodeFirst(market, this.#file.index.rowGroups[group]!))
+    return namingFile(this.#file.place, () => this.#decodeFirst(market, this.#file.index.rowGroups[group]!))
   }
 
   isDecoded(group: number): boolean {

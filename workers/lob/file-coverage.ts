@@ -53,7 +53,7 @@ export function statedCoverage(file: LakeFile): FileCoverage | undefined {
 export function coverageOf(file: LakeFile): FileCoverage {
   const stated = statedCoverage(file)
   if (stated !== undefined) return stated
-  const scanned = namingFile(file.name, () => scan(file))
+  const scanned = namingFile(file.place, () => scan(file))
   file.assertUnchanged()
   remember(file, scanned)
   return scanned
@@ -62,7 +62,7 @@ export function coverageOf(file: LakeFile): FileCoverage {
 function coverageInFooter(file: LakeFile): FileCoverage | undefined {
   const texts = file.footerTexts([KEYS.date, KEYS.coversFrom, KEYS.coversTo, KEYS.hours, KEYS.markets])
   if (texts?.date !== file.date) return undefined
-  return namingFile(file.name, () => {
+  return namingFile(file.place, () => {
     const ids = (JSON.parse(texts.markets) as readonly { readonly id: string }[]).map(({ id }) => id)
     const hours = parseHours(texts.hours)
     if (ids.length !== hours.length) throw new Error('it has the hours of other markets')

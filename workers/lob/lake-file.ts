@@ -3,7 +3,7 @@
 // served as if it were whole. Parsed footers are remembered by path, size, time and inode.
 
 import { closeSync, constants, fstatSync, openSync, readSync, type BigIntStats } from 'node:fs'
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
 import { crc32 } from 'node:zlib'
 import { BoundedMap } from '../../shared/bounded-map.ts'
 import { ApiError } from '../../shared/errors.ts'
@@ -39,8 +39,10 @@ const cache = new BoundedMap<CacheEntry>(FOOTER_CACHE_ENTRIES_MAX)
 let scratch = new Uint8Array(1 << 20)
 
 export class LakeFile {
-  /** The file's name below the lake's root, for messages. */
+  /** The file's name below the lake's root. */
   readonly name: string
+  /** The same for messages: where a kept file lies. */
+  readonly place: string
   readonly date: string
   /** The date's midnight UTC, ns since the epoch. */
   readonly baseNs: bigint
@@ -55,8 +57,10 @@ export class LakeFile {
     fd: number,
     stat: BigIntStats,
     pinned: PinnedFile | undefined,
+    place: string,
   ) {
     this.name = name
+    this.place = place
     this.date = date
     this.baseNs = BigInt(utcDateStartMs(date)!) * NS_PER_MS
     this.#fd = fd
@@ -76,6 +80,7 @@ export class LakeFile {
     const pinned = version?.find(name)
     if (version !== undefined && pinned === undefined) return undefined
     const path = pinned?.path ?? join(lake, ...name.split('/'))
+    const place = pinned === undefined ? name : relative(lake, path)
     let fd: number
     try {
       // A pipe opened otherwise would wait for its writer, and nobody could end this thread.
@@ -86,17 +91,17 @@ export class LakeFile {
         if (pinned !== undefined) throw version!.gone(name)
         return undefined
       }
-      throw lakeFileError(name, (error as NodeJS.ErrnoException).code ?? 'it cannot be opened', error)
+      throw lakeFileError(place, (error as NodeJS.ErrnoException).code ?? 'it cannot be opened', error)
     }
     try {
       const stat = watched(name, () => fstatSync(fd, { bigint: true }))
       if (!stat.isFile()) throw new Error('it is no regular file')
       if (pinned !== undefined && identityOf(stat) !== identityOf(pinned.stat)) throw version!.gone(name)
-      return new LakeFile(name, date, fd, stat, pinned)
+      return new LakeFile(name, date, fd, stat, pinned, place)
     } catch (error) {
       closeSync(fd)
       if (error instanceof ApiError) throw error
-      throw lakeFileError(name, (error as Error).message, error)
+      throw lakeFileError(place, (error as Error).message, error)
     }
   }
 
@@ -132,7 +137,7 @@ export class LakeFile {
       cache.renew(cacheKey)
       this.#index = cached.index
     } else {
-      const index = namingFile(this.name, () => indexFile(this, this.#readFooter()))
+      const index = namingFile(this.place, () => indexFile(this, this.#readFooter()))
       this.assertUnchanged()
       cache.set(cacheKey, { identity, index })
       this.#index = index
@@ -148,7 +153,11 @@ export class LakeFile {
   listedMarkets(): readonly string[] | undefined {
     const length = Math.min(this.sizeBytes, LIST_TAIL_BYTES)
     const offset = this.sizeBytes - length
-    const tail = Buffer.from(namingFile(this.name, () => this.#readExactly(offset, length)).buffer, 0, length)
+    const tail = Buffer.from(
+      namingFile(this.place, () => this.#readExactly(offset, length)).buffer,
+      0,
+      length,
+    )
     const list = tail.toString('latin1', length - MAGIC.length) === MAGIC ? tail.indexOf(MARKETS_KEY) : -1
     return list === -1 ? undefined : idsOfList(tail.subarray(list + MARKETS_KEY.length))
   }
@@ -160,7 +169,7 @@ export class LakeFile {
 
   /** Single values of the footer (footer-texts.ts). */
   footerTexts<Key extends string>(keys: readonly Key[]): Readonly<Record<Key, string>> | undefined {
-    return namingFile(this.name, () => {
+    return namingFile(this.place, () => {
       const tail = this.#readFooterBytes()
       const bytes = Buffer.from(tail.buffer, tail.byteOffset, tail.byteLength)
       const length = bytes.readUInt32LE(bytes.length - 8)
@@ -222,7 +231,7 @@ export class LakeFile {
   assertUnchanged(): void {
     const now = watched(this.name, () => fstatSync(this.#fd, { bigint: true }))
     if (now.size !== this.#stat.size || now.mtimeNs !== this.#stat.mtimeNs) {
-      throw new ApiError('lake_file_changed', `The lake file ${this.name} was changed while it was read.`)
+      throw new ApiError('lake_file_changed', `The lake file ${this.place} was changed while it was read.`)
     }
   }
 }
