@@ -1052,7 +1052,7 @@ class LobReceipt(TypedDict, total=False):
     last_ts: Optional[int]  # ts of the last row; null without rows.
     markets: int  # Markets that have rows.
     blocks: List[Dict[str, Any]]  # The parts of the body from which it can be built: hours, or dates whose files have no keyframes. None of parquet.
-    known_s: float  # Seconds in which the books are known, all markets together.
+    known_s: float  # Seconds in which the books are known, all markets together; with after or limit in the time of the rows alone.
     gap_s: float  # Seconds in which they are lost, alike.
     missing_dates: List[str]  # Requested dates without a file.
 

@@ -88,7 +88,7 @@ export interface LobReceipt {
     readonly bytes: number
     readonly sha256: string
   }[]
-  /** Seconds in which the books are known, all markets together. */
+  /** Seconds in which the books are known, all markets together; with after or limit in the time of the rows alone. */
   readonly known_s: number
   /** Seconds in which they are lost, alike. */
   readonly gap_s: number

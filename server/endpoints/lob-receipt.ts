@@ -52,7 +52,11 @@ const DOCUMENTATION: EndpointDocumentation = {
         sha256: SHA256,
       }),
     },
-    known_s: { type: 'number', description: 'Seconds in which the books are known, all markets together.' },
+    known_s: {
+      type: 'number',
+      description:
+        'Seconds in which the books are known, all markets together; with after or limit in the time of the rows alone.',
+    },
     gap_s: { type: 'number', description: 'Seconds in which they are lost, alike.' },
     missing_dates: {
       type: 'array',

@@ -113,6 +113,8 @@ interface ReceiptAnswer {
   readonly first_ts: number | null
   readonly last_ts: number | null
   readonly markets: number
+  readonly known_s: number
+  readonly gap_s: number
   readonly blocks: readonly { readonly hour: string; readonly rows: number; readonly bytes: number }[]
 }
 
@@ -177,6 +179,29 @@ test('a receipt tells rows, bytes and digest of the very body, which has them as
     }),
     { numRuns: REQUESTS },
   )
+})
+
+test('the receipts of pages share the time for which books are known', async (t) => {
+  const { url } = await startSampleServer(t)
+  const ask = async (target: string): Promise<Response> => await fetch(`${url}${target}`)
+  for (const dates of ['date=2026-07-02', 'date=2026-07-02&hour=18', 'from=2026-07-01&to=2026-07-03']) {
+    const query = `series=KXHIGHCHI&${dates}&interval=600&format=ndjson`
+    const whole = (await (await ask(`/api/v1/lob/receipt?${query}`)).json()) as ReceiptAnswer
+    const [half, sum] = [Math.ceil(whole.rows / 2), { known_s: 0, gap_s: 0 }]
+    let target: string | undefined = `/api/v1/lob?${query}&limit=${half}`
+    while (target !== undefined) {
+      const page = (await (await ask(target.replace('lob?', 'lob/receipt?'))).json()) as ReceiptAnswer
+      assert.ok(page.known_s < 0.6 * whole.known_s, `${page.known_s} of ${whole.known_s}`)
+      sum.known_s += page.known_s
+      sum.gap_s += page.gap_s
+      const link: string = (await ask(target)).headers.get('link') ?? ''
+      target = /<([^>]+)>; rel="next"/.exec(link)?.[1]
+    }
+    const rounded = ({ known_s, gap_s }: typeof sum): number[] =>
+      [known_s, gap_s].map((s) => Number(s.toFixed(3)))
+    assert.deepEqual(rounded(sum), rounded(whole), query)
+    assert.ok(whole.gap_s > 0)
+  }
 })
 
 const QUERY = 'series=KXHIGHNY&date=2026-07-02&interval=300&levels=3'

@@ -3,7 +3,7 @@
 
 import { ApiError } from '../../shared/errors.ts'
 import type { LobReceipt } from '../../shared/lob-receipt.ts'
-import type { LobQuery } from '../../shared/lob-task.ts'
+import type { LobQuery, RowPlace } from '../../shared/lob-task.ts'
 import { addDays, instantText, NS_PER_SECOND, utcDateStartMs } from '../../shared/utc-date.ts'
 import {
   type BookBefore,
@@ -116,26 +116,38 @@ export function partialDates(
   return partial.map(({ date }) => date)
 }
 
-/** How long the books of a plan are known and in a gap, in the hours that the query is about; files may be scanned for it. */
+/**
+ * How long the books of a plan are known and in a gap, in the hours that the query is about, and of them only in the time of the
+ * rows that `after` and `limit` leave; files may be scanned for it.
+ */
 export function bookTimes(
   query: LobQuery,
-  { dates }: LobPlan,
+  { dates, lastRow }: LobPlan,
   fileOf: FileOfDate,
   closesAtMs: CloseTimes = {},
 ): Pick<LobReceipt, 'knownS' | 'gapS'> {
+  const { after, intervalS } = query
   const window = windowOf(query)
   let [knownNs, gapNs] = [0, 0]
-  for (const { date, markets } of dates) {
+  for (const { date, startSeconds, markets } of dates) {
+    const tickOf = (place: RowPlace | null, none: number): number =>
+      place === null ? none : Math.floor((place.seconds - startSeconds) / intervalS)
+    const [tickBefore, tickLast] = [tickOf(after, -1), tickOf(lastRow, Infinity)]
     const coverage = coverageOf(fileOf(date)!)
     const previous = fileOf(addDays(date, -1))
-    for (const { id } of markets) {
+    for (const { id, firstTick, lastTick } of markets) {
+      // A row's time lasts until the next row: pages have none in common.
+      const [from, to] = [Math.min(firstTick, tickBefore + 1), Math.max(lastTick + 1, tickLast)]
       const changes = previous && coverageOf(previous).markets.get(id)?.changes
       const before: BookBefore =
         changes === undefined ? 'none' : changes.length % 2 === 0 ? 'known' : 'unknown'
       const closes = closeOf(id, date, closesAtMs)
       const { known, gap } = timesWithin(
         stretchesOf(coverage, coverage.markets.get(id), { before, closes }),
-        window,
+        {
+          from: Math.max(window.from, from * intervalS * NS_PER_SECOND),
+          to: Math.min(window.to, to * intervalS * NS_PER_SECOND),
+        },
       )
       knownNs += known
       gapNs += gap
