@@ -1067,10 +1067,10 @@ class LobDate(TypedDict, total=False):
 class BookAt(TypedDict, total=False):
     ts: int  # The instant asked for, ns since the Unix epoch.
     market_id: str  # Market identifier.
-    best_bid: Optional[int]  # Highest bid, cents; 0 without a bid, null with nulls=true.
-    best_ask: Optional[int]  # Lowest ask, cents; 0 without an ask, null with nulls=true.
-    spread: Optional[int]  # Ask minus bid; -1 when there is no two-sided book, null with nulls=true.
-    mid: Optional[float]  # (bid + ask) / 2; 0 when there is no two-sided book, null with nulls=true.
+    best_bid: int  # Highest bid, cents; 0 without a bid.
+    best_ask: int  # Lowest ask, cents; 0 without an ask.
+    spread: int  # Ask minus bid; -1 when there is no two-sided book.
+    mid: float  # (bid + ask) / 2; 0 when there is no two-sided book.
     bids: List[Dict[str, Any]]  # Bid levels, high to low.
     asks: List[Dict[str, Any]]  # Ask levels, low to high.
     provenance: Dict[str, Any]
@@ -1370,10 +1370,10 @@ _KINDS: Dict[str, Dict[str, str]] = {
     "BookAt": {
         "ts": "nanoseconds",
         "market_id": "string",
-        "best_bid": "integer?",
-        "best_ask": "integer?",
-        "spread": "integer?",
-        "mid": "number?",
+        "best_bid": "integer",
+        "best_ask": "integer",
+        "spread": "integer",
+        "mid": "number",
         "bids": "other",
         "asks": "other",
         "provenance": "other",

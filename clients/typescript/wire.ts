@@ -128,14 +128,14 @@ export interface BookAt {
   readonly ts: number
   /** Market identifier. */
   readonly market_id: string
-  /** Highest bid, cents; 0 without a bid, null with nulls=true. */
-  readonly best_bid: number | null
-  /** Lowest ask, cents; 0 without an ask, null with nulls=true. */
-  readonly best_ask: number | null
-  /** Ask minus bid; -1 when there is no two-sided book, null with nulls=true. */
-  readonly spread: number | null
-  /** (bid + ask) / 2; 0 when there is no two-sided book, null with nulls=true. */
-  readonly mid: number | null
+  /** Highest bid, cents; 0 without a bid. */
+  readonly best_bid: number
+  /** Lowest ask, cents; 0 without an ask. */
+  readonly best_ask: number
+  /** Ask minus bid; -1 when there is no two-sided book. */
+  readonly spread: number
+  /** (bid + ask) / 2; 0 when there is no two-sided book. */
+  readonly mid: number
   /** Bid levels, high to low. */
   readonly bids: readonly { readonly price: number; readonly qty: number }[]
   /** Ask levels, low to high. */

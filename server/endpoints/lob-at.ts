@@ -15,8 +15,14 @@ import { versionHeader } from '../lake/lake-versions.ts'
 import { checkNames, LOB_PARAMETERS } from './lob-parameters.ts'
 import { VERSION_HEADER, VERSION_PARAMETER, versioned } from './version-parameter.ts'
 
-/** The provenance says the state of the book. */
-const { book_state: _ofRows, ...ROW_SCHEMAS } = COLUMN_SCHEMAS
+/** The provenance says the state of the book. Without a parameter `nulls` nothing is null. */
+const ROW_SCHEMAS = Object.fromEntries(
+  SNAPSHOT_COLUMNS.map((name) => {
+    const { type, description = '', ...schema } = COLUMN_SCHEMAS[name]
+    const text = description.replace(', null with nulls=true', '')
+    return [name, { ...schema, type: [type].flat()[0], description: text }]
+  }),
+)
 
 const [MARKET, SERIES, SOURCE, , , , , LEVELS] = LOB_PARAMETERS
 

@@ -208,6 +208,22 @@ test('the document holds the very declarations that validate requests', async ()
     assert.ok(operation.responses[status]?.content?.['application/problem+json'], status)
 })
 
+test('what an answer is said to be depends on no parameter that its endpoint lacks', async () => {
+  const { paths } = await fetchDocument(file.service.url)
+  const named = Object.values(paths).flatMap(({ get }) => get.parameters.map(({ name }) => name))
+  for (const [path, { get }] of Object.entries(paths)) {
+    const own = get.parameters.map(({ name }) => name)
+    const mentioned = [...JSON.stringify(get.responses['200']).matchAll(/\b([a-z_]+)=(?:true|false)\b/g)].map(
+      ([, name]) => name!,
+    )
+    assert.deepEqual(
+      mentioned.filter((name) => named.includes(name) && !own.includes(name)),
+      [],
+      path,
+    )
+  }
+})
+
 test('problems fit their schema', async () => {
   const { url } = file.service
   const { components } = await fetchDocument(url)
