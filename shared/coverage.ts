@@ -33,7 +33,7 @@ export const COVERAGE_FIELDS = [
   { name: 'events', type: 'integer', unit: 'none', nullable: false, meaning: 'Book events, without those of keyframes' },
   { name: 'first_book_ts', type: 'integer', isWide: true, isBig: true, unit: 'none', nullable: true, meaning: 'First instant at which the book is known, nanoseconds since the epoch' },
   { name: 'snapshots', type: 'integer', unit: 'none', nullable: false, meaning: 'Times that the exchange stated the whole book' },
-  { name: 'recv_lag_p50_ms', type: 'number', unit: 'none', nullable: true, meaning: 'Median of receive time minus time of the events, milliseconds, to a tenth of itself; null without receive times' },
+  { name: 'recv_lag_p50_ms', type: 'number', unit: 'none', nullable: true, meaning: 'Median of receive time minus time of the events, milliseconds, to a tenth of itself; null without receive times, and where they are not behind those' },
   { name: 'recv_lag_p99_ms', type: 'number', unit: 'none', nullable: true, meaning: 'The 99th percentile, alike' },
   { name: 'file', type: 'string', unit: 'none', nullable: true, meaning: 'Path of the file below the lake; null without one' },
 ] as const satisfies readonly RecordField[]

@@ -1256,7 +1256,7 @@ class Coverage(TypedDict, total=False):
     events: int  # Book events, without those of keyframes.
     first_book_ts: Optional[int]  # First instant at which the book is known, nanoseconds since the epoch.
     snapshots: int  # Times that the exchange stated the whole book.
-    recv_lag_p50_ms: Optional[float]  # Median of receive time minus time of the events, milliseconds, to a tenth of itself; null without receive times.
+    recv_lag_p50_ms: Optional[float]  # Median of receive time minus time of the events, milliseconds, to a tenth of itself; null without receive times, and where they are not behind those.
     recv_lag_p99_ms: Optional[float]  # The 99th percentile, alike.
     file: Optional[str]  # Path of the file below the lake; null without one.
 

@@ -506,7 +506,7 @@ export interface Coverage {
   readonly first_book_ts: number | null
   /** Times that the exchange stated the whole book. */
   readonly snapshots: number
-  /** Median of receive time minus time of the events, milliseconds, to a tenth of itself; null without receive times. */
+  /** Median of receive time minus time of the events, milliseconds, to a tenth of itself; null without receive times, and where they are not behind those. */
   readonly recv_lag_p50_ms: number | null
   /** The 99th percentile, alike. */
   readonly recv_lag_p99_ms: number | null

@@ -75,7 +75,7 @@ function conditionOf({ isOpen, part }: RecordedDate, state: CoverageState): Date
 }
 
 function lagMs(bucket: number): number {
-  if (bucket < 0) return Number.NaN
+  if (bucket <= 0) return Number.NaN
   return (LAGS_MS[bucket] ??= Number(lagOfBucketMs(bucket).toPrecision(LAG_DIGITS)))
 }
 
