@@ -721,7 +721,7 @@ class Answer(Generic[Row]):
             columns = {name: _arrow_values(kinds[name], table[name]) for name in columns if name in table.column_names}
         else:
             for batch in filter(None, self._batches(nulls)):
-                # Some columns are there on request alone.
+                # A server of an earlier version may lack some.
                 columns = {name: values for name, values in columns.items() if name in batch[0]}
                 for name, values in columns.items():
                     values.extend([row[name] for row in batch])  # type: ignore[index]
@@ -832,7 +832,10 @@ class Answer(Generic[Row]):
     def _columns(self) -> Sequence[str]:
         columns = self._parameters.get("columns")
         if columns is None:
-            return list(_KINDS[self._form.row])
+            # These are there on request alone.
+            is_hourly = self._parameters.get("by") == "hour"
+            absent = ("book_state", "date", "condition") if is_hourly else ("book_state", "hour")
+            return [name for name in _KINDS[self._form.row] if name not in absent]
         return columns.split(",") if isinstance(columns, str) else list(columns)
 
     def _row_format(self) -> str:

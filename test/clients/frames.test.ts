@@ -186,6 +186,20 @@ print(len(answer.to_df()), len(answer.to_list()))`
   assert.equal(run.stdout, '7 7\n')
 })
 
+test('a frame without rows has the columns of one with rows', { skip: withoutPandas }, async () => {
+  const lob = { series: 'KXHIGHNY', date: '2026-07-01', interval: 3600 }
+  const coverage = { series: 'KXHIGHNY', limit: 1 }
+  for (const [method, some, none] of [
+    ['lob', lob, { ...lob, after: '1783000000000000000' }],
+    ['coverage', coverage, { ...coverage, offset: 100_000 }],
+    ['coverage', { ...coverage, by: 'hour' }, { ...coverage, by: 'hour', offset: 100_000 }],
+  ] as const) {
+    const [full, empty] = [await frameOf(method, some), await frameOf(method, none)]
+    assert.deepEqual(empty.dtypes, full.dtypes)
+    assert.equal(empty.values['market_id']?.length, 0)
+  }
+})
+
 test('columns are in the order asked', { skip: withoutPandas }, async () => {
   const parameters = {
     market: 'KXHIGHNY-26JUL01-B81.5',
