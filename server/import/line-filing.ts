@@ -61,8 +61,6 @@ export interface FiledLine extends LineTimes {
   readonly recvTs: bigint | undefined
   /** The recorder, if the line comes from a recorder's segment. */
   readonly recorder: string | undefined
-  /** The time of its books, ms, if that is only the time of their last change; otherwise NaN. */
-  readonly bookMs: number
   /** It holds a message or a connection event. A heartbeat without a time says nothing. */
   readonly hasContent: boolean
   /** As the fold reads it; `undefined` if the fold reads it from the segment. */

@@ -1,6 +1,7 @@
 // The UTC hour under which each line of a recording is filed: the hour of its exchange time. A message without one has its receive
-// time, minus the delay that the lines before show. A line begins another hour only if the next line with a time confirms it: one
-// wrong time must not move the lines after it.
+// time, minus the delay that the lines before show. A book without both has the time of its last change if no line before is later,
+// as in the fold. A line begins another hour only if the next line with a time confirms it: one wrong time must not move the lines
+// after it.
 //
 // Times are milliseconds as JavaScript numbers: this runs once a line, and hours need no more.
 
@@ -22,6 +23,8 @@ export interface LineTimes {
   /** The exchange's. */
   readonly ms: number
   readonly recvMs: number
+  /** The time of its books, if that is only the time of their last change. */
+  readonly bookMs: number
 }
 
 /**
@@ -163,7 +166,8 @@ export class LineHours {
 
   /** NaN if unknown. */
   #timeOf(line: LineTimes): number {
-    const { ms, recvMs } = line
+    const { ms, recvMs, bookMs } = line
+    if (Number.isNaN(ms) && Number.isNaN(recvMs)) return bookMs > this.#lastMs ? bookMs : NaN
     const isDoubted = this.#isDoubted(line)
     if (!Number.isNaN(ms) && !isDoubted) return ms
     if (!Number.isNaN(this.#lagMs)) return isDoubted ? NaN : recvMs - this.#lagMs

@@ -151,7 +151,7 @@ function recordPolymarket(list: readonly Step[]): Recording {
     lines.push(wrap({ ...frame, timestamp: String(ms) }, step, ms))
   // So that no book waits for the recording's beginning.
   write({ event_type: 'last_trade_price', market: '0xa', asset_id: '1' }, { ...list[0]!, isWrapped: false })
-  for (const step of list) {
+  for (const step of [...list, LAST_STEP]) {
     ms += step.waitMs
     const asset_id = String(step.market)
     const id = `0xa:${asset_id}`

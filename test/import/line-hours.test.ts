@@ -9,15 +9,19 @@ import { MS_PER_DAY, MS_PER_HOUR } from '../../shared/utc-date.ts'
 
 const DAY = Date.parse('2026-07-01T00:00:00Z')
 
+type Times = Omit<LineTimes, 'bookMs'> & Partial<LineTimes>
+
 /** A time of the day, as `10:59:58`. */
 const at = (text: string): number => DAY + Date.parse(`1970-01-01T${text}Z`)
-const timed = (text: string, recvMs = NaN): LineTimes => ({ ms: at(text), recvMs })
-const received = (text: string): LineTimes => ({ ms: NaN, recvMs: at(text) })
-const both = (text: string, lagMs = 40): LineTimes => ({ ms: at(text), recvMs: at(text) + lagMs })
-const UNTIMED: LineTimes = { ms: NaN, recvMs: NaN }
+const timed = (text: string, recvMs = NaN): Times => ({ ms: at(text), recvMs })
+const received = (text: string): Times => ({ ms: NaN, recvMs: at(text) })
+const both = (text: string, lagMs = 40): Times => ({ ms: at(text), recvMs: at(text) + lagMs })
+const UNTIMED: Times = { ms: NaN, recvMs: NaN }
+/** A book without a receive time, which states when it changed last. */
+const changed = (text: string): Times => ({ ...UNTIMED, bookMs: at(text) })
 
 /** The lines of each piece, by their place; and the hour that the last piece ends with. */
-function pieces(lines: readonly LineTimes[]): {
+function pieces(lines: readonly Times[]): {
   readonly cuts: number[]
   readonly hours: (number | undefined)[]
 } {
@@ -34,7 +38,7 @@ function pieces(lines: readonly LineTimes[]): {
     }
     waiting = []
   }
-  for (const [index, line] of lines.entries()) {
+  for (const [index, line] of lines.map((times) => ({ bookMs: NaN, ...times })).entries()) {
     if (waiting.length > 0) {
       const hourBefore = before()
       const begins = hours.resolve(line)
@@ -58,6 +62,16 @@ test('a line begins an hour when its time does and the next one bears it out', (
     timed(text),
   )
   assert.deepEqual(pieces(lines), { cuts: [2, 4], hours: [10, 11, 12] })
+})
+
+test('a book without a receive time stands under the hour of its last change, if no earlier line is later', () => {
+  const lines = [timed('10:59:00'), changed('10:30:00'), changed('11:00:06'), changed('11:00:20')]
+  assert.deepEqual(pieces(lines), { cuts: [2], hours: [10, 11] })
+  // Books of quiet markets say nothing about the hour, whatever comes first.
+  assert.deepEqual(pieces([changed('08:00:00'), timed('10:00:00'), changed('09:00:00'), timed('10:00:02')]), {
+    cuts: [],
+    hours: [10],
+  })
 })
 
 test('one time that leaps ahead moves nothing', () => {
@@ -91,7 +105,7 @@ test('lines without a time stay, also while a line waits', () => {
 })
 
 test('a first time that the second one contradicts counts for nothing', () => {
-  const first = (ms: number): LineTimes => ({ ms, recvMs: NaN })
+  const first = (ms: number): Times => ({ ms, recvMs: NaN })
   for (const ms of [DAY + 40 * MS_PER_DAY, 0, DAY - 60 * MS_PER_DAY]) {
     const lines = [first(ms), timed('10:00:00'), timed('10:00:01'), timed('11:00:00'), timed('11:00:01')]
     assert.deepEqual(pieces(lines), { cuts: [3], hours: [10, 11] })
@@ -140,7 +154,7 @@ test('a wrong first time of the exchange moves no line, whatever the heartbeats 
 })
 
 test('the only time of the exchange counts if a clock may be off that much', () => {
-  const lines = (ms: number): LineTimes[] => [
+  const lines = (ms: number): Times[] => [
     received('10:59:00'),
     { ms, recvMs: at('10:59:05') },
     received('10:59:20'),
