@@ -57,23 +57,28 @@ const WORD_BYTES = 4
 /** The text whose key is computed, in UTF-8. */
 let words = new Int32Array(16 * 1024)
 let bytes = Buffer.from(words.buffer)
+const time = new BigInt64Array(1)
+const timeHalves = new Int32Array(time.buffer)
 
 /** A 53-bit digest of a line's receive time and text. */
 export function lineKey(recvTs: bigint | undefined, text: string): number {
-  let [a, b] = [0x9e3779b9, 0x85ebca6b]
+  // The loop is faster with integers of 32 bits, and with the words in a constant.
+  let [a, b] = [0x9e3779b9 | 0, 0x85ebca6b | 0]
   if (recvTs !== undefined) {
-    a ^= Number(recvTs & 0xffffffffn)
-    b ^= Number((recvTs >> 32n) & 0xffffffffn)
+    time[0] = recvTs
+    a ^= timeHalves[0]!
+    b ^= timeHalves[1]!
   }
   if (3 * text.length > bytes.length) {
     words = new Int32Array(text.length)
     bytes = Buffer.from(words.buffer)
   }
+  const own = words
   const end = bytes.write(text)
   const count = Math.ceil(end / WORD_BYTES)
   for (let index = end; index < count * WORD_BYTES; index++) bytes[index] = 0
   for (let index = 0; index < count; index++) {
-    const word = words[index]!
+    const word = own[index]!
     a = Math.imul(a ^ word, 0x01000193)
     a ^= a >>> 15
     b = Math.imul(b ^ word, 0x5bd1e995)
