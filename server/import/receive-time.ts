@@ -71,13 +71,11 @@ function kindOfWords(words: readonly string[]): KeyKind {
 
 // Neither exchange traded before 2010. An older value is not a clock time but a counter, or seconds since a start.
 const FIRST_NS = BigInt(Date.UTC(2010, 0, 1)) * NS_PER_MS
-/** Nanoseconds from 2014 to 2252, the form of raw segments. A fast path, as this runs once a line. */
-const NANOSECONDS = /^(?:1[4-9]|[2-8]\d)\d{17}$/
 const ZONELESS = /^\d{4}-\d{2}-\d{2}[Tt ]\d{2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?$/
 
 /** The receive time that `value`, found under `key`, states. Throws BadLineError, naming the key. */
 export function readTime(key: string, value: unknown): bigint {
-  const ts = typeof value === 'string' && NANOSECONDS.test(value) ? BigInt(value) : instantOf(value)
+  const ts = instantOf(value)
   if (ts !== undefined && ts >= FIRST_NS) return ts
   const reason =
     ts !== undefined
