@@ -206,10 +206,10 @@ function marketsOfPass(
 
 // A counting sort: every market's place is known from its count, and arrival order within a market is kept.
 function sortRecords(markets: readonly number[], spill: SpilledEvents | undefined): EventRecords {
-  const places = new Map<number, number>()
+  const places: (number | undefined)[] = []
   let rows = 0
   for (const market of markets) {
-    places.set(market, rows)
+    places[market] = rows
     rows += spill?.counts.get(market) ?? 0
   }
   const sorted = new EventRecords(new ArrayBuffer(rows * RECORD_BYTES))
@@ -217,10 +217,10 @@ function sortRecords(markets: readonly number[], spill: SpilledEvents | undefine
   for (const { records, first, count } of spill.pieces()) {
     for (let record = first; record < first + count; record++) {
       const market = records.market(record)
-      const to = places.get(market)
+      const to = places[market]
       if (to === undefined) continue
       sorted.copy(to, records, record)
-      places.set(market, to + 1)
+      places[market] = to + 1
     }
   }
   return sorted

@@ -188,13 +188,14 @@ export class MarketFold {
 
   #emit(records: EventRecords, record: number, target: FoldTarget): void {
     const ts = records.ts(record)
+    const recvTs = records.recvTs(record)
     const seq = records.seq(record)
     this.#lastTs = ts > this.#lastTs ? ts : this.#lastTs
     this.#rows++
-    this.figures?.row(records.event(record), this.#serving !== undefined, ts, records.recvTs(record))
+    this.figures?.row(records.event(record), this.#serving !== undefined, ts, recvTs)
     target.row(
       this.#lastTs,
-      records.recvTs(record),
+      recvTs,
       seq === NO_SEQ ? BigInt(this.#rows) : seq,
       records.event(record),
       records.side(record),
