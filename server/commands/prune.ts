@@ -64,8 +64,8 @@ again: prune the lake that pushes.
 
 --keep-raw removes raw segments and keeps the files derived from them. The date is sealed: nothing can be added to
 it, and the next push also removes the segments from object storage. Other collectors remove them with their next push. No
-sync brings them back. If another lake has added segments that this lake lacks, sync removes nothing and reports a conflict: push
-and pull first. A date with segments that are not folded yet stays: run \`bookcast rebuild\` first.
+sync brings them back. If another lake has added segments that this one lacks, sync removes nothing and reports a conflict, so
+push first. A date with segments that are not folded yet stays: run \`bookcast rebuild\` first.
 
 ${describeOptions(OPTIONS)}
 
