@@ -271,7 +271,11 @@ export function verdictOf({
 }: RawDate): Verdict {
   if (local === undefined) return remote === undefined ? 'equal' : 'remote'
   if (remote === undefined) return 'local'
-  const [a, b] = [withSegments(local, counting), withSegments(remote, counting)]
+  const sealed = withoutSuperseded(unionOfSegments(local.sealed ?? [], remote.sealed ?? []))
+  const [a, b] = [local, remote].map((each) => ({
+    ...withSegments(each, counting),
+    sealed: each.sealed?.filter(({ name }) => sealed.some((one) => one.name === name)),
+  })) as [DateManifest, DateManifest]
   // This version folds segments that only the other manifest lists. It cannot do so for a later fold version.
   if (a.epoch === b.epoch && a.fold > b.fold) return a.segments.length === counting.size ? 'local' : 'union'
   const above = standsAbove(a, b)

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { rm } from 'node:fs/promises'
 import { test } from 'node:test'
 import type { TestContext } from 'node:test'
-import { readManifest, writeManifest } from '../../server/raw/date-manifest.ts'
+import { manifestPath, readManifest, writeManifest } from '../../server/raw/date-manifest.ts'
 import { sealDate } from '../../server/raw/date-removal.ts'
 import { type LakeSyncOptions, type LakeSyncResult, syncLake } from '../../server/sync/lake-sync.ts'
 import { lobKey, rawDateDirectory } from '../../shared/lake-layout.ts'
@@ -176,6 +176,26 @@ test('slices of an hour that was united before the seal are removed from a disk 
   await lakes.push(a)
   await lakes.push(b)
   await lakes.assertEqual()
+})
+
+test('of two seals the one with the united hour counts, whichever is pushed first', async (t) => {
+  for (const isUnitedFirst of [true, false]) {
+    const lakes = await Lakes.start(t)
+    const { a, b } = lakes
+    const hour = { recorder: 'r1', date: DATE, hour: 3, fromMinute: 0, toMinute: 5 }
+    const slice = await writeSegment(a, hour)
+    await foldHere(a, [DATE])
+    await lakes.push(a)
+    await lakes.pull(b)
+    await unite(a, { ...hour, toMinute: 8 }, [slice])
+    await rm(manifestPath(a, SOURCE, DATE))
+    await foldHere(a, [DATE])
+    for (const lake of [a, b]) await sealDate(lake, SOURCE, DATE)
+    const whole = await readWhole(a)
+    for (const lake of isUnitedFirst ? [a, b] : [b, a, b]) await lakes.push(lake)
+    await lakes.assertEqual()
+    assert.deepEqual(await lakes.bucket(), whole)
+  }
 })
 
 test('a seal of an earlier version, which names no segments, removes them all', async (t) => {
