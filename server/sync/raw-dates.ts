@@ -121,8 +121,8 @@ export class RawDate {
     const { local, remote, listed } = this
     const [seal, other] = local.epoch > remote.epoch ? [local, remote] : [remote, local]
     const sealed = seal.manifest?.sealed
-    // What was replaced before does not count. Of two seals one may have all of the other.
-    if (sealed === undefined || other.replacementEpoch < seal.replacementEpoch) return []
+    if (sealed === undefined) return []
+    // Of two seals one may have all of the other.
     if (seal.epoch === other.epoch && verdictOf(this) !== 'union') return []
     const others = other.manifest?.sealed ?? other.manifest?.segments
     const names = new Set(sealed.map(({ name }) => name))
@@ -132,7 +132,11 @@ export class RawDate {
     const unlisted = [...seal.segments, ...other.segments].filter(
       (name) => !listed.has(name) && addsUnlisted(other.manifest, name) && !hours.has(hourKeyOf(name) ?? ''),
     )
-    return [...new Set([...added.map(({ name }) => name), ...unlisted])].filter((name) => !names.has(name))
+    // A recording that was replaced before does not count.
+    const isReplaced = other.replacementEpoch < seal.replacementEpoch
+    return [...new Set([...added.map(({ name }) => name), ...unlisted])].filter(
+      (name) => !names.has(name) && (!isReplaced || isFetched(name)),
+    )
   }
 
   /** Reads both manifests. @throws {SyncConflict} */

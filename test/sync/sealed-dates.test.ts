@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { rm } from 'node:fs/promises'
 import { test } from 'node:test'
 import type { TestContext } from 'node:test'
-import { manifestPath, readManifest, writeManifest } from '../../server/raw/date-manifest.ts'
+import { manifestPath, readManifest, segmentsOnDisk, writeManifest } from '../../server/raw/date-manifest.ts'
 import { sealDate } from '../../server/raw/date-removal.ts'
 import { type LakeSyncOptions, type LakeSyncResult, syncLake } from '../../server/sync/lake-sync.ts'
 import { lobKey, rawDateDirectory } from '../../shared/lake-layout.ts'
@@ -196,6 +196,23 @@ test('of two seals the one with the united hour counts, whichever is pushed firs
     await lakes.assertEqual()
     assert.deepEqual(await lakes.bucket(), whole)
   }
+})
+
+test('rows that REST gave count until a seal names them, also where the date was replaced before it', async (t) => {
+  const lakes = await Lakes.start(t)
+  const { a, b } = lakes
+  await importInto(a, 'NY')
+  await lakes.push(a)
+  await lakes.pull(b)
+  const plan = { recorder: 'rest', date: DATE, hour: 4, fromMinute: 1, toMinute: 6 } as const
+  await writeSegment(b, plan)
+  await foldHere(b, [DATE])
+  const names = await segmentsOnDisk(a, SOURCE, DATE)
+  await foldHere(a, [DATE], new Map([[DATE, { added: names, replacedBy: 1 }]]))
+  await sealDate(a, SOURCE, DATE)
+  await lakes.push(a)
+  const { conflictReasons } = await lakes.sync(b)
+  assert.match([...conflictReasons.values()].join(), /without segments that the lake has \(1, rest-04/)
 })
 
 test('a seal of an earlier version, which names no segments, removes them all', async (t) => {
