@@ -180,8 +180,8 @@ class DateSync {
     const { source, date, local, remote, unsealed } = this.#date
     const { isPush, options, remote: place } = this.#transfers
     const isSealedHere = local.epoch > remote.epoch
-    const [from, to] = isPush ? [local, remote] : [remote, local]
-    if (unsealed.length === 0 || (options.replace === true && from.epoch >= to.epoch)) return
+    // A pull that an operator insists on for another date gives up nothing: here, the date's directory is removed first.
+    if (unsealed.length === 0 || (options.replace === true && isPush && local.epoch >= remote.epoch)) return
     const directory = dirname(join(options.lake, this.#manifestKey))
     const [sealing, having, remedy] = isSealedHere
       ? [
@@ -252,7 +252,10 @@ class DateSync {
     const { local, remote } = this.#date
     const verdict = verdictOf(this.#date)
     if (local.epoch !== remote.epoch || verdict === 'equal') return verdict
-    if (this.#transfers.options.replace === true) return this.#transfers.isPush ? 'local' : 'remote'
+    // Where an epoch was raised, a segment that is listed no longer would be removed.
+    const isLossless = this.#date.epoch === 0 || this.#date.counting.size === 0
+    if (this.#transfers.options.replace === true && isLossless)
+      return this.#transfers.isPush ? 'local' : 'remote'
     // Segments without a manifest: their messages are added, not replaced.
     const isAdded =
       local.manifest === undefined && local.segments.some((name) => !this.#date.listed.has(name))

@@ -215,6 +215,26 @@ test('rows that REST gave count until a seal names them, also where the date was
   assert.match([...conflictReasons.values()].join(), /without segments that the lake has \(1, rest-04/)
 })
 
+test('a pull that an operator insists on for one date gives up no segments of another', async (t) => {
+  const lakes = await withTwoImports(t)
+  const { a, b } = lakes
+  await sealDate(a, SOURCE, DATE)
+  await lakes.push(a, { replace: true })
+  await lakes.assertHeld(b, { direction: 'pull', raw: true, replace: true })
+  const plan = { recorder: 'import', date: '2026-06-22', fromMinute: 1, toMinute: 6 } as const
+  const { name } = await writeSegment(a, { ...plan, hour: 3 })
+  await foldHere(a, [plan.date], new Map([[plan.date, { added: [name], replacedBy: 1 }]]))
+  await lakes.push(a)
+  await rm(rawDateDirectory(b, SOURCE, DATE), { recursive: true })
+  await lakes.pull(b, { replace: true })
+  const added = await writeSegment(b, { ...plan, hour: 5 })
+  await foldHere(b, [plan.date], new Map([[plan.date, { added: [added.name] }]]))
+  const before = await readManifest(b, SOURCE, plan.date)
+  await lakes.pull(b, { replace: true })
+  await lakes.push(b)
+  assert.deepEqual(await readManifest(b, SOURCE, plan.date), before)
+})
+
 test('a seal of an earlier version, which names no segments, removes them all', async (t) => {
   const lakes = await withTwoImports(t)
   await sealDate(lakes.a, SOURCE, DATE)
