@@ -183,20 +183,14 @@ class DateSync {
     // A pull that an operator insists on for another date gives up nothing: here, the date's directory is removed first.
     if (unsealed.length === 0 || (options.replace === true && isPush && local.epoch >= remote.epoch)) return
     const directory = dirname(join(options.lake, this.#manifestKey))
-    const [sealing, having, remedy] = isSealedHere
-      ? [
-          'the lake',
-          place.name,
-          `To keep their messages, remove ${directory} and pull the date with \`sync --from --raw --replace\`. To give them up, push with --replace.`,
-        ]
-      : [
-          place.name,
-          'the lake',
-          `To keep their messages, import everything recorded of the date at once with \`import --replace\`. To give them up, remove ${directory} and pull the date with \`sync --from --raw --replace\`.`,
-        ]
+    const pull = `remove ${directory} and pull the date with \`sync --from --raw --replace\``
+    const anew = 'import everything recorded of the date at once with `import --replace`'
+    const [sealing, having, keeping, giving] = isSealedHere
+      ? ['the lake', place.name, this.#date.hasSealedAlone ? anew : pull, 'push with --replace']
+      : [place.name, 'the lake', anew, pull]
     throw new SyncConflict(
       this.#manifestKey,
-      `${source} ${date} was sealed in ${sealing} without segments that ${having} has (${unsealed.length}, ${unsealed[0]} among them). Nothing was removed. ${remedy}`,
+      `${source} ${date} was sealed in ${sealing} without segments that ${having} has (${unsealed.length}, ${unsealed[0]} among them). Nothing was removed. To keep their messages, ${keeping}. To give them up, ${giving}.`,
     )
   }
 

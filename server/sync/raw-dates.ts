@@ -139,6 +139,14 @@ export class RawDate {
     )
   }
 
+  /** Whether some of what the lake sealed is nowhere else. */
+  get hasSealedAlone(): boolean {
+    const sealed = this.local.manifest?.sealed ?? []
+    const others = new Set(this.remote.listed)
+    const counting = withoutSuperseded(unionOfSegments(sealed, this.remote.manifest?.segments ?? []))
+    return counting.some(({ name }) => !others.has(name))
+  }
+
   /** Reads both manifests. @throws {SyncConflict} */
   async readManifests({ local, remote, options: { signal } }: Transfers): Promise<void> {
     const key = this.key(RAW_MANIFEST_NAME)

@@ -235,6 +235,17 @@ test('a pull that an operator insists on for one date gives up no segments of an
   assert.deepEqual(await readManifest(b, SOURCE, plan.date), before)
 })
 
+test('what was sealed and is nowhere else stays with the remedy that keeps the other messages', async (t) => {
+  const lakes = await Lakes.start(t)
+  const { a, b } = lakes
+  await importInto(a, 'NY')
+  await importInto(b, 'DEN')
+  await lakes.push(b)
+  await sealDate(a, SOURCE, DATE)
+  const { conflictReasons } = await lakes.sync(a)
+  assert.match([...conflictReasons.values()].join(), /To keep their messages, import everything recorded/)
+})
+
 test('a seal of an earlier version, which names no segments, removes them all', async (t) => {
   const lakes = await withTwoImports(t)
   await sealDate(lakes.a, SOURCE, DATE)
