@@ -126,11 +126,9 @@ export class RawDate {
     if (seal.epoch === other.epoch && verdictOf(this) !== 'union') return []
     const others = other.manifest?.sealed ?? other.manifest?.segments
     const names = new Set(sealed.map(({ name }) => name))
-    const hours = new Set(sealed.flatMap(({ name }) => hourKeyOf(name) ?? []))
     const added = withoutSuperseded(unionOfSegments(sealed, others ?? []))
-    // An unlisted slice belongs to the segment of its hour.
     const unlisted = [...seal.segments, ...other.segments].filter(
-      (name) => !listed.has(name) && addsUnlisted(other.manifest, name) && !hours.has(hourKeyOf(name) ?? ''),
+      (name) => !listed.has(name) && addsUnlisted(other.manifest, name),
     )
     // A recording that was replaced before does not count.
     const isReplaced = other.replacementEpoch < seal.replacementEpoch
