@@ -15,6 +15,7 @@ import { repairCandles, repairScope } from '../verify/repair.ts'
 import { checkTrades, VERIFIED_TRADES } from '../verify/trade-check.ts'
 import { optionCommand } from './option-command.ts'
 import type { CommandIo } from './command.ts'
+import { mustBeDirectory } from './directories.ts'
 import { UsageError } from '../options/usage-error.ts'
 import {
   choiceOption,
@@ -126,11 +127,15 @@ export const verifyCommand = optionCommand(OPTIONS, HELP, async (options, io) =>
   const kinds = only === undefined ? KINDS : [choiceOption(only, KINDS)]
   const ofStore = isStore ? CHECKS.filter(({ kind }) => kinds.includes(kind)) : []
   const checks = [...ofStore, ...(isTrades ? [TRADES] : [])]
-  const lake = options.get('lake')?.text ?? null
+  const lakeOption = options.get('lake')
+  const lake = lakeOption?.text ?? null
   if (isTrades && lake === null)
     throw new UsageError('--trades needs --lake, which names the lake that has them')
   if (isTrades && !isStore && only !== undefined) throw new UsageError('--only needs --store')
-  if (lake !== null) await refuseOldLayout(lake)
+  if (lakeOption !== undefined) {
+    await mustBeDirectory(lakeOption)
+    await refuseOldLayout(lakeOption.text)
+  }
   const store = await openExistingStore(readStoreOptions(options))
   try {
     const context: VerifyContext = {
@@ -164,6 +169,8 @@ interface Totals {
   /** `3 market-days`, … */
   counted: string[]
   missing: number
+  /** Findings that name a window. */
+  openable: number
   opened: number
 }
 
@@ -174,11 +181,12 @@ async function verifyAll(
   { stdout, stderr }: Pick<CommandIo, 'stdout' | 'stderr'>,
 ): Promise<Totals> {
   const work = await Promise.all(checks.map(async (each) => ({ ...each, names: await each.scopes(context) })))
-  const totals: Totals = { counted: [], missing: 0, opened: 0 }
+  const totals: Totals = { counted: [], missing: 0, openable: 0, opened: 0 }
   const bar = startBar(stderr, work.flatMap(({ names }) => names).length)
   const lines: string[] = []
   const add = ({ findings, scope }: ScopeReport): void => {
     totals.missing += findings.length
+    totals.openable += findings.filter(({ window }) => window !== null).length
     for (const { of, text } of findings) lines.push(`${of} ${text}\n`)
     bar?.increment(1, { title: scope })
     // Not in the middle of a bar.
@@ -223,10 +231,11 @@ function startBar(output: NodeJS.WriteStream, total: number): SingleBar | undefi
 }
 
 function summary(totals: Totals, { from, to }: Dates, isRepairing: boolean): string {
-  const { missing, opened } = totals
+  const { missing, openable, opened } = totals
   const counted = `${from} to ${to}: ${totals.counted.join(', ')} counted, `
   if (missing === 0) return `${counted}nothing is missing\n`
-  if (!isRepairing) return `${counted}${missing} findings; --repair opens them\n`
+  if (!isRepairing)
+    return `${counted}${missing} findings${openable === 0 ? '' : `; --repair opens ${openable} windows`}\n`
   return (
     `${counted}${missing} findings, ${opened} windows opened: ` +
     `bookcast ingest --from ${from} --to ${to} fetches them\n`

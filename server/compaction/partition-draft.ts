@@ -8,14 +8,13 @@ import {
   DuckDBInstance,
   DuckDBTimestampTZValue,
 } from '@duckdb/node-api'
-import { open } from 'node:fs/promises'
 import { COMPACTION_MEMORY } from '../../shared/limits.ts'
 import {
   RECORD_CHECKSUM_KEY,
   RECORD_CHECKSUM_PLACEHOLDER,
-  recordFileChecksum,
   writeRecordFileChecksum,
 } from '../../shared/record-file-checksum.ts'
+import { isChecksumRight, readRecordFile } from '../lake/read-record-file.ts'
 import type { ColumnType, RecordRow, RecordTable } from './record-table.ts'
 
 /** Rows of one row group of a records file: a market's month of minutes touches one or two. */
@@ -70,16 +69,12 @@ export class PartitionDraft {
     path: string,
     kept?: string,
   ): Promise<{ readonly lastMs: number; readonly revision: bigint }> {
-    const names = this.#names()
-    await assertChecksum(path, 'if there is one')
-    await this.#connection.run(`INSERT INTO cold SELECT ${names} FROM ${fileSql(path)}`)
-    if (kept !== undefined) {
-      await assertChecksum(kept, 'if there is one')
-      const key = this.#table.key.join(', ')
-      await this.#connection.run(
-        `INSERT INTO cold SELECT ${names} FROM ${fileSql(kept)} ANTI JOIN cold USING (${key})`,
-      )
+    const insert = async (file: string, condition = ''): Promise<void> => {
+      const rows = `SELECT ${this.#names()} FROM ${fileSql(file)} ${condition}`
+      await readRecordFile(file, () => this.#connection.run(`INSERT INTO cold ${rows}`))
     }
+    await insert(path)
+    if (kept !== undefined) await insert(kept, `ANTI JOIN cold USING (${this.#table.key.join(', ')})`)
     const [row] = await this.#rows(`SELECT epoch_ms(max(${this.#table.time}))::DOUBLE FROM cold`)
     const last = row?.[0]
     const [stated] = await this.#rows(
@@ -152,7 +147,7 @@ export class PartitionDraft {
 
   /** Throws when the file does not read back as the merged rows. */
   async verify(path: string, revision: bigint): Promise<void> {
-    await assertChecksum(path, 'always')
+    if ((await isChecksumRight(path)) !== true) throw damage(path, 'its checksum')
     const file = fileSql(path)
     const found = await this.#rows(
       `SELECT name, type || ' ' || coalesce(converted_type, 'null'), repetition_type FROM parquet_schema(${text(path)})`,
@@ -252,17 +247,6 @@ function appendValue(
 /** Only the file's own columns, none of its directories' names. */
 function fileSql(path: string, options = ''): string {
   return `read_parquet(${text(path)}, hive_partitioning = false${options})`
-}
-
-async function assertChecksum(path: string, when: 'always' | 'if there is one'): Promise<void> {
-  const file = await open(path)
-  try {
-    const checksum = await recordFileChecksum(file)
-    const isRight = checksum === undefined ? when !== 'always' : checksum.stored === checksum.computed
-    if (!isRight) throw damage(path, 'its checksum')
-  } finally {
-    await file.close()
-  }
 }
 
 function damage(path: string, what: string): Error {

@@ -13,6 +13,7 @@ import { PRICE_UNITS_PER_DOLLAR, QTY_UNITS_PER_CONTRACT } from '../../shared/lob
 import { addDays, MS_PER_DAY, utcDateOf, utcDatesBetween } from '../../shared/utc-date.ts'
 import { TRADES_SOURCES } from '../ingest/exchange/trades-sources.ts'
 import { tradesSourceName } from '../ingest/source.ts'
+import { readRecordFile } from '../lake/read-record-file.ts'
 import { missingWindows } from '../storage/cursor-store.ts'
 import { noteTradeProof } from '../storage/trade-proof-store.ts'
 import type { Finding, ScopeReport, VerifyContext } from './finding.ts'
@@ -124,7 +125,7 @@ async function tradesOf(
 ): Promise<readonly MarketTrade[] | undefined> {
   const path = join(lake ?? '', tradesKey(EXCHANGE, series, date))
   if (!existsSync(path)) return undefined
-  try {
+  return await readRecordFile(path, async () => {
     const file = Uint8Array.from(await readFile(path)).buffer
     const rows = await parquetReadObjects({ file, columns: ['ts', 'market_id', 'price', 'qty'] })
     return rows.map(({ ts, market_id, price, qty }) => ({
@@ -133,9 +134,5 @@ async function tradesOf(
       price: Number(price),
       qty: Number(qty),
     }))
-  } catch (error) {
-    throw new Error(`${path} cannot be read: ${error instanceof Error ? error.message : ''}`, {
-      cause: error,
-    })
-  }
+  })
 }

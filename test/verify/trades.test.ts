@@ -1,13 +1,14 @@
 // Trades that are lost are named by the minute candles, opened, and fetched again; nothing else is.
 
 import assert from 'node:assert/strict'
-import { mkdir, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { compactClosedDays } from '../../server/compaction/compaction.ts'
 import { writeCandles } from '../../server/storage/candle-store.ts'
 import { completeWindow } from '../../server/storage/cursor-store.ts'
 import { tradeProofOf } from '../../server/storage/trade-proof-store.ts'
+import { stageTradesFile } from '../../server/trades/trades-file.ts'
 import { repairScope } from '../../server/verify/repair.ts'
 import { checkTrades, VERIFIED_TRADES } from '../../server/verify/trade-check.ts'
 import type { Finding, ScopeReport } from '../../server/verify/finding.ts'
@@ -90,6 +91,11 @@ async function writeMinutes(
   await file.store.postgres.transaction((transaction) => writeCandles(transaction, candles))
 }
 
+async function forgetAll(): Promise<void> {
+  for (const table of ['candles', 'lake_manifest', 'ingest_cursors'])
+    await file.store.postgres.run({ text: `TRUNCATE ${table}`, parameters: [] })
+}
+
 async function reportsOf(lake: string): Promise<ScopeReport[]> {
   const { signal } = new AbortController()
   const context = { postgres: file.store.postgres, lake, span: DAY, nowMs: NOW_MS, signal }
@@ -165,8 +171,7 @@ test('each lost trade is found and nothing else, and after the repair and a back
 
 test('dates that were never fetched are said to be so, and a file that cannot be read is an error', async (t) => {
   const { postgres } = file.store
-  for (const table of ['candles', 'lake_manifest', 'ingest_cursors'])
-    await postgres.run({ text: `TRUNCATE ${table}`, parameters: [] })
+  await forgetAll()
   const lake = await temporaryDirectory(t)
   await writeMinutes(countedTrades(3, 40), () => true)
   const reports = await reportsOf(lake)
@@ -180,6 +185,43 @@ test('dates that were never fetched are said to be so, and a file that cannot be
   await mkdir(dirname(path), { recursive: true })
   await writeFile(path, 'no parquet')
   await assert.rejects(reportsOf(lake), /trades\.parquet cannot be read: /)
+})
+
+test('no damaged byte of a trades file reads as another trade', async (t) => {
+  await forgetAll()
+  const lake = await temporaryDirectory(t)
+  const [counted] = countedTrades(3, 1)
+  const { us, market, price, hundredths } = counted!
+  await writeMinutes([counted!], () => true)
+  const series = seriesOfTicker(market)
+  const path = join(lake, tradesKey('kalshi', series, '2026-07-01'))
+  const trade = {
+    ts: us * 1000n,
+    recvTs: null,
+    marketId: market,
+    tradeId: 'a',
+    price,
+    qty: hundredths * 10_000,
+  }
+  const rest = { aggressor: 'bid', block: null, origin: 'rest' } as const
+  const labels = { source: 'kalshi', series, date: '2026-07-01', rounded: 0 }
+  await rename(await stageTradesFile(path, [{ ...trade, ...rest }], labels), path)
+  const findings = async (): Promise<string> =>
+    (await reportsOf(lake)).flatMap((report) => report.findings.map(({ text }) => text)).join()
+  assert.equal(await findings(), '')
+  const bytes = await readFile(path)
+  for (let at = 4; at < bytes.length - 8; at += runs(7, 1)) {
+    const damaged = Buffer.from(bytes)
+    damaged[at]! ^= 1
+    await writeFile(path, damaged)
+    const found = await findings().catch((error: Error) => error.message)
+    // The damage may be in the checksum's own key.
+    assert.match(
+      found,
+      /^(.*trades\.parquet cannot be read: .*\. If it is damaged .* pull it with .*)?$/,
+      `byte ${at}`,
+    )
+  }
 })
 
 const SECOND = 1_000_000

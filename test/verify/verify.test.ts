@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { cp, writeFile } from 'node:fs/promises'
+import { cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { beforeEach, test, type TestContext } from 'node:test'
 import { compactClosedDays } from '../../server/compaction/compaction.ts'
@@ -13,6 +13,7 @@ import { checkObservations } from '../../server/verify/observation-check.ts'
 import { repairCandles, repairScope } from '../../server/verify/repair.ts'
 import { type AskedRequest, send, startRoutedUpstream } from '../support/local-upstream.ts'
 import { storeOfThisFile } from '../support/postgres.ts'
+import { bookcast } from '../support/program.ts'
 import { randomExchange, type RandomExchange, STORED_CANDLES } from '../support/random-exchange.ts'
 import { entriesBelow, temporaryDirectory } from '../support/temporary-lake.ts'
 import { worldConfig } from '../support/upstream-world.ts'
@@ -217,4 +218,38 @@ test('hours without a routine report are named, and just their days are opened',
   assert.equal(await repairScope(postgres, report, ['iem', 'ncei']), 2)
   const missing = await missingWindows(postgres, { source: 'iem', scope: 'NYC' }, day)
   assert.deepEqual(missing, [{ fromMs: FIRST_MS + DAY_MS, toMs: FIRST_MS + 3 * DAY_MS }])
+})
+
+test('a file that cannot be read is named in one sentence, with the remedy', async (t) => {
+  const lake = await temporaryDirectory(t)
+  await command(`INSERT INTO observations (station_code, observed_at, observation_type, source)
+   VALUES ('NYC', '2026-09-10T00:51:00Z', 'METAR', 'iem')`)
+  const clock = { nowMs: () => NOW_MS, sleep: async () => {} }
+  await compactClosedDays({ postgres: file.store.postgres, lake, clock })
+  const path = join(lake, 'observations/station=NYC/year=2026/observations.parquet')
+  const bytes = await readFile(path)
+  const spoil = [
+    () => writeFile(path, bytes.subarray(0, 900)),
+    () => writeFile(path, ''),
+    () => rm(path),
+    () => mkdir(path),
+  ]
+  for (const damage of spoil) {
+    await damage()
+    await assert.rejects(checkObservations(context(lake), 'NYC'), (error: Error) => {
+      assert.ok(error.message.startsWith(`${path} cannot be read: `), error.message)
+      assert.match(
+        error.message,
+        /^.*\. If it is damaged or missing, .* "bookcast sync --lake … --from …"\.$/,
+      )
+      return true
+    })
+  }
+})
+
+test('a lake that is not there is refused, also where no rows have moved', async (t) => {
+  const lake = join(await temporaryDirectory(t), 'none')
+  const { code, stderr } = await bookcast(['verify', '--store', '--lake', lake])
+  assert.equal(code, 1)
+  assert.match(stderr, /--lake: there is no directory /)
 })
