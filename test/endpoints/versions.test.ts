@@ -268,6 +268,23 @@ test('versions are listed with what changed, alike on all servers, and known aft
   assert.ok(gone.body.toString().includes(BOOK))
 })
 
+test('candles that are carried forward to a trade which the version does not have cannot be pinned', async (t) => {
+  const world = await start(t, await freshLake(t), 0)
+  const path = 'candles?series=KXHIGHNY&from=2026-07-03T20:00:00Z&to=2026-07-03T23:59:00Z'
+  const version = `&version=${await versionOf(world, 'candles')}`
+  const before = await world.ask(path)
+  assert.ok((await world.ask(path + version)).body.equals(before.body))
+  const later = manyCandles(9).at(-1)!
+  await place.store.postgres.transaction(async (transaction) => writeCandles(transaction, [later]))
+  const after = await world.ask(path)
+  assert.ok(after.body.length > before.body.length, 'the last candle is carried to the end of the range')
+  const refused = await world.ask(path + version)
+  assert.equal(refused.status, 409)
+  assert.match(refused.body.toString(), /"not_pinnable".*KXHIGHNY-26JUL01-T90 are carried forward/)
+  const traded = await world.ask(`${path}&fill=false${version}`)
+  assert.ok(traded.body.equals((await world.ask(`${path}&fill=false`)).body))
+})
+
 test('what cannot be pinned is refused with the reason', async (t) => {
   const world = await start(t, await freshLake(t), 0)
   const ids = Object.fromEntries(

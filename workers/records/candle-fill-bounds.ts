@@ -3,6 +3,7 @@
 
 import type { MarketSpan } from '../../shared/candle-spans.ts'
 import { CANDLE_FILL_GAP_DAYS_MAX } from '../../shared/limits.ts'
+import { ApiError } from '../../shared/errors.ts'
 import { groupedBy } from '../../shared/grouped-by.ts'
 import { seriesOfTicker } from '../../shared/series-name.ts'
 import { type MarketAround, marketsAround } from '../../shared/sql/candle-queries.ts'
@@ -47,6 +48,23 @@ export async function findFillBounds(plan: CandlePlan, request: RecordRequest): 
       bases.set(base.market, base)
   }
   return { bases: [...bases.values()], lastMs }
+}
+
+/**
+ * Refuses a fill that goes on because of a trade that the version does not have: an answer without a version may have had it.
+ * @param now the bounds without a version
+ * @throws {ApiError} `not_pinnable`
+ */
+export function refuseOtherFill({ query: { toMs } }: CandlePlan, pinned: FillBounds, now: FillBounds): void {
+  const based = new Set(now.bases.map(({ market }) => market))
+  for (const [market, lastMs] of now.lastMs) {
+    const known = pinned.lastMs.get(market)
+    if (known === undefined ? !based.has(market) : known >= Math.min(lastMs, toMs)) continue
+    throw new ApiError(
+      'not_pinnable',
+      `Candles of ${market} are carried forward to a later trade that this version does not have. Those that were traded can be pinned: fill=false.`,
+    )
+  }
 }
 
 function scopesOf(parts: readonly IndexedPart[]): string[] {

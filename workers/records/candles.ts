@@ -11,7 +11,7 @@ import type { TimeZone } from '../../shared/time-zone.ts'
 import type { AnswerSources } from './answer-identity.ts'
 import { type BucketEnd, CandleAggregate } from './candle-aggregate.ts'
 import { CandleFill, type CandleGrid } from './candle-fill.ts'
-import { findFillBounds, mayAskStore } from './candle-fill-bounds.ts'
+import { type FillBounds, findFillBounds, mayAskStore, refuseOtherFill } from './candle-fill-bounds.ts'
 import { countHotCandles, readHotCandles } from './candle-hot.ts'
 import type { ColdCandles } from './candle-lake.ts'
 import { mergeCandles } from './candle-merge.ts'
@@ -74,8 +74,10 @@ async function answerOnce(query: CandleQuery, request: RecordRequest): Promise<C
   const fill = query.fill
     ? await makeFill(plan, bucketEnd, gridOf(interval, bucketMinutes, bucketZone), page, request)
     : undefined
+  if (query.fill && request.pinned !== undefined)
+    refuseOtherFill(plan, fill!.bounds, await boundsByNow(query, bucketMinutes, request))
   const window = new CandleWindow({ fromMs: query.fromMs, toMs: query.toMs, fill: fill?.stage, next: page })
-  for (const base of fill?.bases ?? [])
+  for (const base of fill?.bounds.bases ?? [])
     window.before(base.market, bucketEnd(base.market, base.endMs), base.close, base.openInterest)
   const sink = bucketMinutes === null ? window : new CandleAggregate(bucketEnd, window)
   const rowsMax = bucketMinutes === null ? query.offset + query.limit + 1 : null
@@ -140,7 +142,17 @@ async function makeFill(
     const tradeMs = lastMs.get(market)
     return tradeMs === undefined ? -Infinity : bucketEnd(market, tradeMs)
   }
-  return { stage: new CandleFill({ grid, fromMs, toMs, lastTradeMs, next: page }), bases }
+  return { stage: new CandleFill({ grid, fromMs, toMs, lastTradeMs, next: page }), bounds: { bases, lastMs } }
+}
+
+/** The bounds of the same fill without a version. */
+async function boundsByNow(
+  query: CandleQuery,
+  bucketMinutes: number | null,
+  request: RecordRequest,
+): Promise<FillBounds> {
+  const unpinned = { ...request, pinned: undefined }
+  return await findFillBounds(await makeCandlePlan(query, bucketMinutes, unpinned), unpinned)
 }
 
 function gridOf(
