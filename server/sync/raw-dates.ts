@@ -282,9 +282,10 @@ export function verdictOf({
   if (local === undefined) return remote === undefined ? 'equal' : 'remote'
   if (remote === undefined) return 'local'
   const sealed = withoutSuperseded(unionOfSegments(local.sealed ?? [], remote.sealed ?? []))
+  const counted = new Set(sealed.map(({ name }) => name))
   const [a, b] = [local, remote].map((each) => ({
     ...withSegments(each, counting),
-    sealed: each.sealed?.filter(({ name }) => sealed.some((one) => one.name === name)),
+    sealed: each.sealed?.filter(({ name }) => counted.has(name)),
   })) as [DateManifest, DateManifest]
   // This version folds segments that only the other manifest lists. It cannot do so for a later fold version.
   if (a.epoch === b.epoch && a.fold > b.fold) return a.segments.length === counting.size ? 'local' : 'union'
