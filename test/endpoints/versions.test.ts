@@ -13,7 +13,7 @@ import { foldRawDates } from '../../server/fold/fold-raw-dates.ts'
 import { contentIdentity } from '../../shared/content-identity.ts'
 import { VERSIONS_DIRECTORY } from '../../shared/lake-pin.ts'
 import { EVENT_CLEAR, EVENT_SET } from '../../shared/lob-v1.ts'
-import { MS_PER_DAY, utcDateOf } from '../../shared/utc-date.ts'
+import { MS_PER_DAY, MS_PER_HOUR, utcDateOf } from '../../shared/utc-date.ts'
 import { writeCandles } from '../../server/storage/candle-store.ts'
 import { writeObservations } from '../../server/storage/observation-store.ts'
 import { DirectoryStore } from '../../server/sync/directory-store.ts'
@@ -22,7 +22,7 @@ import { startColdServer } from '../support/cold-workers.ts'
 import { runs } from '../support/effort.ts'
 import { runImport } from '../support/import-harness.ts'
 import { delta, MS, snapshot, T } from '../support/kalshi-frames.ts'
-import { JULY_MS, manyCandles, manyObservations } from '../support/moved-rows.ts'
+import { candleAt, JULY_MS, manyCandles, manyObservations } from '../support/moved-rows.ts'
 import { storeOfThisFile } from '../support/postgres.ts'
 import { bookEvent, writeEvents } from '../support/recorded-events.ts'
 import { endAfter, temporaryDirectory } from '../support/temporary-lake.ts'
@@ -283,6 +283,35 @@ test('candles that are carried forward to a trade which the version does not hav
   assert.match(refused.body.toString(), /"not_pinnable".*KXHIGHNY-26JUL01-T90 are carried forward/)
   const traded = await world.ask(`${path}&fill=false${version}`)
   assert.ok(traded.body.equals((await world.ask(`${path}&fill=false`)).body))
+  // No bucket is left to be filled.
+  const full = 'candles?series=KXHIGHNY&interval=15&from=2026-07-03T20:00:00Z&to=2026-07-03T23:16:00Z'
+  assert.ok((await world.ask(full + version)).body.equals((await world.ask(full)).body))
+})
+
+test('candles that are carried forward from a trade which the version does not have cannot be pinned', async (t) => {
+  const lake = await freshLake(t)
+  const market_ticker = 'KXHIGHNY-26JUL01-B75'
+  const write = (endMs: number) =>
+    place.store.postgres.transaction(async (transaction) =>
+      writeCandles(transaction, [candleAt(endMs, { market_ticker })]),
+    )
+  await write(JULY_MS + 10 * MS_PER_HOUR)
+  await moveRecords(lake, DAYS + 1)
+  const world = await start(t, lake, 30)
+  const first = await versionOf(world, 'candles')
+  const path = `candles?series=KXHIGHNY&from=2026-07-01&to=2026-07-01T12:00:00Z&limit=5000`
+  const later = path.replaceAll('07-01', '07-02')
+  const before = await world.ask(later)
+  await write(JULY_MS - MS_PER_HOUR)
+  assert.equal((await world.ask(`${path}&version=${first}`)).status, 409)
+  assert.ok((await world.ask(path)).body.length > 0)
+  // One that came late, for an instant that the files of the version hold: no answer had it before it moved to a file.
+  await write(JULY_MS + 30 * MS_PER_HOUR)
+  assert.ok((await world.ask(later)).body.equals(before.body))
+  await moveRecords(lake, DAYS + 2)
+  await versionOf(world, 'candles', first)
+  assert.ok((await world.ask(later)).body.length > before.body.length)
+  assert.ok((await world.ask(`${later}&version=${first}`)).body.equals(before.body))
 })
 
 test('what cannot be pinned is refused with the reason', async (t) => {

@@ -9,10 +9,13 @@ import { seriesOfTicker } from '../../shared/series-name.ts'
 import { type MarketAround, marketsAround } from '../../shared/sql/candle-queries.ts'
 import { generationOf, ManifestChanged } from '../../shared/sql/manifest-queries.ts'
 import { MS_PER_DAY } from '../../shared/utc-date.ts'
+import type { BucketEnd } from './candle-aggregate.ts'
+import type { CandleGrid } from './candle-fill.ts'
 import { type HotBounds, readHotBounds } from './candle-hot.ts'
 import type { IndexedPart } from './candle-index.ts'
 import type { LastCandle } from './candle-lake.ts'
 import type { CandlePlan } from './candle-plan.ts'
+import { isCovered } from './lake-cover.ts'
 import { checkUnchanged } from './lake-partitions.ts'
 import type { RecordRequest } from './record-context.ts'
 
@@ -51,18 +54,34 @@ export async function findFillBounds(plan: CandlePlan, request: RecordRequest): 
 }
 
 /**
- * Refuses a fill that goes on because of a trade that the version does not have: an answer without a version may have had it.
+ * Refuses a fill with candles that stand on a trade which is not in files of the version: an answer without a version may have had
+ * them. A trade of an instant that the version's files hold came later, and no such answer had it.
  * @param now the bounds without a version
  * @throws {ApiError} `not_pinnable`
  */
-export function refuseOtherFill({ query: { toMs } }: CandlePlan, pinned: FillBounds, now: FillBounds): void {
-  const based = new Set(now.bases.map(({ market }) => market))
+export function refuseOtherFill(
+  { query: { fromMs, toMs }, parts, readFromMs }: CandlePlan,
+  pinned: FillBounds,
+  now: FillBounds,
+  bucketEnd: BucketEnd,
+  grid: CandleGrid,
+): void {
+  const files = parts.map(({ part }) => part)
+  const isHeld = (market: string, sinceMs: number, ms: number): boolean =>
+    isCovered(files, [seriesOfTicker(market)], sinceMs, ms + 1)
+  const basesOf = ({ bases }: FillBounds) => new Map(bases.map(({ market, endMs }) => [market, endMs]))
+  const [pinnedBases, bases] = [basesOf(pinned), basesOf(now)]
   for (const [market, lastMs] of now.lastMs) {
-    const known = pinned.lastMs.get(market)
-    if (known === undefined ? !based.has(market) : known >= Math.min(lastMs, toMs)) continue
+    const untilMs = Math.min(bucketEnd(market, lastMs), toMs)
+    const isFilledAfter = (ms: number): boolean =>
+      grid.firstFrom(market, bucketEnd(market, ms), fromMs) < untilMs
+    const baseMs = bases.get(market) ?? Infinity
+    const isLonger = isFilledAfter(pinned.lastMs.get(market) ?? baseMs) && !isHeld(market, readFromMs, lastMs)
+    const isOtherBase = baseMs > (pinnedBases.get(market) ?? -Infinity) && !isHeld(market, baseMs, baseMs)
+    if (!isLonger && !(isOtherBase && isFilledAfter(baseMs))) continue
     throw new ApiError(
       'not_pinnable',
-      `Candles of ${market} are carried forward to a later trade that this version does not have. Those that were traded can be pinned: fill=false.`,
+      `Candles of ${market} are carried forward from or to a trade that this version does not have. Those that were traded can be pinned: fill=false.`,
     )
   }
 }

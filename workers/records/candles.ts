@@ -71,11 +71,10 @@ async function answerOnce(query: CandleQuery, request: RecordRequest): Promise<C
   const bucketEnd: BucketEnd = (market, endMs) =>
     bucketMinutes === null ? endMs : bucketZone(market).bucketAt(endMs - 1, bucketMinutes).toMs
   const page = new CandlePage(query.limit, query.offset, rowsIn(plan))
-  const fill = query.fill
-    ? await makeFill(plan, bucketEnd, gridOf(interval, bucketMinutes, bucketZone), page, request)
-    : undefined
-  if (query.fill && request.pinned !== undefined)
-    refuseOtherFill(plan, fill!.bounds, await boundsByNow(query, bucketMinutes, request))
+  const grid = gridOf(interval, bucketMinutes, bucketZone)
+  const fill = query.fill ? await makeFill(plan, bucketEnd, grid, page, request) : undefined
+  if (fill !== undefined && request.pinned !== undefined)
+    refuseOtherFill(plan, fill.bounds, await boundsByNow(query, bucketMinutes, request), bucketEnd, grid)
   const window = new CandleWindow({ fromMs: query.fromMs, toMs: query.toMs, fill: fill?.stage, next: page })
   for (const base of fill?.bounds.bases ?? [])
     window.before(base.market, bucketEnd(base.market, base.endMs), base.close, base.openInterest)
