@@ -1,7 +1,7 @@
 // The UTC hour under which each line of a recording is filed: the hour of its exchange time. A message without one has its receive
-// time, minus the delay that the lines before show. A book without both has the time of its last change if no line before is later,
-// as in the fold. A line begins another hour only if the next line with a time confirms it: one wrong time must not move the lines
-// after it.
+// time, minus the delay that the lines before show. A book without both has the time of its last change, as in the fold, if that is at
+// most an hour later than the lines before. A line begins another hour only if the next line with a time confirms it: one wrong
+// time must not move the lines after it.
 //
 // Times are milliseconds as JavaScript numbers: this runs once a line, and hours need no more.
 
@@ -167,7 +167,11 @@ export class LineHours {
   /** NaN if unknown. */
   #timeOf(line: LineTimes): number {
     const { ms, recvMs, bookMs } = line
-    if (Number.isNaN(ms) && Number.isNaN(recvMs)) return bookMs > this.#lastMs ? bookMs : NaN
+    if (Number.isNaN(ms) && Number.isNaN(recvMs)) {
+      // Books of one event may state one wrong time, and would confirm each other.
+      const isNext = bookMs > this.#lastMs && bookMs <= this.#lastMs + MS_PER_HOUR
+      return isNext ? bookMs : NaN
+    }
     const isDoubted = this.#isDoubted(line)
     if (!Number.isNaN(ms) && !isDoubted) return ms
     if (!Number.isNaN(this.#lagMs)) return isDoubted ? NaN : recvMs - this.#lagMs

@@ -67,6 +67,8 @@ test('a line begins an hour when its time does and the next one bears it out', (
 test('a book without a receive time stands under the hour of its last change, if no earlier line is later', () => {
   const lines = [timed('10:59:00'), changed('10:30:00'), changed('11:00:06'), changed('11:00:20')]
   assert.deepEqual(pieces(lines), { cuts: [2], hours: [10, 11] })
+  const wrong = [timed('10:59:00'), changed('20:00:00'), changed('20:00:00'), timed('10:59:03')]
+  assert.deepEqual(pieces(wrong), { cuts: [], hours: [10] })
   // Books of quiet markets say nothing about the hour, whatever comes first.
   assert.deepEqual(pieces([changed('08:00:00'), timed('10:00:00'), changed('09:00:00'), timed('10:00:02')]), {
     cuts: [],
