@@ -159,22 +159,29 @@ test('of two seals the one that has all segments of the other counts, and no oth
   await others.push(others.b, { replace: true })
 })
 
-test('listed slices of an hour that was united before the seal are removed from a disk that was away', async (t) => {
+const HOUR = { recorder: 'r1', date: DATE, hour: 3, fromMinute: 0, toMinute: 5 }
+
+/** Both lakes have a slice of an hour, which then is united in the first one. */
+async function withUnitedHour(t: TestContext): Promise<Lakes> {
   const lakes = await Lakes.start(t)
   const { a, b } = lakes
-  const hour = { recorder: 'r1', date: DATE, hour: 3, fromMinute: 0, toMinute: 5 }
-  const slice = await writeSegment(a, hour)
+  const slice = await writeSegment(a, HOUR)
   await foldHere(a, [DATE])
   await lakes.push(a)
   await lakes.pull(b)
-  await writeSegment(b, { ...hour, fromMinute: 5, toMinute: 8, firstLine: 6 })
+  await unite(a, { ...HOUR, toMinute: 8 }, [slice])
+  await rm(manifestPath(a, SOURCE, DATE))
+  await foldHere(a, [DATE])
+  return lakes
+}
+
+test('listed slices of an hour that was united before the seal are removed from a disk that was away', async (t) => {
+  const lakes = await withUnitedHour(t)
+  const { a, b } = lakes
+  await writeSegment(b, { ...HOUR, fromMinute: 5, toMinute: 8, firstLine: 6 })
   await foldHere(b, [DATE])
   // Nothing tells of an unlisted one what the united hour has of it.
-  const unlisted = await writeSegment(b, { ...hour, fromMinute: 8, toMinute: 9, firstLine: 9 })
-  await unite(a, { ...hour, toMinute: 8 }, [slice])
-  const { segments, ...manifest } = (await readManifest(a, SOURCE, DATE))!
-  await writeManifest(a, { ...manifest, segments: segments.filter(({ name }) => name !== slice.name) })
-  await foldHere(a, [DATE])
+  const unlisted = await writeSegment(b, { ...HOUR, fromMinute: 8, toMinute: 9, firstLine: 9 })
   await sealDate(a, SOURCE, DATE)
   await lakes.push(a)
   await lakes.assertHeld(b)
@@ -185,16 +192,8 @@ test('listed slices of an hour that was united before the seal are removed from 
 
 test('of two seals the one with the united hour counts, whichever is pushed first', async (t) => {
   for (const isUnitedFirst of [true, false]) {
-    const lakes = await Lakes.start(t)
+    const lakes = await withUnitedHour(t)
     const { a, b } = lakes
-    const hour = { recorder: 'r1', date: DATE, hour: 3, fromMinute: 0, toMinute: 5 }
-    const slice = await writeSegment(a, hour)
-    await foldHere(a, [DATE])
-    await lakes.push(a)
-    await lakes.pull(b)
-    await unite(a, { ...hour, toMinute: 8 }, [slice])
-    await rm(manifestPath(a, SOURCE, DATE))
-    await foldHere(a, [DATE])
     for (const lake of [a, b]) await sealDate(lake, SOURCE, DATE)
     const whole = await readWhole(a)
     for (const lake of isUnitedFirst ? [a, b] : [b, a, b]) await lakes.push(lake)
