@@ -274,6 +274,11 @@ test('candles that are carried forward to a trade which the version does not hav
   const version = `&version=${await versionOf(world, 'candles')}`
   const before = await world.ask(path)
   assert.ok((await world.ask(path + version)).body.equals(before.body))
+  // Markets that begin in the range have no candle before it.
+  const hours = 'candles?series=KXHIGHNY&from=2026-07-01&to=2026-07-02&aggregate=60&tz=America/New_York'
+  const [zoned, pinned] = [await world.ask(hours), await world.ask(hours + version)]
+  assert.equal(pinned.status, 200, pinned.body.toString())
+  assert.ok(pinned.body.equals(zoned.body))
   const later = manyCandles(9).at(-1)!
   await place.store.postgres.transaction(async (transaction) => writeCandles(transaction, [later]))
   const after = await world.ask(path)

@@ -75,10 +75,15 @@ export function refuseOtherFill(
     const untilMs = Math.min(bucketEnd(market, lastMs), toMs)
     const isFilledAfter = (ms: number): boolean =>
       grid.firstFrom(market, bucketEnd(market, ms), fromMs) < untilMs
-    const baseMs = bases.get(market) ?? Infinity
-    const isLonger = isFilledAfter(pinned.lastMs.get(market) ?? baseMs) && !isHeld(market, readFromMs, lastMs)
-    const isOtherBase = baseMs > (pinnedBases.get(market) ?? -Infinity) && !isHeld(market, baseMs, baseMs)
-    if (!isLonger && !(isOtherBase && isFilledAfter(baseMs))) continue
+    const baseMs = bases.get(market)
+    const knownMs = pinned.lastMs.get(market) ?? baseMs
+    const isLonger = knownMs !== undefined && isFilledAfter(knownMs) && !isHeld(market, readFromMs, lastMs)
+    const isFromOther =
+      baseMs !== undefined &&
+      baseMs > (pinnedBases.get(market) ?? -Infinity) &&
+      isFilledAfter(baseMs) &&
+      !isHeld(market, baseMs, baseMs)
+    if (!isLonger && !isFromOther) continue
     throw new ApiError(
       'not_pinnable',
       `Candles of ${market} are carried forward from or to a trade that this version does not have. Those that were traded can be pinned: fill=false.`,
