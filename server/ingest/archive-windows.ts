@@ -76,10 +76,11 @@ export async function* pollRecentDays(
   history: SourceHistory,
   context: SourceContext,
 ): AsyncGenerator<IngestStep, void, void> {
-  const todayMs = Math.floor(context.clock.nowMs() / MS_PER_DAY) * MS_PER_DAY
+  const nowMs = context.clock.nowMs()
+  const todayMs = Math.floor(nowMs / MS_PER_DAY) * MS_PER_DAY
   const span = { fromMs: todayMs - INGEST_ARCHIVE_POLL_DAYS * MS_PER_DAY, toMs: todayMs + MS_PER_DAY }
   for (const scope of await history.scopes(context)) {
-    const missing = await missingWindows(context.postgres, { source, scope }, span)
+    const missing = await missingWindows(context.postgres, { source, scope }, span, nowMs)
     for (const window of missing.flatMap((part) => history.windows(part))) {
       yield history.step(scope, window, context)
     }

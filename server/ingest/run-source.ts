@@ -63,7 +63,7 @@ export async function backfillSource(
     const cursor = { source: source.name, scope }
     const missing =
       (await history.missing?.(scope, span, options)) ??
-      (await missingWindows(options.postgres, cursor, span))
+      (await missingWindows(options.postgres, cursor, span, options.clock.nowMs()))
     for (const window of missing.flatMap((part) => history.windows(part))) {
       steps.push(history.step(scope, window, options))
     }

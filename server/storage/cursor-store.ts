@@ -3,6 +3,7 @@
 // transaction that writes its rows.
 
 import { instantValue, rawSql, type Sql, sql } from '../../shared/sql/statement.ts'
+import { MS_PER_DAY } from '../../shared/utc-date.ts'
 import type { Postgres } from './postgres.ts'
 import type { StoreTransaction } from './store-transaction.ts'
 
@@ -55,15 +56,19 @@ export async function reopenWindow(
   )
 }
 
-/** The parts of a window that are not complete yet, in order. */
+/**
+ * The parts of a window that are not complete yet, in order. Days count as complete only when they are over: a clock that was
+ * ahead has completed days to come.
+ */
 export async function missingWindows(
   postgres: Postgres,
   cursor: CursorName,
   window: TimeWindow,
+  nowMs: number,
 ): Promise<TimeWindow[]> {
   const rows = await postgres.run<WindowRow>(sql`
     SELECT lower(missing) AS from_ts, upper(missing) AS to_ts FROM unnest(${rangeOf(window)} - coalesce(
-      (SELECT completed FROM ingest_cursors ${ofCursor(cursor)}), '{}')) AS missing
+      (SELECT completed * ${beforeToday(nowMs)} FROM ingest_cursors ${ofCursor(cursor)}), '{}')) AS missing
     ORDER BY missing`)
   return rows.map(windowOf)
 }
@@ -98,7 +103,7 @@ export async function writeCursorState(
     ${UPSERT} state = excluded.state`)
 }
 
-/** Notes a run that went well and how many rows it wrote. */
+/** Notes a run that went well and how many rows it wrote. Windows that end after it were completed by a clock that was ahead. */
 export async function recordSuccess(
   transaction: StoreTransaction,
   { source, scope }: CursorName,
@@ -109,6 +114,8 @@ export async function recordSuccess(
     INSERT INTO ingest_cursors (source, scope, last_success_at, rows_written)
     VALUES (${source}, ${scope}, ${instantValue(atMs)}, ${rowCount})
     ${UPSERT} last_success_at = excluded.last_success_at, consecutive_failures = 0,
+      completed = CASE WHEN upper(ingest_cursors.completed) > excluded.last_success_at
+        THEN ingest_cursors.completed * ${beforeToday(atMs)} ELSE ingest_cursors.completed END,
       rows_written = ingest_cursors.rows_written + excluded.rows_written`)
 }
 
@@ -146,6 +153,10 @@ function windowOf({ from_ts: fromMs, to_ts: toMs }: WindowRow): TimeWindow {
 
 function ofCursor({ source, scope }: CursorName): Sql {
   return sql`WHERE source = ${source} AND scope = ${scope}`
+}
+
+function beforeToday(nowMs: number): Sql {
+  return rangeOf({ fromMs: 0, toMs: Math.floor(nowMs / MS_PER_DAY) * MS_PER_DAY })
 }
 
 function rangeOf({ fromMs, toMs }: TimeWindow): Sql {

@@ -81,7 +81,7 @@ export async function checkTrades(context: VerifyContext, scope: string): Promis
     dayCount += markets.size
     const missing =
       files.get(date) === undefined
-        ? await missingWindows(postgres, { source: VERIFIED_TRADES, scope }, { fromMs, toMs })
+        ? await missingWindows(postgres, { source: VERIFIED_TRADES, scope }, { fromMs, toMs }, nowMs)
         : []
     if (found.length > 0 && missing[0]?.fromMs === fromMs && missing[0].toMs === toMs)
       findings.push({ of: scope, text: `${date}: trades not asked for yet`, window: null })

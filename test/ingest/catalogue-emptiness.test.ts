@@ -56,7 +56,7 @@ async function backfill(
 }
 
 function missing(): Promise<readonly TimeWindow[]> {
-  return missingWindows(file.store.postgres, CATALOGUE, SPAN)
+  return missingWindows(file.store.postgres, CATALOGUE, SPAN, WORLD_NOW_MS)
 }
 
 async function knownMarkets(): Promise<readonly string[]> {

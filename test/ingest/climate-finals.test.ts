@@ -108,12 +108,12 @@ test('a date is complete when it was asked for after its final report was due', 
   const archive = await startArchive(t)
   archive.nowMs = DUE_MS - 1
   await archive.backfill()
-  assert.deepEqual(await missingWindows(file.store.postgres, CURSOR, SPAN), [
+  assert.deepEqual(await missingWindows(file.store.postgres, CURSOR, SPAN, DUE_MS), [
     { fromMs: Date.parse('2026-08-28'), toMs: SPAN.toMs },
   ])
   archive.nowMs = DUE_MS
   assert.ok((await archive.backfill()) > 0)
-  assert.deepEqual(await missingWindows(file.store.postgres, CURSOR, SPAN), [])
+  assert.deepEqual(await missingWindows(file.store.postgres, CURSOR, SPAN, DUE_MS), [])
 })
 
 test('what an older version marked complete by time of issue is asked for again once, at its end', async (t) => {
@@ -126,7 +126,7 @@ test('what an older version marked complete by time of issue is asked for again 
     VALUES ('climate-afos', 'MIA', '{[2026-07-01Z,2026-07-04Z),[2026-08-01Z,2026-08-29Z)}')`)
   await file.store.migrate()
   const whole = { fromMs: Date.parse('2026-07-01'), toMs: SPAN.toMs }
-  assert.deepEqual(await missingWindows(file.store.postgres, CURSOR, whole), [
+  assert.deepEqual(await missingWindows(file.store.postgres, CURSOR, whole, DUE_MS), [
     { fromMs: Date.parse('2026-07-03'), toMs: Date.parse('2026-08-01') },
     { fromMs: Date.parse('2026-08-28'), toMs: SPAN.toMs },
   ])

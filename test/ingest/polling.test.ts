@@ -129,6 +129,20 @@ test('future reports of the archives are refused and named, too', async (t) => {
   assert.equal(await count('observations'), 1)
 })
 
+test('days that a clock ahead by days took for complete are asked for when they come', async (t) => {
+  const world = await startWorld(t)
+  const told = ['2026-08-30 10:53', '2026-08-30 23:53', '2026-08-31 23:53', '2026-09-01 23:53']
+  asosAnswer(world, told)
+  const day = 24 * HOUR_MS
+  await poll(t, world, 'iem', { nowMs: WORLD_NOW_MS + 5 * day })
+  await file.store.postgres.run({ text: 'TRUNCATE observations', parameters: [] })
+  await file.store.postgres.run({ text: "UPDATE ingest_cursors SET state = '{}'", parameters: [] })
+  for (const [index] of told.entries()) {
+    await poll(t, world, 'iem', { nowMs: WORLD_NOW_MS + index * day })
+    assert.equal(await count('observations'), index + 1)
+  }
+})
+
 test('a climate report of the future is refused, and stored when its time has come', async (t) => {
   const world = await startWorld(t)
   const text = productText({

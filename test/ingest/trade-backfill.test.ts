@@ -56,7 +56,7 @@ async function startBench(t: TestContext, source: TradesSource, count = 40): Pro
     tradeCount: async () => (await readTrades(lake, source)).length,
     async isComplete() {
       const cursor = { source: `${source}-trades`, scope: SCOPES[source] }
-      return (await missingWindows(postgres, cursor, DAY)).length === 0
+      return (await missingWindows(postgres, cursor, DAY, DAY.toMs)).length === 0
     },
   }
 }

@@ -19,6 +19,7 @@ import { storeOfThisFile } from '../support/postgres.ts'
 const file = storeOfThisFile()
 const CURSOR: CursorName = { source: 'iem', scope: 'NYC' }
 const START_MS = Date.UTC(2026, 0, 1)
+const LATER_MS = Date.UTC(2026, 0, 9)
 
 beforeEach(async () => {
   await file.store.postgres.run({ text: 'TRUNCATE ingest_cursors', parameters: [] })
@@ -34,7 +35,7 @@ test('what is missing of a window is what was not completed, against a naive cou
         await transact((transaction) => completeWindow(transaction, CURSOR, hours(from, from + length)))
         for (let hour = from; hour < from + length; hour += 1) missing.delete(hour)
       }
-      const found = await missingWindows(file.store.postgres, CURSOR, hours(0, 36))
+      const found = await missingWindows(file.store.postgres, CURSOR, hours(0, 36), LATER_MS)
       assert.deepEqual(found, runsOf([...missing]))
     }),
     { numRuns: runs(6, 30) },
@@ -47,9 +48,9 @@ test('cursors of other sources and scopes are apart, and nothing known means eve
     { source: 'iem', scope: 'MIA' },
     { source: 'ncei', scope: 'NYC' },
   ]) {
-    assert.deepEqual(await missingWindows(file.store.postgres, other, hours(0, 5)), [hours(0, 5)])
+    assert.deepEqual(await missingWindows(file.store.postgres, other, hours(0, 5), LATER_MS), [hours(0, 5)])
   }
-  assert.deepEqual(await missingWindows(file.store.postgres, CURSOR, hours(0, 5)), [])
+  assert.deepEqual(await missingWindows(file.store.postgres, CURSOR, hours(0, 5), LATER_MS), [])
 })
 
 test('a window is complete only when the transaction that wrote its rows is', async () => {
@@ -60,7 +61,7 @@ test('a window is complete only when the transaction that wrote its rows is', as
     }),
     /could not be written/,
   )
-  assert.deepEqual(await missingWindows(file.store.postgres, CURSOR, hours(0, 5)), [hours(0, 5)])
+  assert.deepEqual(await missingWindows(file.store.postgres, CURSOR, hours(0, 5), LATER_MS), [hours(0, 5)])
 })
 
 test('a source keeps any state of its own', async () => {
@@ -75,10 +76,10 @@ test('the status tells rows, successes, failures in a row and gaps', async () =>
   await transact(async (transaction) => {
     await completeWindow(transaction, CURSOR, hours(0, 2))
     await completeWindow(transaction, CURSOR, hours(5, 7))
-    await recordSuccess(transaction, CURSOR, START_MS + 1, 20)
-    await recordSuccess(transaction, CURSOR, START_MS + 2, 22)
-    await recordFailure(transaction, CURSOR, START_MS + 3, 'iem: 503')
-    await recordFailure(transaction, CURSOR, START_MS + 4, 'iem: timeout')
+    await recordSuccess(transaction, CURSOR, LATER_MS + 1, 20)
+    await recordSuccess(transaction, CURSOR, LATER_MS + 2, 22)
+    await recordFailure(transaction, CURSOR, LATER_MS + 3, 'iem: 503')
+    await recordFailure(transaction, CURSOR, LATER_MS + 4, 'iem: timeout')
     await recordFailure(transaction, { source: 'acis', scope: '' }, START_MS, 'acis: unreachable')
   })
   const rows = (await readCursorStatus(file.store.postgres)).map((row) => ({ ...row }))
@@ -98,15 +99,15 @@ test('the status tells rows, successes, failures in a row and gaps', async () =>
       source: 'iem',
       scope: 'NYC',
       rows_written: 42n,
-      last_success_at: START_MS + 2,
-      last_failure_at: START_MS + 4,
+      last_success_at: LATER_MS + 2,
+      last_failure_at: LATER_MS + 4,
       last_failure: 'iem: timeout',
       consecutive_failures: 2,
       completed_to: hours(0, 7).toMs,
       window_count: 2,
     },
   ])
-  await transact((transaction) => recordSuccess(transaction, CURSOR, START_MS + 5, 0))
+  await transact((transaction) => recordSuccess(transaction, CURSOR, LATER_MS + 5, 0))
   assert.equal((await readCursorStatus(file.store.postgres))[1]?.consecutive_failures, 0)
 })
 

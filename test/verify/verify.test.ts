@@ -216,7 +216,7 @@ test('hours without a routine report are named, and just their days are opened',
   assert.match(texts[0] ?? '', /^2026-09-11: 1 of 24 hourly reports, missing 00 01 02 03 04 05 07 08 /)
   assert.deepEqual(texts.slice(1), ['2026-09-12: 0 of 24 hourly reports'])
   assert.equal(await repairScope(postgres, report, ['iem', 'ncei']), 2)
-  const missing = await missingWindows(postgres, { source: 'iem', scope: 'NYC' }, day)
+  const missing = await missingWindows(postgres, { source: 'iem', scope: 'NYC' }, day, NOW_MS)
   assert.deepEqual(missing, [{ fromMs: FIRST_MS + DAY_MS, toMs: FIRST_MS + 3 * DAY_MS }])
 })
 

@@ -55,9 +55,10 @@ async function missingPast(
   span: TimeWindow,
   { postgres, clock, signal }: SourceContext,
 ): Promise<readonly TimeWindow[]> {
+  const nowMs = clock.nowMs()
   const parts: readonly TimeWindow[] = [
-    ...(await missingWindows(postgres, { source: NAME, scope: seriesTicker }, span)),
-    ...(await missingCandles(postgres, seriesTicker, span, clock.nowMs(), signal)),
+    ...(await missingWindows(postgres, { source: NAME, scope: seriesTicker }, span, nowMs)),
+    ...(await missingCandles(postgres, seriesTicker, span, nowMs, signal)),
   ]
   return threeDays(span).filter((window) =>
     parts.some(({ fromMs, toMs }) => fromMs < window.toMs && toMs > window.fromMs),

@@ -166,7 +166,7 @@ export async function missingCatalogue(
   window: TimeWindow,
 ): Promise<readonly TimeWindow[]> {
   const cursor = { source: NAME, scope: seriesTicker }
-  const unseen = await missingWindows(context.postgres, cursor, window)
+  const unseen = await missingWindows(context.postgres, cursor, window, context.clock.nowMs())
   return [...unseen, ...(await doubtfulLooks(context, cursor, window, unseen.length > 0))]
 }
 

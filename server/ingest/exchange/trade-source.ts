@@ -59,9 +59,9 @@ export function tradeSource(options: TradeSourceOptions): IngestSource {
         return [...names].toSorted()
       },
       // One step a date: a request for a few minutes more costs less than another one.
-      async missing(scope, span, { postgres }) {
-        const parts = (await missingWindows(postgres, { source: name, scope }, span)).flatMap((part) =>
-          daysOf(part),
+      async missing(scope, span, { postgres, clock }) {
+        const parts = (await missingWindows(postgres, { source: name, scope }, span, clock.nowMs())).flatMap(
+          (part) => daysOf(part),
         )
         const groups = groupedBy(parts, ({ fromMs }) => (archive.isByTime ? utcDateOf(fromMs) : ''))
         return [...groups.values()].map((group) => ({ fromMs: group[0].fromMs, toMs: group.at(-1)!.toMs }))
