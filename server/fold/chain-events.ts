@@ -113,7 +113,7 @@ export class ChainEvents implements ChainSink {
     const bytes = recording.append({
       marketId,
       ts,
-      recvTs,
+      recvTs: recvTs ?? ts,
       seq: BigInt(seq),
       event,
       side,

@@ -12,7 +12,7 @@ const RECENT_MAX = 1_024
 export interface TimedMessage {
   readonly message: FeedMessage
   readonly at: bigint
-  readonly recvTs: bigint
+  readonly recvTs: bigint | undefined
 }
 
 /** Takes the messages of each chain in their order. */

@@ -308,7 +308,7 @@ export class NumberedChains {
       if (ts !== undefined && ts !== at) this.#tally.correctedTimes++
       if (key === undefined) chain.heardUntil = later(at, chain.heardUntil)
       else chain.hear(at, recvTs ?? at)
-      this.#sink.take(chain, { message, at, recvTs: recvTs ?? at })
+      this.#sink.take(chain, { message, at, recvTs })
     }
   }
 }

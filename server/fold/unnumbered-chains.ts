@@ -222,8 +222,8 @@ export class UnnumberedChains {
       const line = lines[place]!
       const at = times[place]
       if (at === undefined || line.isOverlap === true) continue
-      const recvTs = line.recvTs ?? at
-      chain.hear(at, recvTs)
+      const { recvTs } = line
+      chain.hear(at, recvTs ?? at)
       for (const message of line.messages)
         this.#sink.take(chain, { message: provenAt(message, at), at, recvTs })
     }

@@ -6,7 +6,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { B, MS, T, delta, snapshot } from '../support/kalshi-frames.ts'
-import { runImport } from '../support/import-harness.ts'
+import { foldHarness, runImport } from '../support/import-harness.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
 import { UNKNOWN, textAt } from './pieces/book-steps.ts'
 import { lakeHashes, readLake } from './pieces/lake-reader.ts'
@@ -123,3 +123,15 @@ for (const aheadMs of [10 * SECOND, 60 * SECOND, 115 * SECOND]) {
     for (const other of hashes) assert.deepEqual(other, hashes[0])
   })
 }
+
+test('without receive times, none is before the time of its event, also where that is not the message’s own', async () => {
+  const fold = foldHarness('kalshi')
+  const times = [0, 40, 22, 60].map((ms) => MS + ms)
+  fold.feed(snapshot(1, { yes: [[40, 9]], ts_ms: times[0] }))
+  for (const [index, ts_ms] of times.slice(1).entries()) fold.feed(delta(index + 2, { ts_ms }))
+  await fold.done()
+  assert.deepEqual(
+    fold.rows.filter(({ event }) => event === 2).map(({ ts, recv_ts }) => [ts, recv_ts]),
+    [40, 40, 60].map((ms) => [BigInt(MS + ms) * 1_000_000n, BigInt(MS + ms) * 1_000_000n]),
+  )
+})
