@@ -45,7 +45,7 @@ export async function checkTrades(context: VerifyContext, scope: string): Promis
   const settledMs = Math.floor((nowMs - INGEST_ARCHIVE_SETTLE_MS) / MS_PER_DAY) * MS_PER_DAY
   const findings: Finding[] = []
   const proof = new Map<string, readonly [number, number]>()
-  const files = new Map<string, readonly MarketTrade[] | undefined>()
+  const files = new Map<string, readonly MarketTrade[] | Error | undefined>()
   let [dayCount, month] = [0, '']
   let candles: readonly MinuteCandle[] = []
   for (const date of utcDatesBetween(utcDateOf(span.fromMs), utcDateOf(Math.min(span.toMs, settledMs) - 1))) {
@@ -63,9 +63,16 @@ export async function checkTrades(context: VerifyContext, scope: string): Promis
     const markets = groupedBy(candles.filter(isOfDate), ({ market }) => market)
     if (markets.size === 0) continue
     for (const each of [addDays(date, -1), date, addDays(date, 1)])
-      if (!files.has(each)) files.set(each, await tradesOf(context, scope, each))
+      if (!files.has(each)) files.set(each, await tradesOf(context, scope, each).catch(errorOf))
     for (const each of files.keys()) if (each < addDays(date, -1)) files.delete(each)
-    const near = [...files.values()].flatMap((trades) => trades ?? [])
+    const counted = [...markets.values()].reduce((sum, { length }) => sum + length, 0)
+    const own = files.get(date)
+    if (own instanceof Error) {
+      proof.set(date, [counted, 0])
+      findings.push({ of: scope, text: `${date}: cannot be counted: ${own.message}`, window: null })
+      continue
+    }
+    const near = [...files.values()].flatMap((trades) => (trades instanceof Error ? [] : (trades ?? [])))
     const ofMarkets = groupedBy(
       near.filter(({ us }) => us >= (fromMs - MARGIN_MS) * 1000 && us <= toMs * 1000),
       ({ market }) => market,
@@ -76,11 +83,10 @@ export async function checkTrades(context: VerifyContext, scope: string): Promis
         new Map(minutes.map((candle) => [candle.minute, candle])),
       ).map((difference) => findingOf(market, difference)),
     )
-    const counted = [...markets.values()].reduce((sum, { length }) => sum + length, 0)
     proof.set(date, [counted, counted - found.length])
     dayCount += markets.size
     const missing =
-      files.get(date) === undefined
+      own === undefined
         ? await missingWindows(postgres, { source: VERIFIED_TRADES, scope }, { fromMs, toMs }, nowMs)
         : []
     if (found.length > 0 && missing[0]?.fromMs === fromMs && missing[0].toMs === toMs)
@@ -89,6 +95,10 @@ export async function checkTrades(context: VerifyContext, scope: string): Promis
   }
   if (proof.size > 0) await noteTradeProof(postgres, { source: VERIFIED_TRADES, scope }, proof)
   return { scope, dayCount, findings }
+}
+
+function errorOf(error: unknown): Error {
+  return error instanceof Error ? error : new Error(String(error))
 }
 
 function findingOf(of: string, { minute, qty, last, candle }: MinuteDifference): Finding {

@@ -1,8 +1,8 @@
 // Trades that are lost are named by the minute candles, opened, and fetched again; nothing else is.
 
 import assert from 'node:assert/strict'
-import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { readFile, rename, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { test } from 'node:test'
 import { compactClosedDays } from '../../server/compaction/compaction.ts'
 import { writeCandles } from '../../server/storage/candle-store.ts'
@@ -96,9 +96,9 @@ async function forgetAll(): Promise<void> {
     await file.store.postgres.run({ text: `TRUNCATE ${table}`, parameters: [] })
 }
 
-async function reportsOf(lake: string): Promise<ScopeReport[]> {
+async function reportsOf(lake: string, span = DAY): Promise<ScopeReport[]> {
   const { signal } = new AbortController()
-  const context = { postgres: file.store.postgres, lake, span: DAY, nowMs: NOW_MS, signal }
+  const context = { postgres: file.store.postgres, lake, span, nowMs: NOW_MS, signal }
   const reports: ScopeReport[] = []
   for (const series of SERIES) reports.push(await checkTrades(context, series))
   return reports
@@ -169,7 +169,7 @@ test('each lost trade is found and nothing else, and after the repair and a back
   }
 })
 
-test('dates that were never fetched are said to be so, and a file that cannot be read is an error', async (t) => {
+test('dates that were never fetched are said to be so, and a file that cannot be read hides no other date', async (t) => {
   const { postgres } = file.store
   await forgetAll()
   const lake = await temporaryDirectory(t)
@@ -181,10 +181,25 @@ test('dates that were never fetched are said to be so, and a file that cannot be
   )
   for (const report of reports) assert.equal(await repairScope(postgres, report, [VERIFIED_TRADES]), 0)
   assert.equal((await tradeProofOf(postgres)())?.proven, 0)
-  const path = join(lake, tradesKey('kalshi', 'KXRAIN', '2026-07-01'))
-  await mkdir(dirname(path), { recursive: true })
-  await writeFile(path, 'no parquet')
-  await assert.rejects(reportsOf(lake), /trades\.parquet cannot be read: /)
+  const trades = countedTrades(3, 40)
+  await recordTrades(lake, 'kalshi', trades)
+  await foldAll(lake, 'kalshi')
+  const ofNextDate = trades.slice(0, 1).map((trade) => ({ ...trade, minute: trade.minute + 1440 }))
+  await writeMinutes(ofNextDate, () => true)
+  const span = { fromMs: DAY.fromMs, toMs: DAY.toMs + 86_400_000 }
+  const before = await reportsOf(lake, span)
+  assert.equal(before.flatMap(({ findings }) => findings).length, 1)
+  const provenBefore = (await tradeProofOf(postgres)())!.proven
+  const series = seriesOfTicker(trades[0]!.market)
+  await writeFile(join(lake, tradesKey('kalshi', series, '2026-07-01')), 'no parquet')
+  const texts = (await reportsOf(lake, span)).flatMap(({ findings }) => findings.map(({ text }) => text))
+  assert.match(
+    texts.join('\n'),
+    /^2026-07-01: cannot be counted: .*cannot be read: .*\n2026-07-02: trades not asked/,
+  )
+  const ofSeries = trades.filter(({ market }) => seriesOfTicker(market) === series)
+  const minutes = new Set(ofSeries.map(({ market, minute }) => `${market} ${minute}`)).size
+  assert.equal((await tradeProofOf(postgres)())?.proven, provenBefore - minutes)
 })
 
 test('no damaged byte of a trades file reads as another trade', async (t) => {
