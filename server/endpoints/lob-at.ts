@@ -10,19 +10,13 @@ import { type ParameterRule, quote } from '../query/parameter-parser.ts'
 import { type Parameter, textParameter } from '../query/parameters.ts'
 import { instantMs } from '../query/time-range.ts'
 import { LOB_PATH, type LobService, openingOf, refusalOf, validatorOf } from './lob.ts'
-import { COLUMN_SCHEMAS, LOB_ERRORS } from './lob-documentation.ts'
+import { INSTANT_COLUMN_SCHEMAS, LOB_ERRORS } from './lob-documentation.ts'
 import { versionHeader } from '../lake/lake-versions.ts'
 import { checkNames, LOB_PARAMETERS } from './lob-parameters.ts'
 import { VERSION_HEADER, VERSION_PARAMETER, versioned } from './version-parameter.ts'
 
-/** The provenance says the state of the book. Without a parameter `nulls` nothing is null. */
-const ROW_SCHEMAS = Object.fromEntries(
-  SNAPSHOT_COLUMNS.map((name) => {
-    const { type, description = '', ...schema } = COLUMN_SCHEMAS[name]
-    const text = description.replace(', null with nulls=true', '')
-    return [name, { ...schema, type: [type].flat()[0], description: text }]
-  }),
-)
+/** The provenance says the state of the book. */
+const ROW_SCHEMAS = Object.fromEntries(SNAPSHOT_COLUMNS.map((name) => [name, INSTANT_COLUMN_SCHEMAS[name]]))
 
 const [MARKET, SERIES, SOURCE, , , , , LEVELS] = LOB_PARAMETERS
 

@@ -15,39 +15,48 @@ export const LEVEL = objectSchema({
   qty: { type: 'integer', description: 'Contracts.' },
 })
 
-export const COLUMN_SCHEMAS: Readonly<Record<SnapshotColumn, JsonSchema>> = {
-  ts: { type: 'integer', format: 'int64', description: 'Nanoseconds since the Unix epoch.' },
-  market_id: { type: 'string', description: 'Market identifier.' },
-  best_bid: {
-    type: ['integer', 'null'],
-    minimum: 0,
-    maximum: 99,
-    description: 'Highest bid, cents; 0 without a bid, null with nulls=true.',
-  },
-  best_ask: {
-    type: ['integer', 'null'],
-    minimum: 0,
-    maximum: 99,
-    description: 'Lowest ask, cents; 0 without an ask, null with nulls=true.',
-  },
-  spread: {
-    type: ['integer', 'null'],
-    minimum: -1,
-    description: 'Ask minus bid; -1 when there is no two-sided book, null with nulls=true.',
-  },
-  mid: {
-    type: ['number', 'null'],
-    description: '(bid + ask) / 2; 0 when there is no two-sided book, null with nulls=true.',
-  },
-  bids: { type: 'array', items: LEVEL, description: 'Bid levels, high to low.' },
-  asks: { type: 'array', items: LEVEL, description: 'Ask levels, low to high.' },
-  book_state: {
-    type: 'string',
-    enum: BOOK_STATES,
-    description:
-      'On request alone. gap: lost, and empty here; held: lost, with the levels of before (on_gap=hold); carried: from the file of an earlier date; crossed: best_bid is not below best_ask.',
-  },
+/** `hasNulls`: the endpoint has a parameter `nulls`. */
+function columnSchemas(hasNulls: boolean): Readonly<Record<SnapshotColumn, JsonSchema>> {
+  const integer = hasNulls ? (['integer', 'null'] as const) : 'integer'
+  const number = hasNulls ? (['number', 'null'] as const) : 'number'
+  const end = hasNulls ? ', null with nulls=true.' : '.'
+  return {
+    ts: { type: 'integer', format: 'int64', description: 'Nanoseconds since the Unix epoch.' },
+    market_id: { type: 'string', description: 'Market identifier.' },
+    best_bid: {
+      type: integer,
+      minimum: 0,
+      maximum: 99,
+      description: `Highest bid, cents; 0 without a bid${end}`,
+    },
+    best_ask: {
+      type: integer,
+      minimum: 0,
+      maximum: 99,
+      description: `Lowest ask, cents; 0 without an ask${end}`,
+    },
+    spread: {
+      type: integer,
+      minimum: -1,
+      description: `Ask minus bid; -1 when there is no two-sided book${end}`,
+    },
+    mid: {
+      type: number,
+      description: `(bid + ask) / 2; 0 when there is no two-sided book${end}`,
+    },
+    bids: { type: 'array', items: LEVEL, description: 'Bid levels, high to low.' },
+    asks: { type: 'array', items: LEVEL, description: 'Ask levels, low to high.' },
+    book_state: {
+      type: 'string',
+      enum: BOOK_STATES,
+      description:
+        'On request alone. gap: lost, and empty here; held: lost, with the levels of before (on_gap=hold); carried: from the file of an earlier date; crossed: best_bid is not below best_ask.',
+    },
+  }
 }
+
+const COLUMN_SCHEMAS = columnSchemas(true)
+export const INSTANT_COLUMN_SCHEMAS = columnSchemas(false)
 
 /** Errors of every endpoint of order books. */
 export const LOB_ERRORS: readonly ErrorCode[] = [
