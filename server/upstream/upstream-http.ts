@@ -230,10 +230,12 @@ export class UpstreamHttp {
       await body.dump()
       return { kind: 'not_modified', attempts }
     }
-    const received = await receiveBody(body)
     if (status < 200 || status > 299) {
-      throw statusFailure(status, headers, received, this.#clock.nowMs())
+      // The status and Retry-After count, also where the text beside them does not arrive.
+      const text = await receiveBody(body).catch(() => Buffer.alloc(0))
+      throw statusFailure(status, headers, text, this.#clock.nowMs())
     }
+    const received = await receiveBody(body)
     return {
       kind: 'body',
       status,

@@ -161,6 +161,12 @@ test('reports a long Retry-After instead of waiting, and holds later requests ba
   assert.deepEqual(clock.slept, [seconds * 1000])
 })
 
+test('the status and Retry-After count, also where the body beside them is cut', async (t) => {
+  const { http, asked } = await bench(t, [cutAfter(3, 'too many', { 'retry-after': '120' }, 429)])
+  const { failure, status, retryAfterMs } = await failureOf(http.fetch({ path: '/' }))
+  assert.deepEqual([failure, status, retryAfterMs, asked.length], ['rate_limited', 429, 120_000, 1])
+})
+
 test('cuts an absurd Retry-After and refuses requests while the pause lasts', async (t) => {
   const { http, asked } = await bench(t, [send(429, '', { 'retry-after': '99999999' })])
   assert.equal((await failureOf(http.fetch({ path: '/' }))).retryAfterMs, UPSTREAM_PAUSE_MS_MAX)

@@ -70,9 +70,14 @@ export function send(
 }
 
 /** Announces the whole body but destroys the connection after `bytes` of it. */
-export function cutAfter(bytes: number, body: string, headers: Record<string, string> = {}): Answer {
+export function cutAfter(
+  bytes: number,
+  body: string,
+  headers: Record<string, string> = {},
+  status = 200,
+): Answer {
   return (response) => {
-    response.writeHead(200, { 'content-length': String(Buffer.byteLength(body)), ...headers })
+    response.writeHead(status, { 'content-length': String(Buffer.byteLength(body)), ...headers })
     response.write(body.slice(0, bytes), () => response.socket?.destroy())
   }
 }
