@@ -199,6 +199,24 @@ test('stops at a product when the upstream is down, and keeps what it has', asyn
   assert.ok(asked.every(({ url }) => url !== `/products/${id(3)}`))
 })
 
+test('a product that fails every time keeps no newer one waiting', async (t) => {
+  const { client } = await clientBench(t, NwsClient, [
+    send(200, list(1, 2, 3)),
+    ...Array.from({ length: 4 }, () => send(500)),
+    send(200, list(1, 2, 3)),
+    product(2),
+    product(3),
+    ...Array.from({ length: 4 }, () => send(500)),
+  ])
+  const reportCounts: number[] = []
+  for (let round = 0; round < 2; round += 1) {
+    const batch = await client.poll('MIA')
+    batch.acknowledge()
+    reportCounts.push(batch.reports.length)
+  }
+  assert.deepEqual(reportCounts, [0, 2])
+})
+
 test('reports a list or product of another shape and stores nothing of it', async (t) => {
   const lists: [UpstreamFailure, Answer][] = [
     ['malformed', send(200, '')],

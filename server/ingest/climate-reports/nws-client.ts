@@ -45,6 +45,8 @@ export class NwsClient {
   readonly #http: UpstreamHttp
   readonly #nowMs: () => number
   readonly #seen = new Map<string, SeenProducts>()
+  /** Products that could not be had when they were last asked for. */
+  readonly #failed = new Set<string>()
 
   constructor(options: Omit<UpstreamOptions, 'name' | 'rate'>) {
     this.#nowMs = () => (options.clock ?? SYSTEM_CLOCK).nowMs()
@@ -83,7 +85,10 @@ export class NwsClient {
     }
     const list = this.#readList(answer.body)
     const known = new Set(seen?.ids)
-    const fresh = list.products.filter(({ id }) => !known.has(id))
+    // One that fails every time must not keep the others waiting.
+    const fresh = list.products
+      .filter(({ id }) => !known.has(id))
+      .toSorted((a, b) => Number(this.#failed.has(a.id)) - Number(this.#failed.has(b.id)))
     const { fetched, failures, ...batch } = await this.#fetchProducts(fresh, signal)
     const now: SeenProducts = {
       ids: list.products.map(({ id }) => id).filter((id) => known.has(id) || fetched.has(id)),
@@ -112,9 +117,11 @@ export class NwsClient {
         reports.push(...parsed.reports)
         errors.push(...parsed.errors)
         fetched.add(id)
+        this.#failed.delete(id)
       } catch (error) {
         if (!(error instanceof UpstreamError)) throw error
         failures.push(error)
+        this.#failed.add(id)
         // One product may be broken; an upstream that is down or busy is not asked for the others.
         if (error.failure !== 'rejected' && error.failure !== 'malformed') break
       }
