@@ -74,6 +74,7 @@ test('reports refusals and every other answer that is not the one documented', a
     ['malformed', send(200, rows([['2026-01-01', ['50', ''], '33']]))],
     ['malformed', send(200, rows([['2026-01-01', 'warm', '33']]))],
     ['malformed', send(200, rows([['2026-01-01', '', '33']]))],
+    ['malformed', send(200, rows([['2026-01-01', '50', '-999']]))],
     ['malformed', send(200, rows([['2026-01-32', '50', '33']]))],
     ['malformed', send(200, rows([['2025-12-31', '50', '33']]))],
     ['malformed', send(200, rows([['2026-02-01', '50', '33']]))],

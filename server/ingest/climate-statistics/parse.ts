@@ -20,6 +20,8 @@ export interface StationRange {
   readonly to: string
 }
 
+/** No air temperature lies beyond; some services write 999 for a missing one. */
+const TEMP_F_ABS_MAX = 150
 const NUMBER = /^-?\d{1,3}(?:\.\d+)?$/
 /**
  * M: missing. S: contained in a later day's value. A behind a number: accumulated over several days, so a maximum of
@@ -81,7 +83,7 @@ function readValue(value: unknown): number | null | undefined {
   if (typeof value !== 'string') return undefined
   const text = value.trim()
   if (NO_VALUE.test(text)) return null
-  return NUMBER.test(text) ? Number(text) : undefined
+  return NUMBER.test(text) && Math.abs(Number(text)) <= TEMP_F_ABS_MAX ? Number(text) : undefined
 }
 
 function asObject(value: unknown): Record<string, unknown> {
