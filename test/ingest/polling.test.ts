@@ -199,6 +199,29 @@ test('rows that have moved to the lake do not come back with an archive that tel
   }
 })
 
+test('the last reports of a year are taken from its file when the next year has begun', async (t) => {
+  const world = await startWorld(t)
+  const files: Record<string, string[]> = { 2026: ['|2026|12|29|05|52|'], 2027: ['|2027|01|01|05|52|'] }
+  world.fault = ({ url, headers }) => {
+    const times = url.includes('USW00012839') ? (files[url.slice(-8, -4)] ?? []) : []
+    const tag = `"${times.join()}"`
+    if (headers['if-none-match'] === tag) return send(304)
+    const rows = times.map(() => ({ cells: { temperature: '7.8|5' }, station: 'USW00012839' }))
+    const lines = ghcnhTable(rows).split('\n')
+    const dated = lines.map((line, index) => line.replace('|2023|01|03|05|52|', times[index - 1] ?? ''))
+    return times.length === 0 ? send(404) : send(200, dated.join('\n'), { etag: tag })
+  }
+  const rowsAt = async (time: string): Promise<number> =>
+    (await poll(t, world, 'ncei', { nowMs: Date.parse(time) })).rowCount
+  assert.equal(await rowsAt('2026-12-31T12:00Z'), 1)
+  files['2026']!.push('|2026|12|31|05|52|')
+  assert.equal(await rowsAt('2027-01-03T12:00Z'), 2)
+  assert.equal(await rowsAt('2027-01-04T12:00Z'), 0)
+  assert.equal(await count('observations'), 3)
+  const conditional = world.asked.slice(-4).filter(({ headers }) => headers['if-none-match'] !== undefined)
+  assert.equal(conditional.length, 2)
+})
+
 test('an archive that tells a moved day again makes compaction write no file', async (t) => {
   const world = await startWorld(t)
   const { postgres } = file.store

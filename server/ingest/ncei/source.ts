@@ -1,6 +1,6 @@
-// NCEI's archive: one file per station and year. A poll asks for the current year's files, conditionally, and takes of a
-// new one the days that are not as the one before told them; a backfill asks for whole files and stores the reports of its
-// window.
+// NCEI's archive: one file per station and year. A poll asks for the current year's files, and those of a year that is over
+// until it is settled, conditionally, and takes of a new one the days that are not as the one before told them; a backfill asks
+// for whole files and stores the reports of its window.
 
 import type { Station } from '../../../shared/stations.ts'
 import {
@@ -13,7 +13,6 @@ import { settledPart, stationHistory, yearsOf } from '../archive-windows.ts'
 import { fetchedObservations, toldRows } from '../fetched-observations.ts'
 import type { FetchedRows, IngestSource, IngestStep, SourceContext, StationSourceOptions } from '../source.ts'
 import { changedDays, readToldDays } from '../told-days.ts'
-import type { Validators } from '../../upstream/upstream-http.ts'
 import { readStoredValidators } from '../validators-state.ts'
 import type { NceiClient } from './client.ts'
 
@@ -34,47 +33,55 @@ export function nceiSource({ client, stations, intervalMs }: StationSourceOption
     name: NAME,
     intervalMs,
     history,
-    poll: (context) => pollCurrentYear(client, stations, context),
+    poll: (context) => pollYears(client, stations, context),
     close: () => client.close(),
   }
 }
 
-async function* pollCurrentYear(
+async function* pollYears(
   client: NceiClient,
   stations: readonly Station[],
   context: SourceContext,
 ): AsyncGenerator<IngestStep, void, void> {
-  const year = new Date(context.clock.nowMs()).getUTCFullYear()
-  for (const station of stations) {
-    const cursor = { source: NAME, scope: station.code }
-    const state = await readCursorState(context.postgres, cursor)
-    const validators = readValidators(state, year)
-    yield {
-      scope: station.code,
-      title: `${station.code} ${year}`,
-      async fetch(signal): Promise<FetchedRows> {
-        const fetched = await client.fetch({ station, year, signal, validators })
-        const { rows, problems, aheadCount } = toldRows(fetched, context.clock.nowMs())
-        const { rows: changed, told } = changedDays(rows, readToldDays(state))
-        const observations = fetchedObservations(changed, problems, null)
-        if (fetched === null) return observations
-        return {
-          ...observations,
-          async write(transaction) {
-            // A file of which something was refused as of the future is asked for in full again.
-            const whole = aheadCount > 0 ? {} : fetched.validators
-            await writeCursorState(transaction, cursor, { year, ...whole, told })
-            return await observations.write(transaction)
-          },
-        }
-      },
+  const nowMs = context.clock.nowMs()
+  const openFromMs = nowMs - INGEST_YEARLY_SETTLE_MS
+  for (const { fromMs, toMs } of yearsOf({ fromMs: openFromMs, toMs: nowMs })) {
+    const year = new Date(fromMs).getUTCFullYear()
+    // Of a year that is over, only days that are not settled: as many days are remembered as one year has.
+    const takenFromMs = toMs < nowMs ? openFromMs : 0
+    for (const station of stations) {
+      const cursor = { source: NAME, scope: station.code }
+      const state = await readCursorState(context.postgres, cursor)
+      const files = readFiles(state)
+      yield {
+        scope: station.code,
+        title: `${station.code} ${year}`,
+        async fetch(signal): Promise<FetchedRows> {
+          const validators = readStoredValidators(files[year])
+          const fetched = await client.fetch({ station, year, signal, validators })
+          const { rows, problems, aheadCount } = toldRows(fetched, context.clock.nowMs())
+          const taken = rows.filter(({ observed_at }) => observed_at >= takenFromMs)
+          const { rows: changed, told } = changedDays(taken, readToldDays(state))
+          const observations = fetchedObservations(changed, problems, null)
+          if (fetched === null) return observations
+          return {
+            ...observations,
+            async write(transaction) {
+              // A file of which something was refused as of the future is asked for in full again.
+              const whole = aheadCount > 0 ? null : fetched.validators
+              await writeCursorState(transaction, cursor, { files: { ...files, [year]: whole }, told })
+              return await observations.write(transaction)
+            },
+          }
+        },
+      }
     }
   }
 }
 
-/** Only those of a whole file that is stored: a 304 must never stand for rows that were left out. */
-function readValidators(state: CursorState, year: number): Validators | undefined {
-  return state['year'] === year ? readStoredValidators(state) : undefined
+/** Validators by year. Only those of a whole file that is stored: a 304 must never stand for rows that were left out. */
+function readFiles({ files }: CursorState): Readonly<Record<string, unknown>> {
+  return typeof files === 'object' && files !== null ? { ...files } : {}
 }
 
 function isWithin(ms: number, { fromMs, toMs }: TimeWindow): boolean {
