@@ -162,6 +162,29 @@ test('after an absence the live feed is asked for as many hours as were missed',
   assert.equal(status?.gapCount, 0)
 })
 
+test('after a clock that was ahead, live weather and candles are asked for as after an absence', async (t) => {
+  const world = await startWorld(t)
+  await poll(t, world, 'exchange-catalogue')
+  /** Hours, or the first second of the candles of open markets. */
+  const askedOf = async (name: RecordSourceName): Promise<number> => {
+    const before = world.asked.length
+    await poll(t, world, name)
+    const urls = world.asked.slice(before).map(({ url }) => url)
+    return Math.min(
+      ...urls.flatMap((url) => /(?<=hours=|tickers=.*start_ts=)\d+/.exec(url) ?? []).map(Number),
+    )
+  }
+  for (const name of ['aviation-weather', 'exchange-candles'] as const) {
+    const first = await askedOf(name)
+    assert.notEqual(await askedOf(name), first)
+    await file.store.postgres.run({
+      text: "UPDATE ingest_cursors SET completed = '{[2026-01-01, 2026-09-04)}' WHERE scope = 'live'",
+      parameters: [],
+    })
+    assert.equal(await askedOf(name), first)
+  }
+})
+
 test('both archives fill in and the live feed counts more', async (t) => {
   const world = await startWorld(t)
   world.entries = [metarEntry('KNYC', '2026-08-29T11:51:00Z', 'T02600172')]

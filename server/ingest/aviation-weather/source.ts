@@ -38,7 +38,8 @@ export class AviationWeatherSource implements IngestSource {
   async *poll(context: SourceContext): AsyncGenerator<IngestStep, void, void> {
     const nowMs = context.clock.nowMs()
     this.#completedToMs ??= await completedToMs(context)
-    const missedHours = Math.ceil((nowMs - (this.#completedToMs ?? 0)) / MS_PER_HOUR) + 1
+    // A time to come is of a clock that was ahead: nothing says what was missed since.
+    const missedHours = Math.ceil(Math.abs(nowMs - (this.#completedToMs ?? 0)) / MS_PER_HOUR) + 1
     const hours = Math.min(Math.max(missedHours, HOURS_MIN), HOURS_MAX)
     yield {
       scope: LIVE,

@@ -54,7 +54,10 @@ interface LiveState {
 
 function liveStep(client: KalshiClient, state: LiveState, nowMs: number, context: SourceContext): IngestStep {
   const earliestMs = nowMs - EXCHANGE_CANDLE_CATCH_UP_MS_MAX
-  const knownToMs = Math.max(state.completedToMs ?? earliestMs, earliestMs)
+  const { completedToMs } = state
+  // A time to come is of a clock that was ahead.
+  const isKnown = completedToMs !== null && completedToMs <= nowMs
+  const knownToMs = isKnown ? Math.max(completedToMs, earliestMs) : earliestMs
   const fromMs = Math.min(knownToMs, nowMs - EXCHANGE_CANDLE_OVERLAP_MS)
   return {
     scope: LIVE,
