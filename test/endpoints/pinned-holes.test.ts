@@ -2,11 +2,13 @@
 // pinned to it after they have moved to the lake. And files that are kept, damaged.
 
 import assert from 'node:assert/strict'
+import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { compactClosedDays } from '../../server/compaction/compaction.ts'
 import { writeCandles } from '../../server/storage/candle-store.ts'
 import { writeObservations } from '../../server/storage/observation-store.ts'
+import { keptFilePath } from '../../shared/lake-pin.ts'
 import { MS_PER_DAY, MS_PER_HOUR } from '../../shared/utc-date.ts'
 import { candleAt, JULY_MS, observationAt } from '../support/moved-rows.ts'
 import { storeOfThisFile } from '../support/postgres.ts'
@@ -96,3 +98,25 @@ for (const [where, [series, station, laterMs, paths]] of Object.entries(HOLES)) 
     }
   })
 }
+
+test('a damaged file that is kept is named as it is kept', async (t) => {
+  const world = await startWorld(t)
+  const paths = [
+    'candles?series=KXHIGHNY&from=2026-07-01&to=2026-07-01T03:00:00Z&fill=false',
+    'observations?station=NYC&from=2026-01-01&to=2026-01-01T03:00:00Z',
+  ]
+  const versions = await Promise.all(paths.map((path) => versionNamed(world, path)))
+  await write([JULY_MS + 5 * MS_PER_HOUR, YEAR_MS + 5 * MS_PER_HOUR])
+  await compact(world.lake)
+  for (const sha256 of await readdir(keptFilePath(world.lake, ''))) {
+    const path = keptFilePath(world.lake, sha256)
+    const bytes = await readFile(path)
+    bytes[20]! ^= 1
+    await writeFile(path, bytes)
+  }
+  for (const [at, path] of paths.entries()) {
+    const { status, body } = await world.ask(`${path}&version=${versions[at]}`)
+    assert.equal(status, 503, body.toString())
+    assert.match(body.toString(), /The lake file \.versions\/files\/[0-9a-f]{64} cannot be read/)
+  }
+})

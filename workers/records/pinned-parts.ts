@@ -40,10 +40,10 @@ export function pinnedPart(
 ): LakePart | undefined {
   const file = pinned.find(key)
   if (file === undefined) return undefined
-  const { path, sha256, stat, coldToMs } = file
+  const { path, place: name, sha256, stat, coldToMs } = file
   return {
     scope,
-    name: key,
+    name,
     path,
     fromMs,
     toMs: coldToMs ?? toMs,
