@@ -99,6 +99,27 @@ for (const [where, [series, station, laterMs, paths]] of Object.entries(HOLES)) 
   })
 }
 
+test('a row that comes while those of a published file are served from the store is not left out', async (t) => {
+  const world = await startWorld(t)
+  const dayMs = JULY_MS + 3 * MS_PER_DAY
+  const paths = [
+    'candles?series=KXHIGHNY&from=2026-07-04&to=2026-07-04T02:00:00Z&fill=false',
+    'observations?station=NYC&from=2026-07-04&to=2026-07-04T02:00:00Z',
+  ]
+  const before = await Promise.all(paths.map((path) => versionNamed(world, path)))
+  await write([dayMs + MS_PER_HOUR, dayMs + 3 * MS_PER_HOUR])
+  await compact(world.lake, 5, 0)
+  const versions = await Promise.all(paths.map((path, at) => versionNamed(world, path, before[at])))
+  const asked = await Promise.all(paths.map((path) => world.ask(path)))
+  await write([dayMs + 1.5 * MS_PER_HOUR])
+  for (const [at, path] of paths.entries()) {
+    const plain = await world.ask(path)
+    assert.deepEqual([plain.version, plain.body.equals(asked[at]!.body)], [versions[at], false])
+    const pinned = await world.ask(`${path}&version=${versions[at]}`)
+    assert.equal(pinned.status, 409, `${plain.body.toString()} ${pinned.body.toString()}`)
+  }
+})
+
 test('a damaged file that is kept is named as it is kept', async (t) => {
   const world = await startWorld(t)
   const paths = [
