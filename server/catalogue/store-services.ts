@@ -42,7 +42,7 @@ export interface StoreServices {
   readonly tradeProof?: ReadTradeProof
   /** What an exchange calls the markets of a series. */
   readonly marketNames?: ReadMarketNames
-  /** Up to which instant each lake file of records that is in use has all rows, by its SHA-256. */
+  /** Up to which instant each lake file of records that is in use has all rows, by its SHA-256; the period's start, by its key. */
   readonly coldEnds?: () => Promise<ReadonlyMap<string, number>>
   /** Whether it holds the sample records, as far as is known. */
   readonly hasSampleRecords?: () => boolean
@@ -93,8 +93,10 @@ async function readColdEnds(postgres: Postgres): Promise<ReadonlyMap<string, num
   const ends = new Map<string, number>()
   for (const dataset of ['candles', 'observations'] as const) {
     const all = { dataset, scopes: null, fromMs: 0, toMs: Date.UTC(9999, 0) }
-    for (const { sha256, cut_over } of await postgres.run<RegisteredPartition>(partitionsOf(all)))
-      ends.set(sha256, cut_over)
+    for (const { sha256, path, period_start, cut_over } of await postgres.run<RegisteredPartition>(
+      partitionsOf(all),
+    ))
+      ends.set(sha256, cut_over).set(path, period_start)
   }
   return ends
 }

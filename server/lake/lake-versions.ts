@@ -33,7 +33,10 @@ export interface LakeVersionsOptions {
   readonly logger: Logger
   /** How long replaced files are kept. */
   readonly keepMs: number
-  /** Up to which instant (ms since the epoch) a file of records has all rows, by its SHA-256; rejects while nobody knows. */
+  /**
+   * Up to which instant (ms since the epoch) a file of records has all rows: by its SHA-256, and by its key for any other file
+   * there, such as one whose rows are still in the store. Rejects while nobody knows.
+   */
   readonly coldEnds?: (() => Promise<ReadonlyMap<string, number>>) | undefined
   /**
    * Called soon after the first look with the keys of all closed order-book files, and after each one that finds others with
@@ -196,7 +199,9 @@ export class LakeVersions {
         if (isOpen(key)) continue
         const known = list.current.get(key)
         const file = await this.#read(key, known)
-        const coldToMs = file && (coldEnds === undefined ? known?.coldToMs : coldEnds.get(file.sha256))
+        // What a file was known to have it still has when the store tells of a later one.
+        const same = file?.sha256 === known?.sha256 ? known : undefined
+        const coldToMs = file && (coldEnds?.get(file.sha256) ?? same?.coldToMs ?? coldEnds?.get(key))
         if (file !== undefined) found.set(key, { ...file, coldToMs: coldToMs ?? null })
       }
       await list.note(found).catch((error: unknown) => {

@@ -5,9 +5,6 @@ import assert from 'node:assert/strict'
 import { cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
-import { setTimeout as delay } from 'node:timers/promises'
-import { pino } from 'pino'
-import { storeServices } from '../../server/catalogue/store-services.ts'
 import { compactClosedDays } from '../../server/compaction/compaction.ts'
 import { foldRawDates } from '../../server/fold/fold-raw-dates.ts'
 import { contentIdentity } from '../../shared/content-identity.ts'
@@ -18,21 +15,20 @@ import { writeCandles } from '../../server/storage/candle-store.ts'
 import { writeObservations } from '../../server/storage/observation-store.ts'
 import { DirectoryStore } from '../../server/sync/directory-store.ts'
 import { syncLake } from '../../server/sync/lake-sync.ts'
-import { startColdServer } from '../support/cold-workers.ts'
 import { runs } from '../support/effort.ts'
 import { runImport } from '../support/import-harness.ts'
 import { delta, MS, snapshot, T } from '../support/kalshi-frames.ts'
 import { candleAt, JULY_MS, manyCandles, manyObservations } from '../support/moved-rows.ts'
 import { storeOfThisFile } from '../support/postgres.ts'
 import { bookEvent, writeEvents } from '../support/recorded-events.ts'
-import { endAfter, temporaryDirectory } from '../support/temporary-lake.ts'
-import { readProblem, TEST_CONFIG } from '../support/test-server.ts'
+import { temporaryDirectory } from '../support/temporary-lake.ts'
+import { readProblem } from '../support/test-server.ts'
+import { startVersionWorld, type VersionWorld, versionNamed } from '../support/version-world.ts'
 
 const place = storeOfThisFile()
 const DATES = ['2026-06-24', '2026-06-25']
 const BOOK = `lob/source=kalshi/series=KXHIGHNY/date=${DATES[0]}/lob.parquet`
 const NEVER = new AbortController().signal
-const WAIT_MS_MAX = 20_000
 const DAYS = 3
 
 /** What is asked of a version, by dataset. */
@@ -128,47 +124,11 @@ const CHANGES: readonly ((lake: string, round: number) => Promise<void>)[] = [
   },
 ]
 
-interface World {
-  readonly lake: string
-  readonly ask: (
-    target: string,
-  ) => Promise<{ status: number; version: string | null; body: Buffer; etag: string | null }>
-  readonly url: string
-}
+const start = (t: TestContext, lake: string, keepVersionsDays: number): Promise<VersionWorld> =>
+  startVersionWorld(t, lake, { postgres: place.store.postgres, keepVersionsDays })
 
-async function start(t: TestContext, lake: string, keepVersionsDays: number): Promise<World> {
-  const { postgres } = place.store
-  const server = await startColdServer(
-    { ...TEST_CONFIG, lake, keepVersionsDays, corsOrigins: ['*'] },
-    {
-      logger: pino({ level: process.env['TEST_LOG'] ?? 'silent' }),
-      store: storeServices(postgres),
-      storeAddress: postgres.address,
-    },
-  )
-  endAfter(t, () => server.close())
-  const url = `http://127.0.0.1:${server.port}`
-  return {
-    lake,
-    url,
-    async ask(target) {
-      const response = await fetch(`${url}/api/v1/${target}`)
-      const { headers, status } = response
-      const body = Buffer.from(await response.arrayBuffer())
-      return { status, body, version: headers.get('lake-version'), etag: headers.get('etag') }
-    },
-  }
-}
-
-/** The version of a dataset once the server knows all files, and once it is not `before`. */
-async function versionOf({ ask }: World, dataset: Dataset, before?: string): Promise<string> {
-  for (const endMs = Date.now() + WAIT_MS_MAX; Date.now() < endMs; await delay(50)) {
-    const { version, body, status } = await ask(TARGETS[dataset][0])
-    assert.ok(status === 200, body.toString())
-    if (version !== null && version !== before) return version
-  }
-  throw new Error(`no new version of ${dataset}`)
-}
+const versionOf = (world: VersionWorld, dataset: Dataset, before?: string): Promise<string> =>
+  versionNamed(world, TARGETS[dataset][0], before)
 
 async function freshLake(t: TestContext): Promise<string> {
   const tables = 'TRUNCATE candles, observations, lake_manifest'
@@ -184,7 +144,7 @@ for (const keepDays of [30, 0]) {
     keepDays > 0 ? 'the same bytes from kept files' : 'the same bytes or the name of the changed file'
   test(`a version after many changes of the lake: ${outcome}`, async (t) => {
     const world = await start(t, await freshLake(t), keepDays)
-    const pinned: { target: string; first: Awaited<ReturnType<World['ask']>>; plain: Buffer }[] = []
+    const pinned: { target: string; first: Awaited<ReturnType<VersionWorld['ask']>>; plain: Buffer }[] = []
     for (const dataset of DATASETS) {
       const version = await versionOf(world, dataset)
       for (const path of TARGETS[dataset]) {
@@ -238,7 +198,7 @@ test('versions are listed with what changed, alike on all servers, and known aft
   await cp(lake, copy, { recursive: true, filter: (path) => !path.endsWith(VERSIONS_DIRECTORY) })
   const other = await start(t, copy, 30)
   assert.equal(await versionOf(other, 'lob'), second)
-  const list = async ({ ask }: World) =>
+  const list = async ({ ask }: VersionWorld) =>
     JSON.parse((await ask('versions?dataset=lob&limit=5')).body.toString()) as {
       id: string
       partitions: string[]

@@ -2,7 +2,7 @@
 // is kept; a file that is neither kept nor as it was refuses the request.
 
 import { type BigIntStats, statSync } from 'node:fs'
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
 import { ApiError } from '../../shared/errors.ts'
 import { identityOf } from '../../shared/file-identity.ts'
 import { keptFilePath, type LakePin, type VersionFile } from '../../shared/lake-pin.ts'
@@ -11,6 +11,8 @@ import { watched } from './watched-files.ts'
 /** A file of the version, and where its bytes are. */
 export interface PinnedFile extends VersionFile {
   readonly path: string
+  /** The same below the lake's root, for messages. */
+  readonly place: string
   readonly stat: BigIntStats
 }
 
@@ -49,11 +51,12 @@ export class PinnedFiles {
     if (file === undefined) return undefined
     const kept = keptFilePath(this.#lake, file.sha256)
     const keptStat = statAt(key, kept)
-    if (Number(keptStat?.size) === file.sizeBytes) return { ...file, path: kept, stat: keptStat! }
+    if (Number(keptStat?.size) === file.sizeBytes)
+      return { ...file, path: kept, place: relative(this.#lake, kept), stat: keptStat! }
     const path = join(this.#lake, ...key.split('/'))
     const stat = statAt(key, path)
     if (stat === undefined || identityOf(stat) !== file.stamp) throw this.gone(key)
-    return { ...file, path, stat }
+    return { ...file, path, place: key, stat }
   }
 
   /** What refuses a request whose file has gone since it was found. */

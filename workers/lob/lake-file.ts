@@ -3,7 +3,7 @@
 // served as if it were whole. Parsed footers are remembered by path, size, time and inode.
 
 import { closeSync, constants, fstatSync, openSync, readSync, type BigIntStats } from 'node:fs'
-import { join, relative } from 'node:path'
+import { join } from 'node:path'
 import { crc32 } from 'node:zlib'
 import { BoundedMap } from '../../shared/bounded-map.ts'
 import { ApiError } from '../../shared/errors.ts'
@@ -80,7 +80,7 @@ export class LakeFile {
     const pinned = version?.find(name)
     if (version !== undefined && pinned === undefined) return undefined
     const path = pinned?.path ?? join(lake, ...name.split('/'))
-    const place = pinned === undefined ? name : relative(lake, path)
+    const place = pinned?.place ?? name
     let fd: number
     try {
       // A pipe opened otherwise would wait for its writer, and nobody could end this thread.

@@ -76,8 +76,8 @@ export class AnswerIdentity {
     // The moment of a request decides nothing by itself: what it decides is among the facts.
     const query = JSON.stringify({ ...this.#query, nowMs: undefined })
     const files = parts.map(
-      ({ name, identity, sha256 = identity, fromMs, toMs, isRegistered }) =>
-        `${name} ${sha256} ${fromMs} ${toMs} ${isRegistered}`,
+      ({ name, identity, sha256 = `${name} ${identity}`, fromMs, toMs, isRegistered }) =>
+        `${sha256} ${fromMs} ${toMs} ${isRegistered}`,
     )
     const name = contentIdentity([seed, query, `${facts.length}`, ...facts, ...files])
     this.#name = name

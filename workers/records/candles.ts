@@ -20,7 +20,7 @@ import { type CandlePlan, coldCandles, makeCandlePlan, rowsIn, rowsRead } from '
 import type { CandleRows } from './candle-rows.ts'
 import { type CandleStretch, isStreamed, streamCandles } from './candle-stream.ts'
 import { checkNames } from './candle-selection.ts'
-import { checkUnchanged, lakeScopes, seenFiles } from './lake-partitions.ts'
+import { checkUnchanged, findParts, type LakePart, seenFiles } from './lake-partitions.ts'
 import { refuseNotPinnable } from './pinned-parts.ts'
 import type { RecordRequest } from './record-context.ts'
 import { assertInPlace } from './request-cost.ts'
@@ -93,11 +93,16 @@ async function answerOnce(query: CandleQuery, request: RecordRequest): Promise<C
 
 async function refuseUnpinnable(plan: CandlePlan, request: RecordRequest): Promise<void> {
   const { context, pinned } = request
-  const { selection, query } = plan
-  if (pinned === undefined || !context.hasStore || selection.isEmpty) return
-  const scopes = selection.scopes ?? lakeScopes(context.lake, 'candles', pinned)
+  const { selection, readFromMs: fromMs, query } = plan
+  const { scopes, isEmpty } = selection
+  if (pinned === undefined || !context.hasStore || isEmpty) return
+  const span = { scopes, fromMs, toMs: query.toMs }
   const parts = plan.parts.map(({ part }) => part)
-  await refuseNotPinnable('Candles', parts, scopes, query, () => countHotCandles(plan, 1, request))
+  const presentParts = async (): Promise<LakePart[]> => {
+    const found = findParts(context.lake, { dataset: 'candles', ...span }, plan.manifest)
+    return Promise.all(found.map(async (part) => (await context.candleIndex.of(part, request.signal)).part))
+  }
+  await refuseNotPinnable('Candles', parts, span, () => countHotCandles(plan, 1, request), presentParts)
 }
 
 /** What the answer is made of. Of lake files alone: names are the lake's too, since it has rows of the markets. */

@@ -10,7 +10,7 @@ import type { ObservationQuery } from '../../shared/record-task.ts'
 import { observationCount, type ObservationKey } from '../../shared/sql/observation-queries.ts'
 import type { TimeZone } from '../../shared/time-zone.ts'
 import type { AnswerSources } from './answer-identity.ts'
-import { lakeScopes, seenFiles } from './lake-partitions.ts'
+import { findParts, type LakePart, seenFiles } from './lake-partitions.ts'
 import { refuseNotPinnable } from './pinned-parts.ts'
 import type { ObservationRows } from './observation-lake.ts'
 import {
@@ -55,8 +55,18 @@ async function refuseUnpinnable(
 ): Promise<void> {
   const { context, pinned } = request
   if (pinned === undefined || !context.hasStore) return
-  const scopes = query.station === null ? lakeScopes(context.lake, 'observations', pinned) : [query.station]
-  await refuseNotPinnable('Observations', plan.parts, scopes, query, () => countHot(plan, 1, request))
+  const { fromMs, toMs, station } = query
+  const span = { scopes: station === null ? null : [station], fromMs, toMs }
+  const hotRows = async (): Promise<number> => {
+    const rows = await countHot(plan, 1, request)
+    await context.observationManifest.check(request.run, plan.manifest)
+    return rows
+  }
+  const presentParts = async (): Promise<LakePart[]> => {
+    const found = findParts(context.lake, { dataset: 'observations', ...span }, plan.manifest)
+    return Promise.all(found.map((part) => context.observationLake.checked(part, request.signal)))
+  }
+  await refuseNotPinnable('Observations', plan.parts, span, hotRows, presentParts)
 }
 
 function observationSources(

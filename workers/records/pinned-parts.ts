@@ -3,6 +3,7 @@
 
 import { ApiError } from '../../shared/errors.ts'
 import { identityOf } from '../../shared/file-identity.ts'
+import { groupedBy } from '../../shared/grouped-by.ts'
 import { periodInstants, RECORD_PARTITIONS, recordFileName } from '../../shared/lake-layout.ts'
 import { isSeriesName } from '../../shared/series-name.ts'
 import type { PinnedFiles } from '../lake/pinned-files.ts'
@@ -39,10 +40,10 @@ export function pinnedPart(
 ): LakePart | undefined {
   const file = pinned.find(key)
   if (file === undefined) return undefined
-  const { path, sha256, stat, coldToMs } = file
+  const { path, place: name, sha256, stat, coldToMs } = file
   return {
     scope,
-    name: key,
+    name,
     path,
     fromMs,
     toMs: coldToMs ?? toMs,
@@ -54,24 +55,27 @@ export function pinnedPart(
 }
 
 /**
- * Refuses a range that ends behind the rows of the version's files, or of which the store has rows.
+ * Refuses a range that ends behind the rows of the version's files, or that has rows where the version has no file: what the store
+ * has now, or a file of the lake now, an answer without a version may have had from the store.
  * @param countHot rows of the store in the range, up to one
+ * @param presentParts the files of the lake now that overlap the range
  * @throws {ApiError} `not_pinnable`
  */
 export async function refuseNotPinnable(
   noun: string,
   parts: readonly LakePart[],
-  scopes: readonly string[],
-  { fromMs, toMs }: Span,
+  { scopes, fromMs, toMs }: Span & Pick<PartSelection, 'scopes'>,
   countHot: () => Promise<number>,
+  presentParts: () => Promise<readonly LakePart[]>,
 ): Promise<void> {
-  const ends = scopes.map((scope) => {
-    const own = parts.filter((part) => part.scope === scope)
-    return own.reduce((end, part) => Math.max(end, part.toMs), fromMs)
-  })
-  const endMs = Math.min(toMs, ...ends)
-  const isWhole = isCovered(parts, scopes, fromMs, toMs)
-  if (isWhole || (endMs >= toMs && (await countHot()) === 0)) return
+  if (isCovered(parts, scopes, fromMs, toMs)) return
+  const ends = [...groupedBy(parts, ({ scope }) => scope).values()].map((own) =>
+    own.reduce((end, part) => Math.max(end, part.toMs), fromMs),
+  )
+  const endMs = parts.length === 0 ? fromMs : Math.min(toMs, ...ends)
+  const isNew = (part: LakePart): boolean =>
+    !isCovered(parts, [part.scope], Math.max(part.fromMs, fromMs), Math.min(part.toMs, toMs))
+  if (endMs >= toMs && (await countHot()) === 0 && !(await presentParts()).some(isNew)) return
   const firstMs = parts.reduce((first, part) => Math.min(first, part.fromMs), Infinity)
   const hint =
     parts.length === 0

@@ -1,0 +1,143 @@
+// Versions that lack files: rows that were in the store when an answer named a version are not left out of the same request
+// pinned to it after they have moved to the lake. And files that are kept, damaged.
+
+import assert from 'node:assert/strict'
+import { readdir, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test, type TestContext } from 'node:test'
+import { compactClosedDays } from '../../server/compaction/compaction.ts'
+import { writeCandles } from '../../server/storage/candle-store.ts'
+import { writeObservations } from '../../server/storage/observation-store.ts'
+import { keptFilePath } from '../../shared/lake-pin.ts'
+import { MS_PER_DAY, MS_PER_HOUR } from '../../shared/utc-date.ts'
+import { candleAt, JULY_MS, observationAt } from '../support/moved-rows.ts'
+import { storeOfThisFile } from '../support/postgres.ts'
+import { temporaryDirectory } from '../support/temporary-lake.ts'
+import { startVersionWorld, type VersionWorld, versionNamed } from '../support/version-world.ts'
+
+const place = storeOfThisFile()
+const YEAR_MS = Date.UTC(2026, 0, 1)
+
+async function write(instants: readonly number[], series = 'KXHIGHNY', station = 'NYC'): Promise<void> {
+  const names = { series_ticker: series, event_ticker: `${series}-A`, market_ticker: `${series}-A-B1` }
+  await place.store.postgres.transaction(async (transaction) => {
+    await writeCandles(
+      transaction,
+      instants.map((ms) => candleAt(ms, names)),
+    )
+    const rows = instants.map((ms) => observationAt(ms, { station_code: station, temp_f: 70 }))
+    await writeObservations(
+      transaction,
+      rows.map((observation) => ({ observation, filled: {} })),
+      (_, incoming) => incoming,
+    )
+  })
+}
+
+async function compact(lake: string, days = 3, retireBeforeMs?: number): Promise<void> {
+  const clock = { nowMs: () => JULY_MS + days * MS_PER_DAY, sleep: async () => {} }
+  const { postgres } = place.store
+  const retiring = retireBeforeMs === undefined ? {} : { retireBeforeMs }
+  const { failures } = await compactClosedDays({ postgres, lake, delayMs: 0, clock, ...retiring })
+  assert.deepEqual(failures, [])
+}
+
+/** Over files with candles and observations of the first hours of July and of the year. */
+async function startWorld(t: TestContext, keepVersionsDays = 30): Promise<VersionWorld> {
+  const { postgres } = place.store
+  await postgres.run({ text: 'TRUNCATE candles, observations, lake_manifest', parameters: [] })
+  const lake = join(await temporaryDirectory(t), 'lake')
+  await write([1, 2, 3].flatMap((hour) => [JULY_MS, YEAR_MS].map((ms) => ms + hour * MS_PER_HOUR)))
+  await compact(lake)
+  return startVersionWorld(t, lake, { postgres, keepVersionsDays })
+}
+
+const HOLES = {
+  'a period before': [
+    'KXHIGHNY',
+    'NYC',
+    -MS_PER_HOUR,
+    [
+      'candles?series=KXHIGHNY&from=2026-06-30&to=2026-07-01&fill=false',
+      'candles?series=KXHIGHNY&from=2026-06-30&to=2026-07-01&format=parquet',
+      'candles?series=KXHIGHNY&from=2026-07-01&to=2026-07-01&aggregate=1440&tz=America/New_York&format=csv',
+      'observations?station=NYC&from=2025-12-31&to=2026-01-01',
+      'observations?from=2025-12-31&to=2026-01-01&format=parquet',
+    ],
+  ],
+  'another series or station': [
+    'KXLOWTNYC',
+    'BOS',
+    2 * MS_PER_HOUR,
+    [
+      'candles?station=NYC&from=2026-07-01&to=2026-07-02&fill=false',
+      'candles?from=2026-07-01&to=2026-07-02&format=ndjson',
+      'observations?from=2026-01-01&to=2026-01-02&format=csv',
+    ],
+  ],
+} as const
+
+for (const [where, [series, station, laterMs, paths]] of Object.entries(HOLES)) {
+  test(`rows of ${where} that were only in the store cannot be pinned when they have moved`, async (t) => {
+    const world = await startWorld(t)
+    const plain = async (): Promise<Buffer[]> =>
+      Promise.all(paths.map(async (path) => (await world.ask(path)).body))
+    const empty = await plain()
+    const versions = await Promise.all(paths.map((path) => versionNamed(world, path)))
+    const pinned = () => Promise.all(paths.map((path, at) => world.ask(`${path}&version=${versions[at]}`)))
+    for (const [at, { status, body }] of (await pinned()).entries())
+      assert.ok(status === 200 && body.equals(empty[at]!), `${paths[at]} ${body.toString()}`)
+    await write([JULY_MS + laterMs, YEAR_MS + laterMs], series, station)
+    for (const [at, body] of (await plain()).entries()) assert.ok(!body.equals(empty[at]!), paths[at])
+    for (const isMoved of [false, true]) {
+      if (isMoved) await compact(world.lake)
+      for (const [at, { status, body }] of (await pinned()).entries()) {
+        assert.equal(status, 409, `${paths[at]} moved=${isMoved} ${body.toString()}`)
+        assert.match(body.toString(), /"not_pinnable"/)
+      }
+    }
+  })
+}
+
+test('a row that comes while those of a published file are served from the store is not left out', async (t) => {
+  const world = await startWorld(t)
+  const dayMs = JULY_MS + 3 * MS_PER_DAY
+  const paths = [
+    'candles?series=KXHIGHNY&from=2026-07-04&to=2026-07-04T02:00:00Z&fill=false',
+    'observations?station=NYC&from=2026-07-04&to=2026-07-04T02:00:00Z',
+  ]
+  const before = await Promise.all(paths.map((path) => versionNamed(world, path)))
+  await write([dayMs + MS_PER_HOUR, dayMs + 3 * MS_PER_HOUR])
+  await compact(world.lake, 5, 0)
+  const versions = await Promise.all(paths.map((path, at) => versionNamed(world, path, before[at])))
+  const asked = await Promise.all(paths.map((path) => world.ask(path)))
+  await write([dayMs + 1.5 * MS_PER_HOUR])
+  for (const [at, path] of paths.entries()) {
+    const plain = await world.ask(path)
+    assert.deepEqual([plain.version, plain.body.equals(asked[at]!.body)], [versions[at], false])
+    const pinned = await world.ask(`${path}&version=${versions[at]}`)
+    assert.equal(pinned.status, 409, `${plain.body.toString()} ${pinned.body.toString()}`)
+  }
+})
+
+test('a damaged file that is kept is named as it is kept', async (t) => {
+  const world = await startWorld(t)
+  const paths = [
+    'candles?series=KXHIGHNY&from=2026-07-01&to=2026-07-01T03:00:00Z&fill=false',
+    'observations?station=NYC&from=2026-01-01&to=2026-01-01T03:00:00Z',
+  ]
+  const versions = await Promise.all(paths.map((path) => versionNamed(world, path)))
+  await write([JULY_MS + 5 * MS_PER_HOUR, YEAR_MS + 5 * MS_PER_HOUR])
+  await compact(world.lake)
+  for (const sha256 of await readdir(keptFilePath(world.lake, ''))) {
+    const path = keptFilePath(world.lake, sha256)
+    const bytes = await readFile(path)
+    bytes[20]! ^= 1
+    await writeFile(path, bytes)
+  }
+  for (const [at, path] of paths.entries()) {
+    const { status, body } = await world.ask(`${path}&version=${versions[at]}`)
+    assert.equal(status, 503, body.toString())
+    assert.match(body.toString(), /The lake file \.versions\/files\/[0-9a-f]{64} cannot be read/)
+  }
+})
