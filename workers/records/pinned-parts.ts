@@ -55,8 +55,8 @@ export function pinnedPart(
 }
 
 /**
- * Refuses a range that ends behind the rows of the version's files, or that has rows where the version has no file: what the store
- * has now, or a file of the lake now, an answer without a version may have had from the store.
+ * Refuses a range that ends behind the rows of the version's files, or that has rows where the version has no file. An answer that
+ * names the version may have taken these rows from the store, which has them still or has moved them to a new file.
  * @param countHot rows of the store in the range, up to one
  * @param presentParts the files of the lake now that overlap the range
  * @throws {ApiError} `not_pinnable`
