@@ -57,9 +57,9 @@ ${option('--series <name>', 'BOOKCAST_IMPORT_SERIES', `files every market under 
                               are removed. The recording must have all
                               series of these dates
   --no-keep-raw               removes the raw segments of these dates after    BOOKCAST_NO_KEEP_RAW
-                              the import, except of today. The dates are
-                              sealed: nothing can be added to them, and
-                              they cannot be rebuilt
+                              the import, except of today, and of yesterday
+                              beside a recorder. The dates are sealed: nothing
+                              can be added to them, and they cannot be rebuilt
   --sequence strict|per-market|ignore                                          BOOKCAST_SEQUENCE
                               how far ${NUMBERED.join(' and ')} sequence numbers are trusted.
                               strict (default): a missing number makes the

@@ -69,6 +69,10 @@ export function importSummary(result: ImportResult, settings: SummarySettings, e
     ...knownLines(result.days),
     ...adviceLines(result, settings),
     ...badLines(result),
+    ...result.kept.map(
+      (date) =>
+        `${date} keeps its raw segments, since more may follow: remove them later with \`bookcast prune --keep-raw\``,
+    ),
     ...result.sealed.map(
       (date) => `${date} is sealed: its raw segments are removed, and nothing can be added to it`,
     ),

@@ -7,11 +7,11 @@ import { type LobSource, lobSources } from '../../shared/lob-sources.ts'
 import { hasFoldState } from '../fold/fold-state.ts'
 import { BUSY_WAIT_MS_MAX, MergeBusy, withSource } from '../fold/series-lock.ts'
 import {
-  addsUnlisted,
   type DateManifest,
   rawDates,
   readManifest,
   segmentsOnDisk,
+  unlistedIn,
 } from '../raw/date-manifest.ts'
 import { sealDate } from '../raw/date-removal.ts'
 
@@ -83,8 +83,7 @@ function reasonToKeep(
   names: readonly string[],
 ): string | undefined {
   if (manifest === undefined) return `has no manifest; run \`bookcast rebuild\` first`
-  const listed = new Set(manifest.segments.map(({ name }) => name))
-  const unlisted = names.find((name) => !listed.has(name) && addsUnlisted(manifest, name))
+  const unlisted = unlistedIn(manifest, names)
   if (unlisted === undefined) return undefined
   return `holds ${join(lake, rawKey(source, date, unlisted))}, which is not folded yet; run \`bookcast rebuild\` first`
 }

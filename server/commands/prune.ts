@@ -10,7 +10,7 @@ import { BUSY_WAIT_MS_MAX, MergeBusy, type SeriesPlace, withSeries } from '../fo
 import { removePartition } from '../lake/empty-directories.ts'
 import { seriesDates } from '../lake/series-dates.ts'
 import { DirectoryStore } from '../sync/directory-store.ts'
-import { isEqual, type ObjectStore } from '../sync/object-store.ts'
+import { isEqual, type ObjectHead, type ObjectStore } from '../sync/object-store.ts'
 import { readPlace, S3_OPTIONS } from '../sync/sync-options.ts'
 import { openObjectStore } from '../sync/sync-target.ts'
 import { optionCommand } from './option-command.ts'
@@ -85,6 +85,8 @@ interface Settings {
 export const pruneCommand = optionCommand(OPTIONS, HELP, async (options, { stdout, stderr, signal }) => {
   const { lake, before, rawBefore, keptIn, isApplied } = readSettings(options)
   const local = new DirectoryStore(lake)
+  // Each manifest of `keptIn` is asked for once.
+  const manifests = new Map<string, Promise<Head>>()
   let [count, bytes, keptCount] = [0, 0, 0]
   const note = (key: string, keptBecause: string | undefined): void => {
     if (keptBecause === undefined) {
@@ -102,12 +104,15 @@ export const pruneCommand = optionCommand(OPTIONS, HELP, async (options, { stdou
       signal.throwIfAborted()
       const path = join(lake, key)
       const take = async (): Promise<string | undefined> => {
-        if (keptIn !== undefined && (await areSame(key, local, keptIn, signal)) !== true)
-          return `is not the same in ${keptIn.name}`
-        // The push of a replacement removes the files that this lake no longer has.
-        const manifest = rawKey(source, date, RAW_MANIFEST_NAME)
-        if (keptIn !== undefined && (await areSame(manifest, local, keptIn, signal)) === false)
-          return `is of a date whose manifest differs in ${keptIn.name}: push first`
+        if (keptIn !== undefined) {
+          if ((await areSame(local.head(key, signal), keptIn.head(key, signal))) !== true)
+            return `is not the same in ${keptIn.name}`
+          // The push of a replacement removes the files that this lake no longer has.
+          const manifest = rawKey(source, date, RAW_MANIFEST_NAME)
+          if (!manifests.has(manifest)) manifests.set(manifest, keptIn.head(manifest, signal))
+          if ((await areSame(local.head(manifest, signal), manifests.get(manifest)!)) === false)
+            return `is of a date whose manifest differs in ${keptIn.name}: push first`
+        }
         bytes += (await stat(path)).size
         if (isApplied) await removePartition(path)
         return undefined
@@ -182,13 +187,10 @@ async function* filesBefore(lake: string, before: string): AsyncGenerator<OldFil
   }
 }
 
+type Head = ObjectHead | undefined
+
 /** Whether both sides hold an object with the same bytes, or other ones; undefined if one lacks it. By SHA-256, or by MD5. */
-async function areSame(
-  key: string,
-  local: ObjectStore,
-  remote: ObjectStore,
-  signal: AbortSignal,
-): Promise<boolean | undefined> {
-  const [own, other] = [await local.head(key, signal), await remote.head(key, signal)]
+async function areSame(ownHead: Promise<Head>, otherHead: Promise<Head>): Promise<boolean | undefined> {
+  const [own, other] = await Promise.all([ownHead, otherHead])
   return own === undefined || other === undefined ? undefined : isEqual(own, other)
 }

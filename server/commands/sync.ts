@@ -1,6 +1,7 @@
 // `bookcast sync`: the command line around server/sync.
 
 import { SYNC_PARALLEL_DEFAULT, SYNC_PARALLEL_MAX } from '../../shared/limits.ts'
+import { utcDateStartMs } from '../../shared/utc-date.ts'
 import { type LakeSyncResult, syncLake } from '../sync/lake-sync.ts'
 import type { ObjectStore } from '../sync/object-store.ts'
 import type { LakeChoice } from '../lake/lake-choice.ts'
@@ -8,6 +9,7 @@ import { describeLakeWriteError } from '../lake/lake-write-error.ts'
 import { CHOICE_OPTIONS, readChoice, readPlace, S3_OPTIONS } from '../sync/sync-options.ts'
 import { parsePlace } from '../sync/sync-place.ts'
 import { openObjectStore } from '../sync/sync-target.ts'
+import type { RecordedDate } from '../sync/transfers.ts'
 import { optionCommand } from './option-command.ts'
 import type { CommandIo } from './command.ts'
 import { mustBeDirectory } from './directories.ts'
@@ -48,6 +50,12 @@ const OPTIONS: readonly OptionDeclaration[] = [
     },
     { name: 'no-raw', description: 'with --to: do not push raw segments, only what is derived from them' },
     {
+      name: 'date',
+      placeholder: '<date>',
+      description:
+        'only order books, trades and raw segments of this UTC date (YYYY-MM-DD). Default: all files',
+    },
+    {
       name: 'replace',
       description: 'also replace files on the receiving side that another writer made or that cover more',
     },
@@ -83,6 +91,7 @@ interface Settings {
   readonly replace: boolean
   readonly raw: boolean
   readonly choice: LakeChoice | null
+  readonly onlyDates: ((of: RecordedDate) => boolean) | undefined
 }
 
 export const syncCommand = optionCommand(OPTIONS, HELP, async (options, io) => {
@@ -141,6 +150,9 @@ async function readSettings(options: ParsedOptions): Promise<Settings> {
     throw new UsageError('one of --from <place> and --to <place> must be given')
   }
   const s3 = { ...readPlace(place, options), region: options.get('region')?.text }
+  const date = options.get('date')
+  if (date !== undefined && utcDateStartMs(date.text) === undefined)
+    throw new UsageError(`${date.origin} takes a date such as 2026-07-01, not ${JSON.stringify(date.text)}`)
   const parallel = integerOption(options.demand('parallel'), 1, SYNC_PARALLEL_MAX)
   // Only a lake that receives is made: a place that is not there may be a share that is not mounted.
   if (parsePlace(place.text)?.kind === 'directory') await mustBeDirectory(place)
@@ -153,6 +165,7 @@ async function readSettings(options: ParsedOptions): Promise<Settings> {
     replace: options.has('replace'),
     raw: readRaw(options, from === undefined),
     choice: readChoice(options, from === undefined ? '--from' : undefined),
+    onlyDates: date && ((of) => of.date === date.text),
   }
 }
 

@@ -4,8 +4,8 @@
 import { existsSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { rawDateDirectory } from '../../shared/lake-layout.ts'
-import { utcDateOf } from '../../shared/utc-date.ts'
+import { isOfRecorder, rawDateDirectory, rawSegmentOfName } from '../../shared/lake-layout.ts'
+import { addDays, utcDateOf } from '../../shared/utc-date.ts'
 import { PublishedInPartError, foldRawDates } from '../fold/fold-raw-dates.ts'
 import type { WrittenLobFile } from '../lake/lob-publication.ts'
 import type { DateRule, FoldCounts, FoldListeners, FoldOrder, FoldOutcome } from '../fold/fold-order.ts'
@@ -45,6 +45,8 @@ export interface ImportResult {
   readonly segments: { readonly added: number; readonly present: number }
   /** Dates that can take no further recordings. */
   readonly sealed: readonly string[]
+  /** Dates that keep their raw segments although none were to be kept. */
+  readonly kept: readonly string[]
 }
 
 /**
@@ -94,6 +96,7 @@ class LakeImport {
       segments.map(({ facts }) => facts),
     )
     const added = segments.filter(({ facts }) => !existsSync(facts.path)).map(({ facts }) => facts)
+    const replaced = await this.#replacedPaths(rules)
     let outcome: FoldOutcome
     try {
       await this.#recordings.publish()
@@ -102,8 +105,9 @@ class LakeImport {
       if (!(error instanceof PublishedInPartError)) await this.#remove(added)
       throw error
     }
-    await this.#removeReplaced(rules)
+    for (const path of replaced) await rm(path, { force: true })
     const { files, tally } = outcome
+    const sealed = await this.#seal(dates)
     return {
       files,
       input,
@@ -111,7 +115,8 @@ class LakeImport {
       badLines,
       days: reportedDays(outcome, dates),
       segments: { added: added.length, present: segments.length - added.length },
-      sealed: await this.#seal(dates),
+      sealed,
+      kept: this.#options.keepsRaw === false ? dates.filter((date) => !sealed.includes(date)) : [],
     }
   }
 
@@ -132,23 +137,32 @@ class LakeImport {
     }
   }
 
-  async #removeReplaced(rules: ReadonlyMap<string, DateRule>): Promise<void> {
+  /** The segments that a replacement removes. A recorder may publish others after the fold. */
+  async #replacedPaths(rules: ReadonlyMap<string, DateRule>): Promise<readonly string[]> {
     const { lake, source } = this.#options
-    for (const [date, { added, replacedBy }] of rules) {
-      if (replacedBy === undefined) continue
-      for (const name of await segmentsOnDisk(lake, source, date))
+    const paths: string[] = []
+    for (const [date, { added, replacedBy }] of rules)
+      for (const name of replacedBy === undefined ? [] : await segmentsOnDisk(lake, source, date))
         if (!added.includes(name) && !isFetched(name))
-          await rm(join(rawDateDirectory(lake, source, date), name), { force: true })
-    }
+          paths.push(join(rawDateDirectory(lake, source, date), name))
+    return paths
   }
 
-  /** Seals the dates, except those that are not over. Returns the sealed ones. */
+  /** Seals the dates that are over and have no segment that the fold has not read. Returns the sealed ones. */
   async #seal(dates: readonly string[]): Promise<readonly string[]> {
     const { lake, source, keepsRaw = true, nowMs = Date.now } = this.#options
     if (keepsRaw) return []
-    const closed = dates.filter((date) => date < utcDateOf(nowMs()))
-    for (const date of closed) await sealDate(lake, source, date)
-    return closed
+    const today = utcDateOf(nowMs())
+    const sealed: string[] = []
+    for (const date of dates) {
+      // After midnight, a recorder still has lines of the date before in memory.
+      const isRecorded = (await segmentsOnDisk(lake, source, date)).some((name) =>
+        isOfRecorder(rawSegmentOfName(name)!),
+      )
+      const isOver = date < (isRecorded ? addDays(today, -1) : today)
+      if (isOver && (await sealDate(lake, source, date))) sealed.push(date)
+    }
+    return sealed
   }
 }
 

@@ -71,6 +71,12 @@ export function addsUnlisted(manifest: DateManifest | undefined, name: string): 
   return (manifest?.epoch ?? 0) === 0 || (isFetched(name) && !isSealed(manifest!))
 }
 
+/** A segment of `names` that the next fold adds. */
+export function unlistedIn(manifest: DateManifest, names: readonly string[]): string | undefined {
+  const listed = new Set(manifest.segments.map(({ name }) => name))
+  return names.find((name) => !listed.has(name) && addsUnlisted(manifest, name))
+}
+
 /** Whether a segment has rows that REST gave, and nothing else. */
 export function isFetched(name: string): boolean {
   return rawSegmentOfName(name)?.recorder === FETCHED

@@ -5,22 +5,22 @@ import { join } from 'node:path'
 import { rawDateDirectory, rawSourceDirectory } from '../../shared/lake-layout.ts'
 import type { LobSource } from '../../shared/lob-sources.ts'
 import { removeWhileEmpty } from '../lake/empty-directories.ts'
-import { isSealed, readManifest, segmentsOnDisk, writeManifest } from './date-manifest.ts'
+import { isSealed, readManifest, segmentsOnDisk, unlistedIn, writeManifest } from './date-manifest.ts'
 
 /**
- * Removes the raw segments of a date and seals it. Does nothing without a manifest. Completes a removal that was killed. Returns
- * whether this call sealed the date.
+ * Removes the raw segments of a date and seals it. Does nothing without a manifest, or if the date has a segment that is not folded
+ * yet: a recorder publishes slices at any time. Completes a removal that was killed. Returns whether this call sealed the date.
  */
 export async function sealDate(lake: string, source: LobSource, date: string): Promise<boolean> {
+  const names = await segmentsOnDisk(lake, source, date)
   const manifest = await readManifest(lake, source, date)
-  if (manifest === undefined) return false
+  if (manifest === undefined || unlistedIn(manifest, names) !== undefined) return false
   const isOpen = manifest.segments.length > 0
   const { epoch, segments } = manifest
   if (isOpen) await writeManifest(lake, { ...manifest, epoch: epoch + 1, segments: [], sealed: segments })
   else if (!isSealed(manifest)) return false
   const directory = rawDateDirectory(lake, source, date)
-  for (const name of await segmentsOnDisk(lake, source, date))
-    await rm(join(directory, name), { force: true })
+  for (const name of names) await rm(join(directory, name), { force: true })
   return isOpen
 }
 

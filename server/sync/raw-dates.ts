@@ -127,7 +127,8 @@ export class RawDate {
     const others = other.manifest?.sealed ?? other.manifest?.segments
     const names = new Set(sealed.map(({ name }) => name))
     const added = withoutSuperseded(unionOfSegments(sealed, others ?? []))
-    const unlisted = [...seal.segments, ...other.segments].filter(
+    // What only a sealed bucket has is in conflict with the lake that pushed it.
+    const unlisted = [...local.segments, ...other.segments].filter(
       (name) => !listed.has(name) && addsUnlisted(other.manifest, name),
     )
     // A recording that was replaced before does not count.

@@ -4,8 +4,10 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { UsageError } from '../../server/options/usage-error.ts'
 import { pruneCommand } from '../../server/commands/prune.ts'
+import { syncLake } from '../../server/sync/lake-sync.ts'
 import { entriesBelow, temporaryDirectory } from '../support/temporary-lake.ts'
 import { lockSeries } from '../../server/fold/series-lock.ts'
+import { BUCKET, startS3Server } from '../support/s3-server.ts'
 import { SAMPLE_LAKE } from '../support/sample-server.ts'
 import { foldHere, writeSegment } from '../sync/raw-lakes.ts'
 
@@ -66,6 +68,25 @@ test('a file of a date that was replaced and not pushed stays, since the push wo
     (await prune('--lake', lake, '--before', '2026-07-03', '--kept-in', remote, '--apply')).code,
     0,
   )
+})
+
+test('asks for the manifest of a date once', async (t) => {
+  const [lake, server] = [await temporaryDirectory(t), await startS3Server(t)]
+  const date = '2026-06-24'
+  for (const [hour, series] of ['NY', 'DEN', 'CHI'].entries()) {
+    const market = `KXHIGH${series}-26JUN24-T82`
+    await writeSegment(lake, { recorder: 'import', date, hour, fromMinute: 1, toMinute: 6, market })
+  }
+  await foldHere(lake, [date])
+  const store = server.store()
+  const result = await syncLake({ lake, remote: store, direction: 'push' })
+  assert.deepEqual([result.failures, result.conflicts], [[], []])
+  server.requests.length = 0
+  const place = [`s3://${BUCKET}`, '--s3-endpoint', server.endpoint]
+  const { code, text } = await prune('--lake', lake, '--before', '2026-07-03', '--kept-in', ...place)
+  assert.equal(code, 0, text)
+  assert.match(text, /^3 files /m)
+  assert.equal(server.requests.filter(({ key }) => key.endsWith('/manifest.json')).length, 1)
 })
 
 test('refuses dates that are still written, and calls without a lake or a date', async () => {

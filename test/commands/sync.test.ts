@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { mkdir, readdir } from 'node:fs/promises'
 import { test } from 'node:test'
+import { segmentsOnDisk } from '../../server/raw/date-manifest.ts'
+import { sealDate } from '../../server/raw/date-removal.ts'
 import { readTree, writeTree } from '../support/lake-tree.ts'
 import { bookcast } from '../support/program.ts'
 import { BUCKET, startS3Server } from '../support/s3-server.ts'
@@ -119,4 +121,32 @@ test('wrong use is told with the option in question', async () => {
     assert.equal(code, 2, stderr)
     assert.match(stderr, message)
   }
+})
+
+test('an operator decides the seal conflict of one date alone', async (t) => {
+  const [a, b, place] = [
+    await temporaryDirectory(t),
+    await temporaryDirectory(t),
+    await temporaryDirectory(t),
+  ]
+  const dates = ['2026-06-23', '2026-06-24']
+  const hour = { recorder: 'import', fromMinute: 1, toMinute: 6 }
+  for (const [index, lake] of [a, b].entries()) {
+    for (const date of dates) await writeSegment(lake, { ...hour, date, hour: 3 + index })
+    await foldHere(lake, dates)
+  }
+  for (const date of dates) await sealDate(a, 'kalshi', date)
+  assert.equal((await sync(['--lake', b, '--to', place])).code, 0)
+  const before = await readWhole(place)
+  const { code, stderr } = await sync(['--lake', a, '--to', place])
+  assert.equal(code, 1)
+  assert.equal(stderr.match(/was sealed in the lake without segments/g)?.length, 2, stderr)
+  const one = await sync(['--lake', a, '--to', place, '--date', dates[0]!, '--replace'])
+  assert.equal(one.code, 0, one.stderr)
+  const after = await readWhole(place)
+  for (const tree of [before, after])
+    for (const key of Object.keys(tree)) if (key.includes(dates[0]!)) delete tree[key]
+  assert.deepEqual(after, before)
+  assert.deepEqual(await segmentsOnDisk(place, 'kalshi', dates[0]!), [])
+  assert.equal((await sync(['--lake', a, '--to', place, '--date', 'yesterday'])).code, 2)
 })

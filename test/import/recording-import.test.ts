@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { existsSync, renameSync } from 'node:fs'
 import { readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
@@ -6,11 +7,14 @@ import { test } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { ClosedDateError } from '../../server/import/date-rules.ts'
 import { LobRecordingWriter } from '../../server/lake/lob-recording-writer.ts'
+import { readManifest, segmentsOnDisk } from '../../server/raw/date-manifest.ts'
+import { rawDateDirectory } from '../../shared/lake-layout.ts'
 import { EVENT_CLEAR } from '../../shared/lob-v1.ts'
 import { runImport } from '../support/import-harness.ts'
 import { MS, T, delta, snapshot } from '../support/kalshi-frames.ts'
 import { readRows } from '../support/lob-rows.ts'
 import { entriesBelow, temporaryDirectory } from '../support/temporary-lake.ts'
+import { writeSegment } from '../sync/raw-lakes.ts'
 
 // A connection of three hours, cut into three parts in the order of time.
 function recordedLines(): string[] {
@@ -292,6 +296,44 @@ test('a date is sealed without its raw segments, and then takes only what replac
   assert.deepEqual(await bytesOf(lake), whole)
   await runImport(lake, 'kalshi', { lines: lines.slice(0, 50) })
   assert.deepEqual(await bytesOf(lake), whole)
+})
+
+test('a date with a segment that came after the fold is not sealed', async (t) => {
+  const [lake, other] = [await temporaryDirectory(t), await temporaryDirectory(t)]
+  const slice = { recorder: 'r1', date: '2026-06-24', hour: 23, fromMinute: 50, toMinute: 55 }
+  const { name, path } = await writeSegment(other, slice)
+  const published = join(rawDateDirectory(lake, 'kalshi', slice.date), name)
+  const onWrite = (): void => {
+    if (existsSync(path)) renameSync(path, published)
+  }
+  const lines = recordedLines()
+  const options = { keepsRaw: false, progress: { onWrite } }
+  const { sealed } = await runImport(lake, 'kalshi', { lines }, options)
+  assert.ok(existsSync(published))
+  assert.deepEqual(sealed, [])
+  const nowMs = (): number => Date.parse('2026-06-25T00:01:00Z')
+  const beside = await runImport(lake, 'kalshi', { lines }, { keepsRaw: false, nowMs })
+  assert.deepEqual([beside.sealed, beside.kept], [[], [slice.date]], 'the recorder may have further lines')
+  const again = await runImport(lake, 'kalshi', { lines }, { keepsRaw: false })
+  assert.deepEqual(again.sealed, [slice.date])
+  const manifest = await readManifest(lake, 'kalshi', slice.date)
+  assert.ok(manifest?.sealed?.some((segment) => segment.name === name))
+  assert.equal(existsSync(published), false)
+})
+
+test('a segment that came after the fold of a replacement stays', async (t) => {
+  const [lake, other] = [await temporaryDirectory(t), await temporaryDirectory(t)]
+  const lines = recordedLines()
+  await runImport(lake, 'kalshi', { lines })
+  const slice = { recorder: 'r1', date: '2026-06-24', hour: 23, fromMinute: 50, toMinute: 55 }
+  const { name, path } = await writeSegment(other, slice)
+  const onWrite = (): void => {
+    if (existsSync(path)) renameSync(path, join(rawDateDirectory(lake, 'kalshi', slice.date), name))
+  }
+  const options = { replace: true, progress: { onWrite } }
+  await runImport(lake, 'kalshi', { lines: lines.slice(0, 50) }, options)
+  const names = await segmentsOnDisk(lake, 'kalshi', slice.date)
+  assert.ok(names.includes(name))
 })
 
 test('a segment that the manifest lists and the lake lacks is named', async (t) => {

@@ -219,6 +219,23 @@ test('rows that REST gave count until a seal names them, also where the date was
   assert.match([...conflictReasons.values()].join(), /without segments that the lake has \(1, rest-04/)
 })
 
+test('a segment of an open date that object storage still has after a seal blocks no pull', async (t) => {
+  const lakes = await Lakes.start(t)
+  const { a, b } = lakes
+  const clock = { ...CLOCK, nowMs: () => Date.parse(`${DATE}T23:00:00Z`) }
+  await writeSegment(b, HOUR)
+  await foldHere(b, [DATE])
+  await lakes.push(b, { clock })
+  await importInto(a, 'NY')
+  await sealDate(a, SOURCE, DATE)
+  await lakes.push(a, { clock, replace: true })
+  await lakes.assertHeld(b, { clock })
+  await rm(rawDateDirectory(b, SOURCE, DATE), { recursive: true })
+  await lakes.pull(b, { clock, replace: true })
+  for (const lake of [a, b]) await lakes.push(lake)
+  await lakes.assertEqual()
+})
+
 test('a pull that an operator insists on for one date gives up no segments of another', async (t) => {
   const lakes = await withTwoImports(t)
   const { a, b } = lakes
