@@ -166,9 +166,9 @@ export interface LobHead extends StreamHead {
   readonly missingDates: readonly string[]
   /** Requested dates that are not wholly known as far as the rows of the answer go. */
   readonly partialDates: readonly string[]
-  /** The files that it is made of, below the lake's root. */
+  /** The files that it was looked for in, below the lake's root. */
   readonly files: readonly string[]
-  /** `identityOf` each of the files. */
+  /** `identityOf` each of the files; empty for one that the lake does not have. */
   readonly stamps: readonly string[]
   /** Names the query, the files and whatever else the bytes of the answer depend on. */
   readonly identity: string

@@ -119,10 +119,14 @@ export class LakeVersions {
     return this.#lists[dataset].changes
   }
 
-  /** The version that an answer of these files has; null where one of them is in none, because it is open or not known yet. */
+  /**
+   * The version that an answer of these files has; null where one of them is in none, because it is open or not known yet. The
+   * stamp of a file that the answer did not find is empty.
+   */
   versionOf(dataset: LakeDataset, files: readonly StampedFile[]): string | null {
     const list = this.#lists[dataset]
-    const isKnown = ({ key, stamp }: StampedFile): boolean => list.current.get(key)?.stamp === stamp
+    const isKnown = ({ key, stamp }: StampedFile): boolean =>
+      (list.current.get(key)?.stamp ?? '') === stamp && !isOpen(key)
     if (list.id !== undefined && files.every(isKnown)) return list.id
     if (!files.some(({ key }) => isOpen(key))) this.#woken.abort()
     return null

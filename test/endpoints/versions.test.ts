@@ -228,6 +228,15 @@ test('versions are listed with what changed, alike on all servers, and known aft
   assert.ok(gone.body.toString().includes(BOOK))
 })
 
+test('an answer that misses a file of the version names none until the server knows that it went', async (t) => {
+  const world = await start(t, await freshLake(t), 0)
+  const before = await versionOf(world, 'lob')
+  await rm(join(world.lake, BOOK.replace(DATES[0]!, DATES[1]!)))
+  const { status, version } = await world.ask(TARGETS.lob[0])
+  assert.deepEqual([status, version], [200, null])
+  await versionOf(world, 'lob', before)
+})
+
 test('candles that are carried forward to a trade which the version does not have cannot be pinned', async (t) => {
   const world = await start(t, await freshLake(t), 0)
   const path = 'candles?series=KXHIGHNY&from=2026-07-03T20:00:00Z&to=2026-07-03T23:59:00Z'

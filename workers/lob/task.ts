@@ -4,6 +4,7 @@
 import { OUTPUT_FORMATS } from '../../shared/formats.ts'
 import { ApiError } from '../../shared/errors.ts'
 import { contentIdentity } from '../../shared/content-identity.ts'
+import { lobKey } from '../../shared/lake-layout.ts'
 import { LOB_SECTION_CHUNKS_MAX } from '../../shared/limits.ts'
 import {
   takeSection,
@@ -288,8 +289,8 @@ function headOf(
     lastRow: plan.lastRow,
     missingDates: plan.missingDates,
     partialDates: partialDates(query, plan, (date) => files.get(date), catalogue?.closesAtMs),
-    files: dates.flatMap((date) => files.get(date)?.name ?? []),
-    stamps: dates.flatMap((date) => files.get(date)?.stamp ?? []),
+    files: dates.map((date) => files.get(date)?.name ?? lobKey(query.source, series, date)),
+    stamps: dates.map((date) => files.get(date)?.stamp ?? ''),
     identity,
     writtenAtMs: dates.reduce((latest, date) => Math.max(latest, files.get(date)?.writtenAtMs ?? 0), 0),
     isHeld: held.includes(identity) || held.includes('*'),
