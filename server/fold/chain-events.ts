@@ -9,7 +9,7 @@ import { CHAIN_LEFT, CHAIN_OVER, RECORDING_OVER } from '../lake/market-fold.ts'
 import type { SeriesRecording } from '../lake/series-recording.ts'
 import type { Chain, ChainSink, FollowedMarket, TimedMessage } from './chain.ts'
 import type { FoldTally } from './fold-tally.ts'
-import { LEAVES_NS_MIN } from './message-times.ts'
+import { OUTLIER_NS_MIN } from './message-times.ts'
 
 export interface ChainEventsOptions {
   /** Start of the UTC date, ns. Events outside the date are placed at its nearest instant. */
@@ -38,7 +38,7 @@ export class ChainEvents implements ChainSink {
     const place = { at, recvTs, seq }
     tally.messages++
     // An imported line of a later date between lines of this date: from here on, its markets are unknown on this date.
-    if (chain.name === undefined && at > this.#dayEnd + LEAVES_NS_MIN) {
+    if (chain.name === undefined && at > this.#dayEnd + OUTLIER_NS_MIN) {
       const markets = marketsOf(body)
       this.#leave(chain, place, (id) => markets.includes(id))
       return

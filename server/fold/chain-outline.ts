@@ -31,8 +31,8 @@ export interface ChainOutline {
   readonly lastAt: string
   readonly silence: string
   /**
-   * Its first exchange time and receive time, and its last ones. Without sequence numbers; of a recorder's connection the receive
-   * times alone. Earlier versions have none.
+   * The first exchange time and receive time, and the last ones, of a chain without sequence numbers. A recorder's connection has
+   * only receive times. States of earlier versions have none.
    */
   readonly ends?: readonly (string | null)[]
   readonly name: string | undefined

@@ -67,13 +67,13 @@ export interface FollowedMarket {
   lastAt: bigint
 }
 
-/** Chains of a connection that continue from the date before leave markets. */
+/** From `at` on, chains that continue from the date before no longer follow the markets that `isMeant`. */
 export interface Leaving {
   readonly at: bigint
   readonly isMeant: (sid: number | null, marketId: string) => boolean
 }
 
-/** Which of `markets` a chain lacks that has `own`: 0 for none, 1 for some, 2 for all of them. */
+/** How many of `markets` a chain with the markets `own` lacks: 0 for none, 1 for some, 2 for all. */
 export function lackOf(markets: ReadonlySet<string>, own: ReadonlySet<string>): 0 | 1 | 2 {
   const shared = [...markets].filter((id) => own.has(id)).length
   if (shared === markets.size) return 0
@@ -116,11 +116,11 @@ export class Chain {
   /** Without sequence numbers: subscriptions that were confirmed in it. */
   readonly confirmed = new Set<number>()
   readonly followed = new Map<string, FollowedMarket>()
-  /** Of the chain that stands for a recorder's connection. */
+  /** Only in the chain that stands for a recorder's connection. */
   readonly leavings: Leaving[] = []
   /** Markets that its messages concern. */
   readonly markets = new Set<string>()
-  /** By place in the ring: number (0 without sequence numbers), and key. */
+  /** Ring buffers of the latest lines: number (0 without sequence numbers), and key. */
   readonly #recentSeqs: number[] = []
   readonly #recentKeys: number[] = []
   #lines = 0
@@ -186,7 +186,7 @@ export class Chain {
     return market
   }
 
-  /** Notes the latest line of the chain. */
+  /** Adds the next line of the chain. */
   note(seq: number, key: number): void {
     if (this.#lines === 0) [this.firstSeq, this.firstKey] = [seq, key]
     const place = this.#lines++ % RECENT_MAX
@@ -195,7 +195,7 @@ export class Chain {
     if (seq > this.lastSeq) this.lastSeq = seq
   }
 
-  /** Notes the times of a message of the chain. */
+  /** Adds the times of a message of the chain. */
   hear(at: bigint, recvTs: bigint): void {
     this.firstAt ??= at
     this.lastAt = later(at, this.lastAt)

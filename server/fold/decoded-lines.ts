@@ -1,5 +1,5 @@
-// The lines of segments in little memory: an hour of them waits for its chains. An import keeps those that it has read in a temporary
-// file, and the fold that follows takes them from there: parsing the segments again would double the work.
+// The decoded lines of segments in a compact form, because an hour of them waits in memory for its chains. An import writes them to
+// a temporary file, from which its fold reads them: parsing the segments again would double the work.
 
 import { closeSync, openSync, readSync, rmSync, statfsSync, writeSync } from 'node:fs'
 import { dirname } from 'node:path'
@@ -16,9 +16,9 @@ import type { Line, Lines } from './piece.ts'
 const FILE_BYTES_MAX = 1024 * 1024 * 1024
 /** The rest of the free disk space is for segments and order-book files. */
 const FREE_SHARE_MAX = 1 / 3
-/** Texts and rare messages of one segment in the file, which stay in memory. */
+/** Texts and rare messages of one segment that stay in memory, at most. */
 const ENTRIES_MAX = 10_000
-/** Lines with trades of all segments, which stay in memory. */
+/** Lines with trades, of all segments, that stay in memory, at most. */
 const TRADES_BYTES_MAX = 16 * 1024 * 1024
 
 // A line is three 64-bit words, then its messages: receive time; key, or number of a recorder's line; number of messages, and flags
@@ -124,11 +124,11 @@ class Block {
 
 /** Where the blocks of lines are kept. */
 interface BlockStore {
-  /** Of a block, unless a line is longer. */
+  /** Words of a block, unless a line is longer. */
   readonly blockWords: number
   /** Texts and rare messages of one segment at most. */
   readonly entriesMax: number
-  /** Copies a block. Returns what gives it back; `undefined` if there is no room. */
+  /** Copies a block. Returns a function that reads the copy; `undefined` if there is no room. */
   keep(block: Block): (() => Block) | undefined
   /** Whether there is room for another line with trades. */
   takesTrades(bytes: number): boolean

@@ -86,8 +86,8 @@ class RawFold {
   readonly #locks: MergeLock[] = []
   readonly #segments = new Map<string, ManifestSegment[]>()
   readonly #published: string[] = []
-  /** States and manifests that wait for publication. */
-  readonly #notes: { readonly temporary: string; readonly path: string }[] = []
+  /** Fold states and manifests that wait for publication. */
+  readonly #metadata: { readonly temporary: string; readonly path: string }[] = []
   /** Trades files, which wait for publication. */
   readonly #trades: StagedTrades[] = []
   readonly #lost = new AbortController()
@@ -165,7 +165,7 @@ class RawFold {
       throw error
     } finally {
       for (const writer of fold.writers) await writer.discard()
-      for (const { temporary } of this.#notes) await rm(temporary, { force: true })
+      for (const { temporary } of this.#metadata) await rm(temporary, { force: true })
       await settleTrades(lake, this.#trades)
       await rm(fold.spillDirectory, { recursive: true, force: true })
       for (const series of fold.series)
@@ -231,18 +231,18 @@ class RawFold {
     if (!isDryRun) await this.#lock([...new Set(files.map(({ series }) => series))].toSorted())
     const written = await describeFiles(files)
     // Everything that needs disk space is written before the first rename.
-    if (!isDryRun) for (const date of folded) await this.#stageNotes(date)
+    if (!isDryRun) for (const date of folded) await this.#stageMetadata(date)
     this.#signal.throwIfAborted()
     this.#lost.signal.throwIfAborted()
     if (!isDryRun) {
       publishFiles(files, written, (path) => this.#published.push(relative(lake, path)))
       publishTrades(this.#trades)
-      const staged = this.#notes.splice(0)
+      const staged = this.#metadata.splice(0)
       for (const [index, { temporary, path }] of staged.entries()) {
         try {
           renameSync(temporary, path)
         } catch (error) {
-          this.#notes.push(...staged.slice(index))
+          this.#metadata.push(...staged.slice(index))
           throw error
         }
       }
@@ -270,10 +270,10 @@ class RawFold {
   }
 
   /** Writes the state and the manifest of a date beside those that they replace, the manifest last. */
-  async #stageNotes({ date, state }: FoldedDate): Promise<void> {
+  async #stageMetadata({ date, state }: FoldedDate): Promise<void> {
     const { lake, source } = this.#order
     const before = await readManifest(lake, source, date)
-    this.#notes.push(await stageFoldState(rawDateDirectory(lake, source, date), state))
+    this.#metadata.push(await stageFoldState(rawDateDirectory(lake, source, date), state))
     const manifest: DateManifest = {
       source,
       date,
@@ -284,7 +284,7 @@ class RawFold {
       closing: digestOf([state.closing, state.continued]),
     }
     const path = manifestPath(lake, source, date)
-    this.#notes.push({ temporary: stageFile(path, manifestText(manifest)), path })
+    this.#metadata.push({ temporary: stageFile(path, manifestText(manifest)), path })
   }
 }
 

@@ -45,7 +45,7 @@ interface RowsOfHour {
   readonly rows: readonly TimedRow[]
 }
 
-/** Recorder names of kept rows begin so. */
+/** The beginning of the recorder name of kept rows. */
 const KEPT = 'kept'
 
 /** Whether a segment has the rows of a file. */
@@ -53,12 +53,12 @@ export function isKeptSegment(name: string): boolean {
   return rawSegmentOfName(name)?.recorder.startsWith(KEPT) === true
 }
 
-/** The recorder's name for the rows of one file, by its bytes: those of two files are never taken for one. */
+/** The recorder name for the rows of one file. It has a digest of the file's bytes, so two files never share it. */
 async function keptName(file: FileHandle): Promise<string> {
   return `${KEPT}${(await digestOf(file, (await file.stat()).size)).slice(0, 16)}`
 }
 
-/** Whether version 0.1 wrote a file, other than a sample, whose rows `segments` lack. The rows of its last hour are kept last. */
+/** Whether a file is of version 0.1, is no sample, and `segments` lack its rows. The rows of its last hour are kept last. */
 export async function isUnkept(path: string, segments: readonly string[]): Promise<boolean> {
   const { isOld, isSample, maxTs } = (existsSync(path) ? await lakeFileFacts(path) : undefined) ?? {}
   if (isOld !== true || isSample === true || typeof maxTs !== 'bigint') return false
@@ -75,7 +75,7 @@ export async function isUnkept(path: string, segments: readonly string[]): Promi
  */
 export async function keepOldFiles(old: OldFiles): Promise<boolean> {
   const { lake, source, date, onWarning } = old
-  // Its files of later versions are derived from them, also those that a push has pulled meanwhile.
+  // If it has, its files of later versions are derived from raw segments, even those that a push has just pulled.
   const hasRaw = await hasRecording(lake, source, date)
   let areKept = false
   for await (const { source: of, series, dates } of seriesDates(lake)) {

@@ -97,7 +97,7 @@ export async function* rebuildDates(
   const { lake, source, isDryRun, folding, listeners, signal } = options
   const done = new Set<string>()
   // A fold also derives the trades of a neighbouring date, whose own fold may follow.
-  const told = new Set<string>()
+  const reported = new Set<string>()
   // A fold reads the segments of neighbouring dates too.
   const rules = new Map<string, DateRule & { readonly omitted: readonly string[] }>()
   for (const date of options.withoutDamaged ? dates : [])
@@ -117,8 +117,8 @@ export async function* rebuildDates(
       if (!isDryRun && omitted.length > 0) await setAside(options, one, omitted)
       leftOut.push(...omitted.map((name) => rawKey(source, one, name)))
     }
-    const trades = all.filter(({ path }) => !told.has(path))
-    for (const { path } of trades) told.add(path)
+    const trades = all.filter(({ path }) => !reported.has(path))
+    for (const { path } of trades) reported.add(path)
     yield { files, trades, leftOut }
   }
 }

@@ -3,7 +3,7 @@
 
 import { later } from '../../shared/utc-date.ts'
 import type { FeedMessage } from '../feed/feed-message.ts'
-import { LEAVES_NS_MIN, clockOffset, leavingTimes, messageTimes } from './message-times.ts'
+import { OUTLIER_NS_MIN, clockOffset, messageTimes, outlierTimes } from './message-times.ts'
 import type { RecordedTimes } from './message-times.ts'
 import type { Line } from './piece.ts'
 import { isFirstBooks } from './unnumbered-runs.ts'
@@ -31,7 +31,7 @@ function offsetOf(lines: readonly Line[]): bigint {
 /** The time of each line of a chain. */
 export function lineTimes(lines: readonly Line[]): LineTimes {
   const offset = offsetOf(lines)
-  const isWrong = leavingTimes(lines.map(({ recvTs }) => recvTs))
+  const isWrong = outlierTimes(lines.map(({ recvTs }) => recvTs))
   const stated = lines.map((line, place) =>
     statedTimes(line, isWrong[place] === 1 ? undefined : line.recvTs, offset),
   )
@@ -68,7 +68,7 @@ function bookTime(
     const isOld = before === undefined && next !== undefined && next - changed > BOOK_AGE_NS_MAX
     return isOld ? next : later(changed, before)
   }
-  if (changed > received + LEAVES_NS_MIN) return received
+  if (changed > received + OUTLIER_NS_MIN) return received
   const sent = later(received, changed)
   return next === undefined || sent <= next + UNDER_WAY_NS_MAX ? sent : later(next, changed)
 }

@@ -3,8 +3,8 @@
 
 import { NS_PER_HOUR } from '../../shared/utc-date.ts'
 
-/** A time that is further away from its neighbours is wrong. Channels of one connection overtake each other by less. */
-export const LEAVES_NS_MIN = 5_000_000_000n
+/** A time that is further than this from its neighbours is wrong. Channels of one connection overtake each other by less. */
+export const OUTLIER_NS_MIN = 5_000_000_000n
 /** The longest delay from the exchange to the recorder. A longer one means that the recorder's clock is ahead. */
 const LAG_NS_MAX = 2_000_000_000n
 /** A recorder that writes local time is off by at most this (UTC+14). Two messages must agree on a larger offset. */
@@ -17,17 +17,17 @@ export interface RecordedTimes {
 }
 
 /**
- * 1 for each of `values`, in the order of the connection, that is alone away from its neighbours. `before` precedes the first. Of two
- * that exclude each other, one that is away from its receipt leaves, if the other is not. `isDoubted` tells that by place; undefined
- * if the value is a receive time itself.
+ * 1 for each outlier of `values`: a time that alone is far from its neighbours in the connection. `before` precedes the first
+ * value. If two neighbours contradict each other and one of them is far from its receive time, that one is the outlier.
+ * `isDoubted` states this by place; undefined if the value is a receive time itself.
  */
-export function leavingTimes(
+export function outlierTimes(
   values: readonly (bigint | undefined)[],
   before?: bigint,
   isDoubted: (place: number) => boolean | undefined = () => undefined,
 ): Uint8Array {
-  const leaves = new Uint8Array(values.length)
-  // The next two values behind a place.
+  const outliers = new Uint8Array(values.length)
+  // The places of the next two values.
   let [second, third] = [nextDefined(values, 0), 0]
   for (let place = second; place < values.length; place = second) {
     const value = values[place]!
@@ -36,31 +36,31 @@ export function leavingTimes(
     const [next, nextButOne] = [values[second], values[third]]
     let isAhead = false
     // Most times ascend: nothing to compute for them.
-    if (next !== undefined && next < value - LEAVES_NS_MIN) {
+    if (next !== undefined && next < value - OUTLIER_NS_MIN) {
       const [own, other] = [isDoubted(place), isDoubted(second)]
       const isDecided = own !== undefined && other !== undefined && own !== other
       isAhead = isDecided ? own : isAheadOf(value, before, next, nextButOne)
     }
     const isBack = before !== undefined && value < before
-    if (isAhead || (isBack && isBackAlone(value, before! - LEAVES_NS_MIN, next, nextButOne)))
-      leaves[place] = 1
+    if (isAhead || (isBack && isBackAlone(value, before! - OUTLIER_NS_MIN, next, nextButOne)))
+      outliers[place] = 1
     else before = value
   }
-  return leaves
+  return outliers
 }
 
-/** Whether a value is ahead of those behind it. If there is one alone, that one may be back: the one further from `before` is wrong. */
+/** Whether a value is later than those after it. If only one follows, the one of the two that is further from `before` is wrong. */
 function isAheadOf(
   value: bigint,
   before: bigint | undefined,
   next: bigint,
   nextButOne: bigint | undefined,
 ): boolean {
-  if (nextButOne !== undefined) return nextButOne < value - LEAVES_NS_MIN
+  if (nextButOne !== undefined) return nextButOne < value - OUTLIER_NS_MIN
   return before === undefined || value - before > before - next
 }
 
-/** Whether a value lies before `limit`, and not the two behind it as well. */
+/** Whether a value is before `limit`, and the two after it are not both before it. */
 function isBackAlone(
   value: bigint,
   limit: bigint,
@@ -109,7 +109,7 @@ export function offsetOfLag(lag: bigint): bigint {
 
 /**
  * The time of each of a connection's messages, in their order. It is never away from the times of its neighbours by more than
- * LEAVES_NS_MIN. `before` is the time of the message before the first.
+ * OUTLIER_NS_MIN. `before` is the time of the message before the first.
  */
 export function messageTimes(
   times: readonly RecordedTimes[],
@@ -117,11 +117,11 @@ export function messageTimes(
   before: bigint | undefined,
 ): (bigint | undefined)[] {
   const stated = times.map(({ ts, recvTs }) => ts ?? (recvTs === undefined ? undefined : recvTs - offset))
-  const leaves = leavingTimes(stated, before, (place) => {
+  const outliers = outlierTimes(stated, before, (place) => {
     const { ts, recvTs } = times[place]!
     if (ts === undefined || recvTs === undefined) return undefined
     const lag = recvTs - offset - ts
-    return lag > LEAVES_NS_MIN || lag < -LEAVES_NS_MIN
+    return lag > OUTLIER_NS_MIN || lag < -OUTLIER_NS_MIN
   })
   const last = times.findLastIndex((_, place) => stated[place] !== undefined)
   const { ts: lastTs, recvTs: lastRecvTs } = times[last] ?? { ts: undefined, recvTs: undefined }
@@ -129,23 +129,24 @@ export function messageTimes(
     times.findLast(({ recvTs }, place) => place < last && recvTs !== undefined)?.recvTs ??
     (before === undefined ? undefined : before + offset)
   const isReceivedInOrder =
-    lastRecvTs !== undefined && (receivedBefore === undefined || lastRecvTs >= receivedBefore - LEAVES_NS_MIN)
+    lastRecvTs !== undefined &&
+    (receivedBefore === undefined || lastRecvTs >= receivedBefore - OUTLIER_NS_MIN)
   // The last message has no later neighbour: compare it with its receive time, unless that goes back itself.
-  if (lastTs !== undefined && isReceivedInOrder && lastTs > lastRecvTs - offset + LEAVES_NS_MIN)
-    leaves[last] = 1
-  if (!stated.includes(undefined) && !leaves.includes(1)) return stated
+  if (lastTs !== undefined && isReceivedInOrder && lastTs > lastRecvTs - offset + OUTLIER_NS_MIN)
+    outliers[last] = 1
+  if (!stated.includes(undefined) && !outliers.includes(1)) return stated
   const result: (bigint | undefined)[] = []
-  const next = nextStaying(stated, leaves)
+  const next = nextRegular(stated, outliers)
   for (let place = 0; place < times.length; place++) {
     const { ts, recvTs } = times[place]!
-    let time = leaves[place] === 1 ? undefined : stated[place]
+    let time = outliers[place] === 1 ? undefined : stated[place]
     if (time === undefined) {
       const after = next[place]
       const received = ts === undefined || recvTs === undefined ? undefined : recvTs - offset
       const isFit =
         received !== undefined &&
-        (before === undefined || received >= before - LEAVES_NS_MIN) &&
-        (after === undefined || received <= after + LEAVES_NS_MIN)
+        (before === undefined || received >= before - OUTLIER_NS_MIN) &&
+        (after === undefined || received <= after + OUTLIER_NS_MIN)
       // Take the time of the next message: a book must not be known too early.
       time = isFit ? received : (after ?? before ?? stated[place])
     }
@@ -155,18 +156,18 @@ export function messageTimes(
   return result
 }
 
-/** By place: the first later time that is near its neighbours. */
-function nextStaying(stated: readonly (bigint | undefined)[], leaves: Uint8Array): (bigint | undefined)[] {
+/** By place: the next time that is no outlier. */
+function nextRegular(stated: readonly (bigint | undefined)[], outliers: Uint8Array): (bigint | undefined)[] {
   const result: (bigint | undefined)[] = []
   let next: bigint | undefined
   for (let place = stated.length - 1; place >= 0; place--) {
     result[place] = next
-    if (leaves[place] === 0) next = stated[place] ?? next
+    if (outliers[place] === 0) next = stated[place] ?? next
   }
   return result
 }
 
 function isNear(lag: bigint, other: bigint | undefined): boolean {
   if (other === undefined) return false
-  return lag > other ? lag - other <= LEAVES_NS_MIN : other - lag <= LEAVES_NS_MIN
+  return lag > other ? lag - other <= OUTLIER_NS_MIN : other - lag <= OUTLIER_NS_MIN
 }

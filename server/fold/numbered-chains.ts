@@ -16,7 +16,7 @@ import type { Piece } from './piece.ts'
 
 /** A run may begin this long before the end of its chain, because clocks differ. */
 const OVERLAP_NS_MAX = 60_000_000_000n
-/** Messages of a connection that wait for the first message with both times. */
+/** At most so many messages of a connection wait for the first one with both times. */
 const WAITING_MAX = 10_000
 
 /** The end of a chain, as it is compared with the beginning of a run. */
@@ -169,7 +169,7 @@ export class NumberedChains {
       (run) => late.has(run) || (late.size > 0 && isLate(run)),
     )
     for (const piece of read) {
-      this.#hear(piece)
+      this.#addLone(piece)
       for (const recvTs of piece.closes) this.#close(recvTs, piece.afterKey)
     }
   }
@@ -215,8 +215,8 @@ export class NumberedChains {
     for (const id of run.markets) open.markets.add(id)
   }
 
-  /** Notes missing numbers between `head` and the chain before it: one of its connection, or else the last one of its markets. */
-  #noteHole(head: TimedRun): void {
+  /** Counts the numbers missing between `head` and the chain before it: one of its connection, else the last one of its markets. */
+  #countMissing(head: TimedRun): void {
     const { run, firstSeq, isPartial } = head
     if (firstSeq <= 1 || isPartial) return
     const connection = this.#connections.of(run.connection)
@@ -236,7 +236,7 @@ export class NumberedChains {
 
   #begin(head: TimedRun): OpenChain {
     const { run } = head
-    this.#noteHole(head)
+    this.#countMissing(head)
     const chain = this.#newChain(run.sid, run.connection, run)
     chain.isPartial = run.isPartial
     chain.beginsAfter = run.beginsAfter
@@ -247,7 +247,7 @@ export class NumberedChains {
   }
 
   /** A piece without numbered messages of the connection may still show that the connection was open. */
-  #hear({ afterKey, lone }: PieceRuns): void {
+  #addLone({ afterKey, lone }: PieceRuns): void {
     const open =
       lone.length === 0 ? undefined : this.#open.find(({ chain }) => chain.recentKeys.includes(afterKey!))
     if (open === undefined) {
@@ -328,7 +328,7 @@ class Tails {
     return this.#bySid.get(sid) ?? []
   }
 
-  /** Those whose numbers the run continues. If its piece follows a line of one, the numbers between came after that line. */
+  /** Chains whose numbers a run continues. If its piece follows a line of a chain, none that ended long before that line. */
   before(head: Head): readonly OpenChain[] {
     const { sid, firstSeq, isPartial, afterKey } = head
     const tails = isPartial ? this.ofSid(sid!) : [...(this.#byLast.get(`${sid} ${firstSeq - 1}`) ?? [])]

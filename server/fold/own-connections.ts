@@ -140,8 +140,8 @@ export class OwnConnections {
   }
 
   /**
-   * Takes the next line of a connection. Returns the UTC hour (since the epoch) that it belongs to; undefined if the line was
-   * taken before.
+   * Reads the next line of a connection. Returns the UTC hour (since the epoch) that it belongs to; undefined if the line was
+   * read before.
    */
   take(line: OwnLine): number | undefined {
     const { recorder: name, start } = partsOf(line.connection)
@@ -150,7 +150,7 @@ export class OwnConnections {
     const known = this.#connections.get(line.connection)
     if (start < recorder.start || (known !== undefined && line.n < known.nextN)) return undefined
     const isNew = start > recorder.start
-    // No line of a process belongs to an hour before those of the process before.
+    // A line of a new process belongs to no earlier hour than the lines of the process before.
     let shown = isNew ? later(recorder.shown, openFrom(recorder.hour)) : recorder.shown
     // A connection is closed up to 35 s after its last message, which may be in the hour that is still open.
     const isClose = line.event === 'close'
@@ -313,7 +313,7 @@ export class OwnConnections {
     const { spine, date } = connection
     if (connection.isOlder) {
       const at = this.#placeEnd(connection, later(spine.lastAt, date.dayStart) + 1n)
-      this.#note(connection, at, () => true)
+      this.#addLeaving(connection, at, () => true)
     }
     for (const chain of connection.chains.values()) {
       chain.isEnded = true
@@ -338,17 +338,17 @@ export class OwnConnections {
     return later(ts, floor)
   }
 
-  /** Notes what ends markets that the connection followed at midnight: a fold of one date learns only later which these are. */
-  #note({ spine, isOlder }: Connection, at: bigint, isMeant: Leaving['isMeant']): void {
+  /** Stores an end of markets that the connection followed at midnight: a fold of one date learns only later which these are. */
+  #addLeaving({ spine, isOlder }: Connection, at: bigint, isMeant: Leaving['isMeant']): void {
     if (isOlder && this.#options.isOneDate === true) spine.leavings.push({ at, isMeant })
   }
 
-  #noteMessage(connection: Connection, { sid, body }: FeedMessage, at: bigint): void {
+  #addLeavings(connection: Connection, { sid, body }: FeedMessage, at: bigint): void {
     if (body.kind === 'book' && sid !== undefined)
-      this.#note(connection, at + 1n, (other, id) => other !== sid && id === body.marketId)
+      this.#addLeaving(connection, at + 1n, (other, id) => other !== sid && id === body.marketId)
     const isLeft = leftMarkets(body)
     if (isLeft !== undefined)
-      this.#note(connection, at, (other, id) => (sid === undefined || other === sid) && isLeft(id))
+      this.#addLeaving(connection, at, (other, id) => (sid === undefined || other === sid) && isLeft(id))
   }
 
   // Times.
@@ -416,7 +416,7 @@ export class OwnConnections {
     }
     spine.hear(at, line.recvTs)
     for (const message of line.messages) {
-      this.#noteMessage(connection, message, at)
+      this.#addLeavings(connection, message, at)
       if (this.#options.isNumbered) this.#readNumbered(connection, message, at, line.recvTs)
       else this.#deliver(connection, this.#chain(connection, null), message, at, line.recvTs)
     }
@@ -477,7 +477,7 @@ export class OwnConnections {
     if (chain === undefined) return
     connection.chains.delete(sid)
     chain.isEnded = true
-    this.#note(connection, this.#placeEnd(connection, chain.lastAt + 1n), (other) => other === sid)
+    this.#addLeaving(connection, this.#placeEnd(connection, chain.lastAt + 1n), (other) => other === sid)
     this.#end(connection, chain, chain.lastAt + 1n, 'sequence gap')
   }
 
@@ -487,7 +487,7 @@ export class OwnConnections {
     if (known !== undefined) return known
     const { isBegun, isTurned } =
       sid === null ? { isBegun: !isOlder, isTurned: null } : subscriptions.take(sid)
-    // A subscription from before the date takes this from the date before.
+    // A subscription from before the date gets `isTurned` from the date before.
     const chain = date.addChain(sid, number, isBegun, isOlder && !isBegun && sid !== null ? null : isTurned)
     chain.name = connection.name
     chains.set(sid, chain)

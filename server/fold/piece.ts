@@ -5,7 +5,7 @@ import type { FeedMessage } from '../feed/feed-message.ts'
 import type { SequenceTrust } from '../feed/feed-reading.ts'
 import type { ConnectionEvent } from '../raw/segment-lines.ts'
 
-/** Of the message of a line that is not JSON. */
+/** The name of the message of a line that is not JSON. */
 export const HEARTBEAT_NAME = 'heartbeat'
 
 /** One line of a piece. */
@@ -44,7 +44,7 @@ export interface Piece {
   /** For messages. */
   readonly name: string
   readonly lines: Lines
-  /** `ignore` also where a message lacks its number. */
+  /** Also `ignore` if a book or a change lacks its number. */
   readonly sequence: SequenceTrust
   /** Whether `no` prices are given on the yes leg. A recorded command overrides it. */
   readonly useYesPrice: boolean

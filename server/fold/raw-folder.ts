@@ -1,5 +1,5 @@
-// Folds dates of a lake in a thread, for a bounded share of the time. Used by callers that fold the same dates repeatedly: a
-// synchronization, and a recorder whose dates also have segments of other writers.
+// Folds dates of a lake in a thread, for a bounded share of the time. For callers that fold the same dates repeatedly: a
+// synchronization (date-sync.ts) and a recorder (shared-dates.ts).
 
 import { foldInThread } from './fold-client.ts'
 import type { FoldOrder, Folding } from './fold-order.ts'
@@ -10,7 +10,7 @@ export interface RawFolderOptions {
   readonly shareMax?: number
   readonly nowMs?: () => number
   readonly folding?: Folding | undefined
-  /** Another process, named for people, writes to the source's part of the lake. */
+  /** Called with the name of another process that holds the lock of the source. */
   readonly onBusy?: (owner: string) => void
 }
 

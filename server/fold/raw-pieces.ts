@@ -79,7 +79,7 @@ export class RawPieces implements RawDates {
     const { decoded, onSegment } = this.#options
     const { facts, header, lines, isNumbered } =
       decoded?.read(name) ?? (await this.#readFile(date, name, own))
-    // A segment that was kept is read without a pause, but locks and the progress need one.
+    // Let lock heartbeats and the progress run: a decoded segment is read without waiting for the disk.
     await setImmediate()
     onSegment?.(date, facts)
     const { reading } = header
@@ -146,7 +146,7 @@ function messageOfRow(
   return { ...place, body: { kind: 'changes', event, changes: [{ marketId, side, price, qty }] } }
 }
 
-/** More than an hour has slices. */
+/** An hour has fewer slices. */
 const PARTS_MAX = 1_000
 
 /** The lines of a recorder's connection in an hour, each once, by their numbers. */
@@ -154,7 +154,7 @@ class OwnLines implements Lines {
   readonly #header: SegmentHeader
   /** Each in the order of its numbers. After a restart, two slices may have the same lines. */
   readonly #parts: DecodedLines[] = []
-  /** Of segments in which somebody has mixed up the lines. */
+  /** Lines beyond PARTS_MAX parts: of segments whose lines are out of order. */
   readonly #others: Line[] = []
   #last = Infinity
   length = 0

@@ -14,7 +14,7 @@ import { DataDirectoryLock, DataDirectoryLocked } from '../storage/data-director
 
 /** A writer waits at most this long: another one may fold whole days of many series first. */
 export const MERGE_WAIT_MS_MAX = 3_600_000
-/** A publication takes no longer. A caller that does not wait for an import or a fold tries again later. */
+/** Longer than a publication takes. A caller that does not wait for imports and folds waits this long, and retries later. */
 export const BUSY_WAIT_MS_MAX = 5_000
 const LOOK_MS = 250
 /** Another writer may remove the directory that it made, between two steps of this one. */
@@ -77,7 +77,7 @@ export class MergeLock {
     // Directories that another writer made, and could not remove while this one used them, are removed with this lock.
     const shared = resolve(lobSourceDirectory(place.lake, place.source))
     let first = shared
-    let isTold = false
+    let isReported = false
     let goneCount = 0
     for (let waitedMs = 0; ;) {
       signal?.throwIfAborted()
@@ -95,8 +95,8 @@ export class MergeLock {
           await removeWhileEmpty(directory, first)
           throw error instanceof DataDirectoryLocked ? new MergeBusy(what, error, waitMs) : error
         }
-        if (!isTold) onWait?.(`process ${error.pid} on ${error.host}`)
-        isTold = true
+        if (!isReported) onWait?.(`process ${error.pid} on ${error.host}`)
+        isReported = true
         await delay(LOOK_MS, undefined, { signal })
         waitedMs += LOOK_MS
       }

@@ -105,7 +105,7 @@ export class SourceFold {
       const next = addDays(date, 1)
       const hasNext = this.#options.raw.has(next)
       const isKept = this.#options.keepsNext === true && !waiting.has(next) && hasNext
-      // Which chains continue is not in a state that is missing or lacks pieces.
+      // A state that is missing or lacks pieces does not show which chains continue.
       if (hasNext && (waiting.has(next) || isKept || !(await this.#options.isFolded(next))))
         await this.#read(next)
       const folded = await this.#foldDate(date)
@@ -160,7 +160,7 @@ export class SourceFold {
     const before = await this.#stateOf(addDays(date, -1))
     const opening = before === undefined ? NO_OPENING : this.#openingOf(before, outlines, date)
     const links = linkDates(before?.chains ?? [], outlines, date)
-    const chainOf = goOn(reading, opening, before, links)
+    const chainOf = continueChains(reading, opening, before, links)
     const after = (await this.#outlinesOf(addDays(date, 1))) ?? []
     const ownOutlines = reading.outlines()
     const { continued, broken } = continuationOf(ownOutlines, after, addDays(date, 1))
@@ -240,7 +240,7 @@ export class SourceFold {
 }
 
 /** Continues the chains of the date before. Returns the chains of this date by their numbers in the date before. */
-function goOn(
+function continueChains(
   reading: DateReading,
   { followed }: Opening,
   before: FoldState | undefined,

@@ -10,7 +10,7 @@ import type { GapCause, FoldTally } from './fold-tally.ts'
 import { lineTimes, provenAt } from './line-times.ts'
 import type { LineTimes } from './line-times.ts'
 import { confirmedIn, beginningsIn } from './lone-books.ts'
-import { LEAVES_NS_MIN } from './message-times.ts'
+import { OUTLIER_NS_MIN } from './message-times.ts'
 import type { ChainTarget } from './numbered-chains.ts'
 import type { Line, Piece } from './piece.ts'
 import { joinLineRuns, ownCount, readLineRuns, statedMarkets } from './unnumbered-runs.ts'
@@ -166,7 +166,7 @@ export class UnnumberedChains {
         isEnded: !isLast || run.isEnded,
         endCause: isLast ? run.endCause : undefined,
         isTurned: run.isTurned,
-        goesOnFrom: starts.includes(from) ? undefined : repeated,
+        repeatedChain: starts.includes(from) ? undefined : repeated,
       })
     })
   }
@@ -180,7 +180,7 @@ export class UnnumberedChains {
 
   #place(head: TimedRun, closes: readonly bigint[], added: Map<OpenChain, TimedRun[]>): void {
     const open =
-      head.goesOnFrom ??
+      head.repeatedChain ??
       silentPredecessorOf(head, this.#open, closes, (tail) => lacksChange(tail, head, added)) ??
       this.#begin(head)
     const { chain } = open
@@ -246,12 +246,12 @@ interface TimedRun extends SilentHead, LineTimes {
   readonly endCause: GapCause | undefined
   readonly isTurned: boolean | null
   /** The chain of which it repeats lines. */
-  readonly goesOnFrom: OpenChain | undefined
+  readonly repeatedChain: OpenChain | undefined
 }
 
 function timedRun(
   lines: readonly Line[],
-  place: Pick<TimedRun, 'isBegun' | 'isEnded' | 'endCause' | 'isTurned' | 'goesOnFrom'>,
+  place: Pick<TimedRun, 'isBegun' | 'isEnded' | 'endCause' | 'isTurned' | 'repeatedChain'>,
 ): TimedRun {
   const { times, correctedTimes } = lineTimes(lines)
   let silence = SILENCE_NS_MAX
@@ -314,7 +314,7 @@ function lacksChange(
   const isMissingOf = ({ lines, times, reached, lastAt }: TimedRun): boolean => {
     if (lastAt <= from) return false
     for (let place = firstAfter(reached, from); place < lines.length; place++) {
-      if (reached[place]! > to + LEAVES_NS_MIN) return false
+      if (reached[place]! > to + OUTLIER_NS_MIN) return false
       if (isMissing(times[place], lines[place]!)) return true
     }
     return false

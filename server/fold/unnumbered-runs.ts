@@ -151,8 +151,8 @@ function mergeRuns(parts: readonly LineRun[]): LineRun {
 }
 
 /**
- * Each line once, after every line that it follows in one of `lists`. A list that repeats a line later, behind one that was received
- * after it, does not count. If that leaves a choice, or forms a circle, the line that was received earlier comes first.
+ * Each line once, after every line that it follows in one of `lists`. A repeated line behind one that was received later does not
+ * count there. If several orders remain, or the order is circular, the line that was received earlier comes first.
  */
 function linesInOrder(lists: readonly (readonly Line[])[]): Line[] {
   const lineOf = new Map<number, Line>()

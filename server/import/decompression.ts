@@ -5,9 +5,9 @@
 import { createGunzip } from 'node:zlib'
 import { ZstdError, decodeZstd } from './zstd-decoder.ts'
 
-// Like those of plain files (import-input.ts).
+// The same size as the pieces of plain files (import-input.ts).
 const UNZIPPED_PIECE_BYTES = 120 * 1024
-// The text of one is in memory at once: at most 16 MiB.
+// The decompressed text of one part is in memory at once: at most 16 MiB.
 const ZIPPED_PART_BYTES = 16 * 1024
 // Magic numbers as hexadecimal digits.
 const GZIP = /^1f8b/
@@ -50,7 +50,7 @@ function inFormat(magic: string, pieces: AsyncGenerator<Buffer>): AsyncGenerator
   const refused = NOT_READ.find((format) => format.magic.test(magic))
   if (refused === undefined) return pieces
   throw new Error(
-    `${refused.name} is not read; plain text, gzip and zstd are: ${refused.command} | bookcast import … -`,
+    `${refused.name} is not supported; import reads plain text, gzip and zstd: ${refused.command} | bookcast import … -`,
   )
 }
 
@@ -78,7 +78,7 @@ async function* gunzipped(pieces: AsyncGenerator<Buffer>): AsyncGenerator<Buffer
         yield* ready
         await written
       }
-      // zlib stops without a word at a zero after a member.
+      // zlib stops silently at a zero byte after a member.
       isFollowed = gunzip.readableEnded && !isZero(part.subarray(gunzip.bytesWritten - from))
       if (isFollowed || gunzip.errored !== null) break
     }

@@ -184,7 +184,7 @@ export class LineFiling {
     if (this.#checkedIds.has(id)) return
     const bytes = Buffer.byteLength(id)
     if (bytes === 0 || bytes > MARKET_ID_BYTES_MAX || !isSeriesName(this.#seriesOf(id))) {
-      throw new BadLineError(`no market id: ${shown(id)}`)
+      throw new BadLineError(`not a market id: ${shown(id)}`)
     }
     if (this.#checkedIds.size < CHECKED_IDS_MAX) this.#checkedIds.add(id)
   }

@@ -8,14 +8,14 @@
 import { MS_PER_DAY, MS_PER_HOUR, NS_PER_MS } from '../../shared/utc-date.ts'
 import { CLOCK_OFF_NS_MAX } from '../fold/message-times.ts'
 
-/** Channels of one connection overtake each other by less, and a clock moves by less from one message to the next. */
+/** The largest difference by which channels of a connection overtake each other, or a clock moves between two messages. */
 const TOLERANCE_MS = 5_000
-/** A clock drifts by less. A larger lag is of local time, or of a wrong time. */
+/** The largest lag of a drifting clock. A larger one comes from local time, or from a wrong time. */
 const DRIFT_MS_MAX = 600_000
 const CLOCK_OFF_MS_MAX = Number(CLOCK_OFF_NS_MAX / NS_PER_MS)
-/** A first line so far before the second one has a wrong time. */
+/** If the first line is further before the second one, its time is wrong. */
 const FIRST_GAP_MS_MAX = 31 * MS_PER_DAY
-/** The last line of a recording has no next line to confirm it. It may follow this long after the line before. */
+/** The last line of a recording, which no line confirms, may be this long after the line before. */
 const LAST_GAP_MS_MAX = MS_PER_DAY
 
 /** The times of one line; NaN if it has none. */
@@ -120,10 +120,10 @@ export class LineHours {
     const isReceived = Number.isNaN(line.ms) || this.#isDoubted(line)
     const first = this.#firstMs
     const isBorneOut = time >= hourOf(first) - TOLERANCE_MS && time <= first + FIRST_GAP_MS_MAX
-    // If the recorder's clock is right, so are the earlier receive times, except one that this line contradicts.
+    // If the recorder's clock is right, the earlier receive times are right too, unless this line contradicts them.
     const isClockRight = Math.abs(line.recvMs - line.ms) <= TOLERANCE_MS
     const isRefuted = this.#isFirstReceived && !isReceived && !(isBorneOut && isClockRight)
-    // It is right, and the first exchange time was far from its receipt.
+    // The clock is right, and the first exchange time was far from its receive time.
     const isFirstWrong = isClockRight && !this.#isFirstReceived && !Number.isNaN(this.#nextLagMs)
     if (Number.isNaN(first) || isRefuted || isFirstWrong) {
       this.#hourMs = undefined
@@ -144,7 +144,7 @@ export class LineHours {
   #noteLag(line: LineTimes): void {
     const lagMs = line.recvMs - line.ms
     if (Number.isNaN(lagMs)) return
-    // A lag that differs from those before counts once the next one is like it, and so does a first one that no clock drifts.
+    // A new lag counts when the next one is near it. So does a first lag that is too large for a drifting clock.
     const isFit = Number.isNaN(this.#lagMs) ? Math.abs(lagMs) <= DRIFT_MS_MAX : isNear(lagMs, this.#lagMs)
     if (isFit || isNear(lagMs, this.#nextLagMs)) {
       this.#lagMs = lagMs
@@ -153,8 +153,8 @@ export class LineHours {
   }
 
   /**
-   * Whether one of a line's times must be wrong: unlike the line before, it is away from its receipt, although the clock is right; or
-   * before any lag counts, it is later than its receipt by more than a clock is off.
+   * Whether one of a line's times must be wrong. Either the clock is right, and this line's lag differs, also from that of the line
+   * before. Or no lag counts yet, and the line's exchange time is later than its receive time by more than any clock is off.
    */
   #isDoubted({ ms, recvMs }: LineTimes): boolean {
     const lagMs = recvMs - ms

@@ -66,7 +66,7 @@ class LineSplitter {
     let from = 0
     if (last !== -1) {
       from = this.#takeUntil(piece, piece.indexOf(NEWLINE), 0, lines)
-      // Lines that are whole and right are decoded at once.
+      // Complete lines are decoded together, unless one of them may be refused.
       const texts = from > last ? [] : this.#textsOf(piece.subarray(from, last))
       if (texts === undefined)
         while (from <= last) from = this.#takeUntil(piece, piece.indexOf(NEWLINE, from), from, lines)
@@ -125,7 +125,7 @@ class LineSplitter {
     this.#isTooLong = false
     const number = ++this.#number
     if (isTooLong) return { number, text: new BadLineError(`longer than ${this.#lineBytesMax} bytes`) }
-    if (!isUtf8(bytes)) return { number, text: new BadLineError('no valid UTF-8') }
+    if (!isUtf8(bytes)) return { number, text: new BadLineError('not valid UTF-8') }
     const text = bytes.toString('utf8')
     return text.trim() === '' ? undefined : { number, text }
   }

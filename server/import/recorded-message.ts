@@ -168,9 +168,9 @@ function framesOfLine(reading: Reading): readonly Frame[] {
   const start = line.charCodeAt(0)
   if (start === 123 /* { */ || start === 91 /* [ */) return framesOfValue(parseJson(line), line, reading)
   if (HEARTBEATS.has(line)) return heartbeat(line, reading)
-  const [, told, word] = TIMED_HEARTBEAT.exec(line) ?? []
-  if (told !== undefined && word !== undefined) {
-    reading.times.push({ key: BEFORE_FRAME, ts: readTime(BEFORE_FRAME, told), isReceiveTime: false })
+  const [, stated, word] = TIMED_HEARTBEAT.exec(line) ?? []
+  if (stated !== undefined && word !== undefined) {
+    reading.times.push({ key: BEFORE_FRAME, ts: readTime(BEFORE_FRAME, stated), isReceiveTime: false })
     return heartbeat(word, reading)
   }
   const at = line.search(/[{[]/)
@@ -306,6 +306,6 @@ function parseJson(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch (error) {
-    throw new BadLineError(`no valid JSON: ${error instanceof Error ? error.message : 'unknown'}`)
+    throw new BadLineError(`not valid JSON: ${error instanceof Error ? error.message : 'unknown'}`)
   }
 }

@@ -24,7 +24,7 @@ export interface ImportProgress extends SegmentingProgress, FoldListeners {}
 export interface ImportOptions extends Omit<SegmentingOptions, 'progress'> {
   /** Derive the dates of the recording from it alone. Otherwise the recording is added to the lake's segments. */
   readonly replace: boolean
-  /** The raw segments of closed dates are removed after the fold, and the dates sealed. */
+  /** False: after the fold, the raw segments of closed dates are removed and the dates are sealed. Default: true. */
   readonly keepsRaw?: boolean | undefined
   readonly progress?: ImportProgress | undefined
   readonly nowMs?: (() => number) | undefined
@@ -43,9 +43,9 @@ export interface ImportResult {
   /** What is known of each market in the dates of the recording and in changed files. */
   readonly days: readonly MarketDay[]
   readonly segments: { readonly added: number; readonly present: number }
-  /** Dates that can take no further recordings. */
+  /** Dates that this import has sealed: nothing can be added to them. */
   readonly sealed: readonly string[]
-  /** Dates that keep their raw segments although none were to be kept. */
+  /** With `keepsRaw: false`: dates that keep their raw segments nevertheless. */
   readonly kept: readonly string[]
 }
 

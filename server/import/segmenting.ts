@@ -216,7 +216,7 @@ class InputSegmenting {
     if (!isOfAnother && !isOfNone) return this.#cutter.add(filed)
     const recorder = filed.recorder
     if (recorder !== undefined && !isRecorderName(recorder)) {
-      throw new BadLineError(`no recorder's name: ${shown(recorder)}`)
+      throw new BadLineError(`not a recorder's name: ${shown(recorder)}`)
     }
     const { source } = this.#options
     return this.#startPiece(recorder === undefined ? this.#ownHeader : { source, recorder }, filed)

@@ -1,6 +1,6 @@
-// zstd data as it comes in → the bytes it holds, piece by piece. zstddec brings the reference decoder as WebAssembly, but
-// its own `decodeStreaming` takes only what is there already and overlooks error codes, so the module's functions are
-// called here. The decoder checks frame checksums, joins frames and refuses windows above 128 MiB, which bounds its memory.
+// Decompresses a stream of zstd data piece by piece. zstddec contains the reference decoder as WebAssembly. Its own `decodeStreaming`
+// needs all pieces at once and ignores error codes, so this file calls the module's functions. The decoder checks frame checksums,
+// joins frames and refuses windows above 128 MiB, which bounds its memory.
 
 import { ZSTDDecoder } from 'zstddec/stream'
 

@@ -151,9 +151,9 @@ export function parseManifest(name: string, text: string): DateManifest {
   try {
     value = JSON.parse(text)
   } catch (error) {
-    return fail('it is no valid JSON', error)
+    return fail('it is not valid JSON', error)
   }
-  if (!isFrame(value)) return fail('it is no JSON object')
+  if (!isFrame(value)) return fail('it is not a JSON object')
   if (value['manifest'] !== MANIFEST_FORMAT) {
     return fail(`its format is ${JSON.stringify(value['manifest'])}, which this version does not read`)
   }
@@ -162,12 +162,12 @@ export function parseManifest(name: string, text: string): DateManifest {
   if (source === undefined || typeof date !== 'string' || utcDateStartMs(date) === undefined) {
     return fail('it names no source and date')
   }
-  if (!isCount(epoch) || !isCount(fold)) return fail('its epoch or its fold is no whole number')
-  if (!isDigest(opening) || !isDigest(closing)) return fail('its opening or closing state is no digest')
+  if (!isCount(epoch) || !isCount(fold)) return fail('its epoch or its fold is not a whole number')
+  if (!isDigest(opening) || !isDigest(closing)) return fail('its opening or closing state is not a digest')
   const listOf = (list: unknown): ManifestSegment[] => {
     if (!Array.isArray(list)) return fail('it lists no segments')
     const listed = list.map(
-      (entry: unknown) => segmentOf(entry) ?? fail('an entry of its list is no segment'),
+      (entry: unknown) => segmentOf(entry) ?? fail('an entry of its list is not a segment'),
     )
     if (new Set(listed.map((segment) => segment.name)).size < listed.length)
       return fail('it lists a segment twice')

@@ -7,7 +7,7 @@
 //   {"recv_ts":"1783015200000000000","frames":[{…},…]}   frames that came as a list
 //   {"recv_ts":"1783015200000000000","text":"PONG"}      a message that is not JSON
 //   {"skipped":1}                                        a line that could not be read
-//   {"recv_ts":…,"connection":"host1/1783015200000/0/1","n":17,"frame":{…}}    lines of a recorder number each connection
+//   {"recv_ts":…,"connection":"host1/1783015200000/0/1783015200001","n":17,"frame":{…}}    lines of a recorder number each connection
 //   {"recv_ts":…,"connection":…,"n":0,"event":"open"}    what happened to the connection: open, close, alive, lost
 //   {"recv_ts":…,"event":"series","series":{"<market id>":"<series>"}}    the series of markets, which frames do not state
 //   {"recv_ts":"…","rest":"/markets/trades?ticker=…","frame":{…}}    a row of a trade that REST gave; only server/trades/ reads it
@@ -227,7 +227,7 @@ export function parseSegmentLine(text: string): SegmentLine {
   if (time !== undefined && text.charCodeAt(text.length - 1) === 125 /* } */) {
     const json = text.slice(IMPORTED_START.length + TIME_DIGITS + IMPORTED_END.length, -1)
     const frame = valueOf(json)
-    if (!isFrame(frame)) throw new SegmentLineError('its frame is no object')
+    if (!isFrame(frame)) throw new SegmentLineError('its frame is not an object')
     return {
       kind: 'frames',
       recvTs: BigInt(time),
@@ -245,7 +245,7 @@ export function parseSegmentLine(text: string): SegmentLine {
     const value = valueOf(json)
     const isList = key === 'frames'
     const frames = isList ? framesOf(value) : isFrame(value) ? [value] : FRAMES
-    if (!isList && frames.length === 0) throw new SegmentLineError('its frame is no object')
+    if (!isList && frames.length === 0) throw new SegmentLineError('its frame is not an object')
     return {
       kind: 'frames',
       recvTs: recvTs === undefined ? undefined : BigInt(recvTs),
@@ -263,17 +263,18 @@ function valueOf(json: string): unknown {
   try {
     return JSON.parse(json)
   } catch {
-    throw new SegmentLineError('a line is no valid JSON')
+    throw new SegmentLineError('a line is not valid JSON')
   }
 }
 
 function framesOf(value: unknown): readonly Frame[] {
-  if (!Array.isArray(value) || !value.every(isFrame)) throw new SegmentLineError('a list of frames is none')
+  if (!Array.isArray(value) || !value.every(isFrame))
+    throw new SegmentLineError('frames is not a list of frames')
   return value
 }
 
 function lineOf(value: unknown): SegmentLine {
-  if (!isFrame(value)) throw new SegmentLineError('a line is no JSON object')
+  if (!isFrame(value)) throw new SegmentLineError('a line is not a JSON object')
   if (value['segment'] !== undefined) return headerLine(value)
   const place = placeOf(value)
   const { frame, frames, text, event, skipped, rest } = value
@@ -302,10 +303,10 @@ function lineOf(value: unknown): SegmentLine {
 
 function placeOf({ recv_ts: recvTs, connection, n }: Frame): LinePlace {
   if (recvTs !== undefined && (typeof recvTs !== 'string' || !/^\d{1,19}$/.test(recvTs))) {
-    throw new SegmentLineError('recv_ts is no time in nanoseconds')
+    throw new SegmentLineError('recv_ts is not a time in nanoseconds')
   }
   if (connection !== undefined && (typeof connection !== 'string' || !Number.isSafeInteger(n))) {
-    throw new SegmentLineError('connection and n do not say where the line stands')
+    throw new SegmentLineError('connection is not a name, or n is not a whole number')
   }
   return {
     recvTs: recvTs === undefined ? undefined : BigInt(recvTs),
@@ -337,7 +338,7 @@ function readingOf({ series, sequence, use_yes_price: useYesPrice }: Frame): Seg
     typeof useYesPrice !== 'boolean' ||
     !(series === undefined || typeof series === 'string')
   ) {
-    throw new SegmentLineError('its header does not say how it is read')
+    throw new SegmentLineError('the reading settings of its header are not valid')
   }
   return { series, sequence: trust, useYesPrice }
 }
@@ -347,7 +348,7 @@ function rowOf(values: readonly unknown[]): KeptRow {
   const areNumbers = [event, side, price, qty].every((one) => Number.isSafeInteger(one))
   const areTexts = [seq, recvTs].every((one) => typeof one === 'string' && /^\d{1,19}$/.test(one))
   if (typeof marketId !== 'string' || !areNumbers || !areTexts)
-    throw new SegmentLineError('a row is none of lob.v1')
+    throw new SegmentLineError('a row is not one of lob.v1')
   const numbers = { event: event as number, side: side as number, price: price as number, qty: qty as number }
   return { marketId, ...numbers, seq: BigInt(seq as string), recvTs: BigInt(recvTs as string) }
 }
@@ -355,7 +356,7 @@ function rowOf(values: readonly unknown[]): KeptRow {
 function seriesOf(value: Frame): ReadonlyMap<string, string> {
   const series = new Map<string, string>()
   for (const [id, name] of Object.entries(value)) {
-    if (typeof name !== 'string') throw new SegmentLineError('a series is no text')
+    if (typeof name !== 'string') throw new SegmentLineError('a series is not a text')
     series.set(id, name)
   }
   return series

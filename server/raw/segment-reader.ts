@@ -125,7 +125,7 @@ export async function* readSegmentTexts(
 
 function describedError(path: string, error: unknown): unknown {
   if (!(error instanceof Error) || !('code' in error) || typeof error.code !== 'string') return error
-  // Without the system's error, which would pass for one of writing.
+  // Without the system's error as cause: callers would report it as a failed write.
   if (error.code === 'ENOENT') return new DamagedSegmentError(path, 'is missing')
   if (!error.code.startsWith('Z_'))
     return new Error(`Cannot read segment ${path}: ${error.message}`, { cause: error })
@@ -164,6 +164,6 @@ async function* splitLines(
 
 function textOf(path: string, bytes: Buffer): string {
   if (isAscii(bytes)) return bytes.toString('latin1')
-  if (!isUtf8(bytes)) throw new DamagedSegmentError(path, 'is damaged: it is no valid UTF-8')
+  if (!isUtf8(bytes)) throw new DamagedSegmentError(path, 'is damaged: it is not valid UTF-8')
   return bytes.toString('utf8')
 }

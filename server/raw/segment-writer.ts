@@ -74,7 +74,7 @@ export class SegmentWriter {
   /** Ends when the file is synced and closed. */
   readonly #written: Promise<void>
   #error: unknown
-  /** Lines in UTF-8 that gzip has not got yet. As one text they would keep alive the pieces of input that they are cut from. */
+  /** Lines in UTF-8 that wait for gzip. As strings, they would keep the input that they are slices of in memory. */
   #block = NO_BYTES
   #blockBytes = 0
   #lines = 0

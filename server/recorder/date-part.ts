@@ -14,7 +14,7 @@ export interface DatePartState {
 }
 
 export class DatePart {
-  /** There from the first publication of the date to its end. */
+  /** Exists from the first publication of the date to its end. */
   readonly path: string
   #closed: LobFileContents
   /** The closed hours and the portions. */
@@ -32,7 +32,7 @@ export class DatePart {
     return { closed: this.#closed.state() }
   }
 
-  /** Cuts the file back to the closed hours. False when it is not there as it was. */
+  /** Cuts the file back to the closed hours. False if it is missing or too short. */
   restore(): boolean {
     const { sizeBytes, hasRows } = this.#closed
     if (!existsSync(this.path)) return !hasRows

@@ -1,5 +1,5 @@
-// Publishes a series' files from the recorder in the lake. The file of a date is derived from its raw segments, and follows the first
-// of them: a file without raw segments is from version 0.1, whose rows are kept as raw segments (kept-rows.ts).
+// Publishes a recorder's files of a series in the lake. The file of a date is published after its first raw segment: a file without
+// raw segments counts as one of version 0.1, whose rows are kept as raw segments (kept-rows.ts).
 
 import { stat } from 'node:fs/promises'
 import { noneThere } from '../../shared/errno.ts'
@@ -19,8 +19,9 @@ export interface DatePublicationOptions {
   readonly onWarning: (text: string) => void
 }
 
-/** Whether the hours of a file are final, and whether its date is over. */
+/** How final a publication is. */
 export interface DateEnd {
+  /** The hours of the file do not change any more. */
   readonly isForGood: boolean
   readonly isDateOver: boolean
   /** Other recorders have segments of the date too: its file is folded from all segments. */
@@ -38,7 +39,7 @@ export class DatePublication {
   readonly #options: DatePublicationOptions
   /** Dates whose file this process has published. */
   readonly #published = new Set<string>()
-  #toldMs = Number.NEGATIVE_INFINITY
+  #warnedMs = Number.NEGATIVE_INFINITY
   /** Since when another process writes to the series' files. */
   #busySinceMs: number | undefined
 
@@ -48,13 +49,12 @@ export class DatePublication {
   }
 
   /**
-   * Runs `publish` while no other process writes to the series' files; false where one does. A date that is over waits for its
-   * end.
+   * Runs `publish` under the lock of the series. False if another process holds the lock; only a date that is over waits for it.
    */
   async alone(isDateOver: boolean, publish: (lost: AbortSignal) => Promise<void>): Promise<boolean> {
     const { lake, source } = this.#options
     const waitMs = isDateOver ? MERGE_WAIT_MS_MAX : 0
-    const onWait = (owner: string): void => this.#tellBusy(owner)
+    const onWait = (owner: string): void => this.#warnBusy(owner)
     try {
       await withSeries({ lake, source, series: this.#series }, { waitMs, onWait }, publish)
     } catch (error) {
@@ -68,8 +68,8 @@ export class DatePublication {
   }
 
   /**
-   * Gives the finished file `temporary`, in the lake's directory of the series, its name. False where the date has no
-   * raw segments yet, or where the lake's file stays because it covers more for now. The caller has the series' lock.
+   * Renames the finished file `temporary` over the date's file. False if the date has no raw segments yet, or if the lake's file
+   * stays because an earlier process has published more. The caller holds the lock of the series.
    */
   async publish(date: string, temporary: string, { isForGood, isDateOver, lost }: DateEnd): Promise<boolean> {
     const path = this.#pathOf(date)
@@ -92,11 +92,11 @@ export class DatePublication {
     this.#published.delete(date)
   }
 
-  #tellBusy(owner: string): void {
-    if (performance.now() - this.#toldMs < REMIND_MS) return
-    this.#toldMs = performance.now()
+  #warnBusy(owner: string): void {
+    if (performance.now() - this.#warnedMs < REMIND_MS) return
+    this.#warnedMs = performance.now()
     this.#options.onWarning(
-      `the recording of ${this.#series} is published when ${owner} has ended writing its files`,
+      `${owner} is writing files of ${this.#series}; the recording of the series is published when it has finished`,
     )
   }
 

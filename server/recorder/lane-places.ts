@@ -1,4 +1,4 @@
-// Which market has its place on which connection. Connections are opened as markets come, and kept.
+// Assigns markets to connections. Connections are opened as markets are added, and stay open.
 
 import type { FeedLane } from '../feed/feed-lane.ts'
 
@@ -6,8 +6,8 @@ export interface LanePlace {
   readonly number: number
   readonly lane: FeedLane
   readonly ids: Set<string>
-  /** When the log got its last line, and how many it has of its connection. */
-  saidMs: number
+  /** When the lane's last line was logged, and how many lines of its connection the log has. */
+  lastLineMs: number
   n: number
   /** Distinguishes the connections of a lane. */
   begunMs: number
@@ -55,7 +55,7 @@ export class LanePlaces {
     for (const { lane, ids } of this.#places) lane.follow(ids)
   }
 
-  /** The books of these were broken at `atMs`. */
+  /** Requests the books of these markets, which were unknown at `atMs`. */
   repair(ids: readonly string[], atMs: number): void {
     for (const { lane, ids: placed } of this.#places) {
       const broken = ids.filter((id) => placed.has(id))
@@ -85,7 +85,7 @@ export class LanePlaces {
   }
 
   #add(): LanePlace {
-    const begun = { number: this.#places.length, ids: new Set<string>(), saidMs: 0, n: 0, begunMs: 0 }
+    const begun = { number: this.#places.length, ids: new Set<string>(), lastLineMs: 0, n: 0, begunMs: 0 }
     const place = Object.assign(begun, { lane: this.#options.makeLane(begun) })
     if (this.#isPaused) place.lane.setPaused(true)
     this.#places.push(place)

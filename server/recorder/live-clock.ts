@@ -31,8 +31,8 @@ export class LiveClock {
   }
 
   /**
-   * While no connection was open, the clock closed the hours before `hour`. It may have been put back since, and no line tells that
-   * these hours are over. So the lines that open the connections of the new process tell it.
+   * A process starts. Without an open connection, the clock alone closed the hours before `hour`, and it may have been set back
+   * since. So the first line of each new connection gets a time that shows that these hours are over.
    */
   startProcess(hour: number): void {
     const openTs = openFrom(hour)

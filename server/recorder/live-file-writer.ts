@@ -1,5 +1,4 @@
-// Writes a series' hours while they are recorded, and its lake files: a copy of the part file, what is open behind that,
-// and a footer.
+// Writes a series' hours while they are recorded, and its lake files: a copy of the part file, the rows after it, and a footer.
 
 import { constants, mkdirSync } from 'node:fs'
 import { copyFile, open, rm } from 'node:fs/promises'
@@ -33,9 +32,9 @@ export interface LiveHour {
   readonly date: LiveDate
   readonly events: SpilledEvents | undefined
   readonly recording: SeriesRecording
-  /** The markets before it, by index; they become those after it. */
+  /** The markets at its start, by index. Writing turns them into those at its end. */
   readonly folds: readonly MarketFold[]
-  /** Whether it begins here: a portion that follows another has no keyframes. */
+  /** False for a portion that follows another one. */
   readonly hasKeyframes: boolean
 }
 
@@ -64,8 +63,8 @@ export class LiveFileWriter {
   }
 
   /**
-   * Publishes the date's part file with what `produce` adds; nothing where there are no rows. A date that others record too is
-   * not published here. False when the lake's file stays.
+   * Publishes a copy of the date's part file with what `produce` adds. Publishes nothing if there are no rows, or if others record
+   * the date too. False if the lake's file stays.
    */
   async publish(
     live: LiveDate,

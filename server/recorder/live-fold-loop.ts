@@ -8,9 +8,9 @@ import { LiveFold, type LiveFoldFigures } from './live-fold.ts'
 import type { WalPosition } from './wal-segment.ts'
 
 const RECORDER_PUBLISH_SHARE_MAX = 0.2
-/** Later messages of an hour than this are placed in the next one (own-times.ts). */
+/** Messages received later than this after the end of their hour are placed in the next one (own-times.ts). */
 const LATE_MS_MAX = Number(GRACE_NS / NS_PER_MS)
-/** The log may be this far ahead of the clock. More means that the clock was put back. */
+/** The log may be this far ahead of the clock. More means that the clock was set back. */
 const AHEAD_MS_USUAL = 60_000
 const REMIND_MS = 60 * 60 * 1000
 
@@ -72,9 +72,9 @@ export class LiveFoldLoop {
   /** The log's time at the last report. */
   #heardMs = 0
   /** Time of the last warning that the clock is behind the log. */
-  #toldMs = Number.NEGATIVE_INFINITY
+  #warnedMs = Number.NEGATIVE_INFINITY
   /** Time of the last warning that messages come late. */
-  #toldLateMs = Number.NEGATIVE_INFINITY
+  #warnedLateMs = Number.NEGATIVE_INFINITY
 
   constructor(data: LiveFoldThreadData, post: (message: LiveFoldMessage) => void) {
     this.#data = data
@@ -129,7 +129,7 @@ export class LiveFoldLoop {
   #report(fold: LiveFold): void {
     const { tally, movedLines, badLines, privateFrames, lostParts, closedHours, position } = fold.figures
     const { messages, events, negativeLevels, gaps } = tally
-    this.#noticeClock(fold.figures)
+    this.#warnOfClock(fold.figures)
     this.#nextReportMs = performance.now() + REPORT_INTERVAL_MS
     this.#post({
       kind: 'report',
@@ -152,27 +152,27 @@ export class LiveFoldLoop {
   }
 
   /**
-   * Time in the log never goes back. If it stands still, messages get the last time before the clock was put back. If it
-   * continues, the log's time is right and the machine's clock is wrong (receive-clock.ts).
+   * Warns of a wrong clock. Time in the log never goes back. If it stands still, messages get the last time before the clock was
+   * set back. If it continues, the log's time is right and the machine's clock is wrong (receive-clock.ts).
    */
-  #noticeClock({ heardMs, lagMs }: LiveFoldFigures): void {
+  #warnOfClock({ heardMs, lagMs }: LiveFoldFigures): void {
     const { source } = this.#data
-    if (lagMs > LATE_MS_MAX && performance.now() - this.#toldLateMs >= REMIND_MS) {
-      this.#toldLateMs = performance.now()
+    if (lagMs > LATE_MS_MAX && performance.now() - this.#warnedLateMs >= REMIND_MS) {
+      this.#warnedLateMs = performance.now()
       this.#post({
         kind: 'warning',
-        text: `every message of ${source} comes ${Math.round(lagMs / 1000)} s after its own time: if the clock is ahead, set it (NTP); those that come more than ${LATE_MS_MAX / 1000} s after the end of their hour are placed in the next one`,
+        text: `messages of ${source} are received ${Math.round(lagMs / 1000)} s or more after the exchange's time; if the clock is ahead, set it (NTP): messages received more than ${LATE_MS_MAX / 1000} s after the end of their hour are placed in the next one`,
       })
     }
     const aheadMs = heardMs - Date.now()
     const isStanding = heardMs === this.#heardMs
     this.#heardMs = heardMs
-    if (!isStanding || aheadMs < AHEAD_MS_USUAL || performance.now() - this.#toldMs < REMIND_MS) return
-    this.#toldMs = performance.now()
+    if (!isStanding || aheadMs < AHEAD_MS_USUAL || performance.now() - this.#warnedMs < REMIND_MS) return
+    this.#warnedMs = performance.now()
     const [seconds, until] = [Math.round(aheadMs / 1000), new Date(heardMs).toISOString()]
     this.#post({
       kind: 'warning',
-      text: `the clock is ${seconds} s behind the log: messages before ${until} do not get their true times`,
+      text: `the clock is ${seconds} s behind the log; until it shows ${until}, messages get wrong times: set it (NTP)`,
     })
   }
 }

@@ -1,5 +1,5 @@
-// The thread that turns one source's log into lake files. It owns nothing but files: it can be killed and started again
-// at any time, and it never slows down the thread that listens to the exchange.
+// The thread that turns one source's log into lake files. All its state is in files, so it can be killed and restarted at any time.
+// It does not slow down the thread that receives from the exchange.
 
 import { parentPort, workerData } from 'node:worker_threads'
 import {

@@ -45,7 +45,7 @@ import type { WalRecord } from './wal-record.ts'
 import { endOfLog, listWalSegments, placeInLog } from './wal-segment.ts'
 import type { WalPosition } from './wal-segment.ts'
 
-/** Rows of the open hour that are encoded again at each publication; from so many on they are kept encoded. */
+/** Rows of a portion, which is encoded once. Each publication encodes the rows after the last portion again. */
 const RECORDER_PORTION_ROWS = 40_960
 
 export interface LiveFoldOptions {
@@ -54,7 +54,7 @@ export interface LiveFoldOptions {
   /** The recorder's own files: log, parts, checkpoints. */
   readonly workDirectory: string
   readonly onWarning?: (text: string) => void
-  /** Folds dates that others record too; in a thread unless a test says otherwise. */
+  /** Folds dates from their raw segments. Default: in a thread. */
   readonly folding?: Folding
   /** Smaller bounds than the usual ones, for tests. */
   readonly bounds?: Partial<Readonly<Record<'portionRows' | 'spillBytes' | 'groupRows', number>>>
@@ -82,7 +82,7 @@ interface Beginning {
   readonly recorder: string
   readonly state: LiveFoldState
   readonly logEnd: WalPosition | undefined
-  /** Dates that had raw segments then. */
+  /** Dates that have raw segments when the fold is opened. */
   readonly rawDates: readonly string[]
 }
 
@@ -110,7 +110,7 @@ export class LiveFold {
   readonly #partialDates: Set<string>
   /** Dates whose files are derived from raw segments. */
   readonly #hadRaw: Set<string>
-  /** Dates of which no file has rows that are not in raw segments. */
+  /** Dates of which all rows are in raw segments. */
   readonly #kept = new Set<string>()
   #hour: number | undefined
   readonly #clock: LiveClock
@@ -119,11 +119,11 @@ export class LiveFold {
   #closedHours = 0
   /** Where the log ended when reading began; undefined when that has been reached. */
   #logEnd: WalPosition | undefined
-  /** Times at which no recorder wrote the log, before it is read to the end. */
+  /** The times between two processes of the log, for the part that was on disk when reading began. */
   readonly #stops: { readonly from: bigint; readonly to: bigint }[] = []
   /** A date was replaced: its raw segments no longer show the books that this state knows. */
   #lacksBooks = false
-  /** The log before it is in the checkpoint. */
+  /** Position of a new checkpoint, until the log before it is removed. */
   #saved: WalPosition | undefined
 
   private constructor(options: LiveFoldOptions, { recorder, state, logEnd, rawDates: dates }: Beginning) {
@@ -250,26 +250,26 @@ export class LiveFold {
     )
   }
 
-  /** Takes the next piece of the log before `limit`. False when there is none. */
+  /** Reads the next batch of the log before `limit`. False if there is none. */
   async advance(limit: WalPosition): Promise<boolean> {
-    const piece = await this.#reader.next(limit)
-    if (piece === undefined) {
+    const batch = await this.#reader.next(limit)
+    if (batch === undefined) {
       if (this.#isLogEnd(limit)) await this.#reachLogEnd()
       return false
     }
     const { position } = this.#reader
-    for (const [index, record] of piece.records.entries()) {
+    for (const [index, record] of batch.records.entries()) {
       this.#take(record)
       if (record.kind === WAL_KIND.lost || !this.#clock.isHourOver(this.#hour)) continue
-      const next = piece.records[index + 1]
-      await this.#closeHours(next === undefined ? position : { segment: piece.segment, offset: next.offset })
+      const next = batch.records[index + 1]
+      await this.#closeHours(next === undefined ? position : { segment: batch.segment, offset: next.offset })
     }
     if (this.#raw.isDue) await this.#raw.flush()
     if (this.#isLogEnd(position)) await this.#reachLogEnd()
     return true
   }
 
-  /** Own segments of a time that the log lacks come from a newer copy of the work directory. This state lacks them. */
+  /** This recorder's segments of a time without a log come from a newer copy of the work directory. This state lacks them. */
   async #reachLogEnd(): Promise<void> {
     if (this.#logEnd === undefined) return
     this.#logEnd = undefined
@@ -311,7 +311,7 @@ export class LiveFold {
     if (isLast) await this.#raw.settled()
     if (this.#logEnd === undefined) {
       // A date that is over keeps its manifest: a fold has written it.
-      for (const date of this.#dates.keys()) await this.#noteManifest(date)
+      for (const date of this.#dates.keys()) await this.#listSegments(date)
       if (!isLast) this.#shared.foldInBackground([...this.#dates.keys()], this.#clock.now)
     }
     this.#raw.uniteInBackground()
@@ -332,7 +332,7 @@ export class LiveFold {
     // A synchronization may have brought the segments of another recorder since the last publication.
     for (const date of this.#dates.keys()) {
       await this.#shared.notice(date)
-      if (this.#logEnd === undefined) await this.#noteManifest(date, BUSY_WAIT_MS_MAX)
+      if (this.#logEnd === undefined) await this.#listSegments(date, BUSY_WAIT_MS_MAX)
     }
     await this.#shared.close([...this.#dates.keys()])
     await this.#reader.close()
@@ -439,11 +439,11 @@ export class LiveFold {
   }
 
   /** Lists the segments of a date that only this recorder has. A fold lists those of a shared date. */
-  async #noteManifest(date: string, waitMs = 0): Promise<void> {
-    if (!this.#shared.has(date)) await this.#raw.noteManifest(date, FOLD_VERSION, waitMs)
+  async #listSegments(date: string, waitMs = 0): Promise<void> {
+    if (!this.#shared.has(date)) await this.#raw.listSegments(date, FOLD_VERSION, waitMs)
   }
 
-  /** Closes every hour that is over. The state is that before `position`. */
+  /** Closes every hour that is over. `position` is the first record that is not in the state. */
   async #closeHours(position: WalPosition): Promise<void> {
     for (const series of this.#series.values()) series.noticeCoverage()
     await this.#raw.flush()
@@ -482,7 +482,7 @@ export class LiveFold {
   /** Removes dates, series and markets that are over, so that the state does not grow without bound. */
   async #endDate(date: string): Promise<void> {
     await this.#raw.settled()
-    await this.#noteManifest(date)
+    await this.#listSegments(date)
     // Connections that continue have books that this state lacks.
     const isPartial = this.#partialDates.delete(date) && (this.#dates.get(date)?.links.size ?? 0) > 0
     const next = utcDateOf(this.#hour! * MS_PER_HOUR)
@@ -492,7 +492,7 @@ export class LiveFold {
     }
     this.#shared.end(date)
     this.#dates.delete(date)
-    // Its last hour may still wait for its segment.
+    // Not `date` itself: its last hour may still wait for its segment.
     this.#raw.forgetDate(addDays(date, -1))
     for (const [name, series] of this.#series) {
       if (series.recording.marketIds().length === 0) this.#series.delete(name)

@@ -1,5 +1,4 @@
-// The markets of a series that is being recorded: what has come of them since the open hour began, and their books, by
-// index.
+// The markets of a series that is being recorded: their events since the start of the open hour, and their books, by index.
 
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
@@ -62,7 +61,7 @@ export class LiveMarkets {
     while (this.#portionFolds.length < markets) this.#portionFolds.push(new MarketFold())
   }
 
-  /** The markets that `startFolds` have become are those at the start of the next hour. */
+  /** Call it when the open hour is folded into `startFolds`: they are now those at the start of the next hour. */
   startHour(): void {
     this.#portionFolds = this.#startFolds.map((fold) => fold.copy())
   }
@@ -74,7 +73,7 @@ export class LiveMarkets {
     this.startHour()
   }
 
-  /** Markets that are over: no book is known and nothing waits. Without this every market ever seen would stay. */
+  /** Forgets markets without a known book and without waiting events. Otherwise, every market ever seen would stay. */
   #forgetMarkets(): void {
     const state = this.#recording.state()
     const waiting = new Set(state.events.map(({ marketId }) => marketId))

@@ -83,7 +83,7 @@ export class LiveSeries {
     return { series: this.series, ...this.#markets.state(), ...this.#part.state() }
   }
 
-  /** Cuts the part file back to the closed hours. False when it is not there as it was. */
+  /** Cuts the part file back to the closed hours. False if the file is missing or too short. */
   restorePart(): boolean {
     return this.#part.restore()
   }
@@ -97,8 +97,8 @@ export class LiveSeries {
   }
 
   /**
-   * The open hour is over: its rows are written for good, the file is read back and published, and the next hour is
-   * open. At the end of a date `finishedPart` is its part file, which can be removed when the state is safe.
+   * Closes the open hour: writes its rows for good, reads the file back, publishes it, and opens the next hour. At the end of a
+   * date, `finishedPart` is its part file, which can be removed when the checkpoint is saved.
    */
   async closeHour(): Promise<{ readonly finishedPart: string | undefined }> {
     const hour = this.#hour
@@ -140,7 +140,7 @@ export class LiveSeries {
     this.#part.encodedRecords = spill.rows
   }
 
-  /** Publishes the date, and the next one where messages of that have come already, unless another process writes them now. */
+  /** Publishes the date, and the next one if it has messages already, unless another process holds the lock of the series. */
   async #publishFile(ends: Pick<DateEnd, 'isForGood' | 'isDateOver'>): Promise<void> {
     const isShared = this.#options.isShared(this.#date)
     const publish = async (lost?: AbortSignal): Promise<void> => {
@@ -193,7 +193,7 @@ export class LiveSeries {
     return Array.from({ length: last - hour }, (_, index) => hour + 1 + index).filter(isOfDate)
   }
 
-  /** The next date before it is entered. */
+  /** Publishes the next date while the open hour still belongs to this one. */
   async #publishNextDate(folds: readonly MarketFold[], end: DateEnd): Promise<void> {
     const next = this.#hour + 1
     const date = utcDateOf(next * MS_PER_HOUR)
@@ -213,7 +213,7 @@ export class LiveSeries {
     return isWatched && folds.some((fold) => fold.isKnown)
   }
 
-  /** All of an hour, unless `some` says that it is a portion. */
+  /** Writes an hour, or the portion of it that `some` has. */
   async #writeHour(
     file: OpenFile,
     hour: number,

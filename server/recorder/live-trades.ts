@@ -15,14 +15,14 @@ import type { SharedDates } from './shared-dates.ts'
 export interface LiveTradesOptions {
   readonly lake: string
   readonly source: LobSource
-  /** Dates whose trades the fold alone publishes; it folds a date again whose trades came after its fold. */
+  /** Shared dates, whose trades only the fold publishes. `end` folds a date again that has late trades. */
   readonly shared: Pick<SharedDates, 'has' | 'end'>
   readonly onWarning: (text: string) => void
 }
 
 export class LiveTrades {
   readonly #options: LiveTradesOptions
-  /** By date, of lines of this process; of those in `#whole` also what earlier ones read. */
+  /** By date: the trades of lines that this process has read. Dates in `#whole` also have those of earlier processes. */
   readonly #dates = new Map<string, DateTrades>()
   readonly #whole = new WeakSet<DateTrades>()
   /** From this hour since the epoch on, this process has read every line. */
@@ -34,7 +34,7 @@ export class LiveTrades {
 
   /** Takes a line of an hour and its frames. */
   take(hour: number, { recvTs, connection, n, messages }: OwnLine, frames: readonly Frame[]): void {
-    // Of the hour in which this process begins, an earlier one may have read lines.
+    // An earlier process may have read lines of the hour in which this one starts.
     this.#completeFrom = Math.min(this.#completeFrom, hour + 1)
     // Most lines change a book.
     if (!messages.some(({ body }) => body.kind === 'other')) return
@@ -90,7 +90,7 @@ export class LiveTrades {
       this.#completeFrom = Infinity
       const reason = error instanceof Error ? error.message : String(error)
       this.#options.onWarning(
-        `Cannot publish the trades of ${date}: ${reason}. It is tried again when the next hour is closed.`,
+        `Cannot publish the trades of ${date}: ${reason}. The recorder retries when it closes the next hour.`,
       )
     }
   }

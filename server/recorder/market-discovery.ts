@@ -1,5 +1,5 @@
-// Which markets a recorder follows: those that the exchange's directory lists, looked up again and again, and those that
-// its feed has announced since. A failure leaves everything as it is.
+// Finds the markets that a recorder follows: those of the exchange's directory, which is read periodically, and those that the feed
+// has announced since. After a failed read, the recorder keeps following the same markets.
 
 import type { LobSource } from '../../shared/lob-sources.ts'
 import type { DirectoryMarket, MarketDirectory } from '../feed/market-directory.ts'
@@ -27,7 +27,7 @@ export interface MarketDiscoveryOptions {
 export class MarketDiscovery {
   readonly #options: MarketDiscoveryOptions
   readonly #abort = new AbortController()
-  /** By id: markets that the feed has named, until when they need no directory. */
+  /** By id: markets that the feed has announced, and until when they are followed if the directory does not list them. */
   readonly #announced = new Map<string, { readonly market: DirectoryMarket; readonly untilMs: number }>()
   #listed: readonly DirectoryMarket[] = []
   #announcement: NodeJS.Timeout | undefined
@@ -53,7 +53,7 @@ export class MarketDiscovery {
         if (this.#abort.signal.aborted) return
         this.#failures++
         const reason = error instanceof Error ? error.message : String(error)
-        logger.warn({ source, reason }, 'the open markets could not be listed; the same ones are followed on')
+        logger.warn({ source, reason }, 'cannot list the open markets; the same ones are still followed')
       },
     )
     void this.#running.finally(() => {
@@ -62,14 +62,14 @@ export class MarketDiscovery {
     })
   }
 
-  // A new market is followed as soon as the feed says that it is there, not only at the next look into the directory.
+  // Follows a new market as soon as the feed announces it, without waiting for the directory.
   announce(id: string): void {
     const market = this.#options.directory.announced?.(id)
     if (market === undefined || this.#announced.size >= ANNOUNCED_MAX) return
     this.#announced.set(id, { market, untilMs: Date.now() + ANNOUNCED_MS })
     this.#announcement ??= setTimeout(() => {
       this.#announcement = undefined
-      this.#tell()
+      this.#reportMarkets()
     }, ANNOUNCED_TOGETHER_MS)
   }
 
@@ -85,10 +85,10 @@ export class MarketDiscovery {
     this.#listedAtMs = Date.now()
     this.#listed = markets
     this.#options.onListed?.(this.#options.source, markets)
-    this.#tell()
+    this.#reportMarkets()
   }
 
-  #tell(): void {
+  #reportMarkets(): void {
     if (this.#abort.signal.aborted) return
     const nowMs = Date.now()
     for (const [id, { untilMs }] of this.#announced) if (untilMs < nowMs) this.#announced.delete(id)

@@ -50,7 +50,7 @@ export class RawHours {
   /** Segments written by this process, by name. */
   readonly #written = new Map<string, SegmentFacts>()
   /** By date: the names of this recorder's segments that the manifest lists. */
-  readonly #noted = new Map<string, string>()
+  readonly #listed = new Map<string, string>()
   readonly #waiting = new Set<number>()
   #uniting: Promise<void> | undefined
   #uniteAfterMs = 0
@@ -68,7 +68,7 @@ export class RawHours {
     else lines.push({ text, recvTs })
   }
 
-  /** Whether a slice is due. A date gets its first one at once: files without raw segments would pass for those of version 0.1. */
+  /** Whether a slice is due. A date gets its first one at once: files without raw segments count as those of version 0.1. */
   get isDue(): boolean {
     if (this.#characters === 0) return false
     if ([...this.#pending.keys()].some((hour) => !this.#options.hasRaw(dateOfHour(hour)))) return true
@@ -85,7 +85,7 @@ export class RawHours {
           writer.add(text, recvTs)
           if (writer.isFull) await writer.drained()
         }
-        this.#note(await writer.finish(this.#placeOf(hour)))
+        this.#addWritten(await writer.finish(this.#placeOf(hour)))
       } catch (error) {
         await writer.discard()
         throw error
@@ -95,7 +95,7 @@ export class RawHours {
     this.#characters = 0
   }
 
-  /** Removes temporary files of killed recorders, and finds the 24 hours before `hour` whose slices are not united. */
+  /** Removes temporary files of killed recorders. Finds the hours, of the 24 before `hour`, whose slices are not united. */
   async resume(hour: number): Promise<void> {
     const { lake, source } = this.#options
     await removeStaleTemporaries(rawSourceDirectory(lake, source))
@@ -123,15 +123,15 @@ export class RawHours {
   }
 
   /**
-   * Lists the date's segments in its manifest. The files that were derived from them are in the lake.
-   * @param waitMs for a writer that holds the source; after it, they are listed with the next segment
+   * Lists this recorder's segments in the date's manifest. Call it when the files that are derived from them are in the lake.
+   * @param waitMs how long to wait for the lock of the source; without the lock, a later call lists them
    */
-  async noteManifest(date: string, fold: number, waitMs: number): Promise<void> {
+  async listSegments(date: string, fold: number, waitMs: number): Promise<void> {
     const { lake, source } = this.#options
     const written = (): SegmentFacts[] => [...this.#written.values()].filter((facts) => facts.date === date)
     let names = namesOf(written())
     // An hour whose slices are being united is listed afterwards.
-    if (names === (this.#noted.get(date) ?? '') || this.#uniting !== undefined) return
+    if (names === (this.#listed.get(date) ?? '') || this.#uniting !== undefined) return
     try {
       await withSource({ lake, source }, { waitMs }, async () => {
         const own = written()
@@ -139,17 +139,16 @@ export class RawHours {
         await this.#list(date, own, fold)
       })
     } catch (error) {
-      // It is written with the next segment.
       if (error instanceof MergeBusy) return
       throw error
     }
-    this.#noted.set(date, names)
+    this.#listed.set(date, names)
   }
 
   /** The date is over, and each of its hours is one segment. */
   forgetDate(date: string): void {
     for (const [name, facts] of this.#written) if (facts.date === date) this.#written.delete(name)
-    this.#noted.delete(date)
+    this.#listed.delete(date)
   }
 
   async #list(date: string, added: readonly SegmentFacts[], fold: number): Promise<void> {
@@ -181,7 +180,7 @@ export class RawHours {
     return { date: dateOfHour(hour), hour: hour % HOURS_PER_DAY, recorder: this.#options.recorder }
   }
 
-  #note(facts: SegmentFacts): void {
+  #addWritten(facts: SegmentFacts): void {
     this.#written.set(facts.name, facts)
   }
 
@@ -205,7 +204,7 @@ export class RawHours {
         const reason = error instanceof Error ? error.message : String(error)
         const at = new Date(hour * MS_PER_HOUR).toISOString().slice(0, 13)
         this.#options.onWarning(
-          `Cannot write the raw segment of hour ${at}: ${reason}. Its slices and the log stay, and it is tried again.`,
+          `Cannot write the raw segment of hour ${at}: ${reason}. The slices and the log stay, and the recorder retries.`,
         )
         return
       }
@@ -248,10 +247,10 @@ export class RawHours {
       await writer.discard()
       throw error
     }
-    this.#note(facts)
+    this.#addWritten(facts)
     lost.throwIfAborted()
     const slices = names.filter((name) => name !== facts.name)
-    // The slices go last, so a recorder that is killed leaves a whole date: the manifest lists nothing that is missing.
+    // Remove the slices last: if the recorder is killed before, the manifest lists no missing segment.
     if (before !== undefined && listed.length > 0) {
       const { name, lines, firstTs, lastTs } = facts
       const others = before.segments.filter((segment) => !names.includes(segment.name))
@@ -325,11 +324,11 @@ class LineUnion {
 
 /** A set of numbers that come mostly one after another. */
 class NumberRanges {
-  /** First and last numbers, in no order; none touches another's inside. */
+  /** First and last numbers, in no order. Ranges do not overlap. */
   readonly #ranges: { first: number; last: number }[] = []
   #current: { first: number; last: number } | undefined
 
-  /** False for a number that is in it. */
+  /** Adds a number; false if the set has it. */
   add(n: number): boolean {
     const current = this.#current
     const isNext = current !== undefined && n === current.last + 1

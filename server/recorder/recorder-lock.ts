@@ -1,14 +1,14 @@
-// One recorder per exchange and work directory: two would cut and rename each other's files. The lock lies beside the log
-// and names its owner; that of a process which died is taken over. Nothing of a recorder listens in its directory, so its
-// lock beats: recorders on other machines or in other containers that share the directory notice each other too.
+// One recorder per exchange and work directory: two would cut and rename each other's files. The lock file beside the log names its
+// owner; the lock of a dead process is taken over. The owner rewrites the file regularly (lock-beat.ts), so that recorders on other
+// machines or in other containers that share the directory detect it.
 
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { DataDirectoryLock, DataDirectoryLocked } from '../storage/data-directory-lock.ts'
 
 /**
- * Creates the directory and takes its lock; rejects with a sentence for people when another recorder has it.
- * @param onLost another recorder has taken it all the same: this one must not write any more
+ * Creates the directory and takes its lock; rejects with an error for the user if another recorder holds it.
+ * @param onLost another recorder has taken the lock over: this one must stop writing
  */
 export async function lockRecorder(
   directory: string,
@@ -20,8 +20,8 @@ export async function lockRecorder(
   } catch (error) {
     if (!(error instanceof DataDirectoryLocked)) throw error
     throw new Error(
-      `${directory} belongs to another recorder, process ${error.pid} on ${error.host}: stop it, or record into` +
-        ' another lake',
+      `${directory} is in use by another recorder, process ${error.pid} on ${error.host}. Stop it, or record into` +
+        ' another lake.',
       { cause: error },
     )
   }

@@ -8,7 +8,7 @@ import type { WalPosition } from './wal-segment.ts'
 
 export interface RecorderMetrics {
   readonly source: LobSource
-  /** False after it was stopped or has failed. */
+  /** False after `stop`, which the collector calls after a failure too. */
   readonly isRunning: boolean
   readonly startedAtMs: number
   /** Messages of the exchange since the start, and their bytes. */
@@ -18,11 +18,11 @@ export interface RecorderMetrics {
   readonly framesPerSecond: number
   /** ms since the epoch; null before the first. */
   readonly lastFrameMs: number | null
-  /** Receive time less exchange time of a recent message that states one, ms. Growing means that we are too slow. */
+  /** Receive time less exchange time of a recent message that states one, ms. If it grows, the recorder is too slow. */
   readonly lagMs: number | null
-  /** Markets that are listed: those followed, those refused by the exchange (see the lanes), and those … */
+  /** Markets that discovery has found: followed, refused by the exchange (see `lanes`), or unplaced. */
   readonly markets: number
-  /** … that no connection had room for. */
+  /** Markets for which no connection has room. */
   readonly unplacedMarkets: number
   readonly lanes: readonly LaneFigures[]
   readonly syncedRecords: number
@@ -35,14 +35,14 @@ export interface RecorderMetrics {
   readonly discoveryFailures: number
   readonly foldFailures: number
   readonly logPosition: WalPosition
-  /** The fold's last word: gaps by reason, events, how far it is. */
+  /** The latest report of the fold. */
   readonly fold: LiveFoldReport | undefined
 }
 
 const WINDOW_MS = 10_000
 const LAG_EVERY_FRAMES = 64
 
-/** Counts messages and looks into one of many for its age. */
+/** Counts messages, and measures the lag of one in LAG_EVERY_FRAMES. */
 export class FrameRate {
   #frames = 0
   #bytes = 0

@@ -25,7 +25,7 @@ export async function recorderName(workDirectory: string): Promise<string> {
   const name = readFileSync(path, 'utf8').trim()
   if (!isRecorderName(name)) {
     throw new Error(
-      `${path} holds no recorder name: 1 to 24 small letters and digits. Remove it, and a new one is made.`,
+      `${path} does not hold a recorder name (1 to 24 lower-case letters and digits). Remove it; a new one is created.`,
     )
   }
   return name

@@ -10,11 +10,11 @@ import type { RecorderMetrics } from './recorder-metrics.ts'
 export interface RecorderStatus extends RecorderMetrics {
   readonly pid: number
   readonly host: string
-  /** When this was true, ms since the epoch. */
+  /** When the figures were taken, ms since the epoch. */
   readonly atMs: number
 }
 
-/** Never rejects: a disk that is full must not end a recording for the sake of its status. */
+/** Never rejects: a full disk must not end a recording because its status cannot be written. */
 export async function writeRecorderStatus(workDirectory: string, metrics: RecorderMetrics): Promise<void> {
   const status: RecorderStatus = { ...metrics, pid: process.pid, host: hostname(), atMs: Date.now() }
   const path = statusPath(workDirectory, metrics.source)
@@ -26,7 +26,7 @@ export async function writeRecorderStatus(workDirectory: string, metrics: Record
   }
 }
 
-/** Of every exchange that was ever recorded in a work directory and still can be read. */
+/** The status of each exchange that was recorded with the work directory, if its file can be read. */
 export async function readRecorderStatus(workDirectory: string): Promise<readonly RecorderStatus[]> {
   const found: RecorderStatus[] = []
   for (const source of lobSources()) {
@@ -34,7 +34,7 @@ export async function readRecorderStatus(workDirectory: string): Promise<readonl
     try {
       found.push(JSON.parse(text) as RecorderStatus)
     } catch {
-      // None, or one of a process that died while it wrote.
+      // There is no file, or its writer was killed.
     }
   }
   return found

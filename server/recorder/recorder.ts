@@ -1,5 +1,5 @@
 // The order-book recorder as a whole: one source recorder for each configured exchange, with its real connections and
-// directories. Exchanges fail apart from each other; only a log that cannot be written ends a source's recording.
+// directories. Only a log that cannot be written ends the recording; the collector starts a recorder for each exchange.
 
 import { exchanges } from '../exchanges/registry.ts'
 import { UpstreamHttp } from '../upstream/upstream-http.ts'
@@ -11,7 +11,7 @@ import type { TaskLog } from '../tasks/task-log.ts'
 import type { SourceRecorderOptions } from './source-recorder-options.ts'
 
 const DISCOVERY_REQUEST_INTERVAL_MS = 200
-/** Discovery asks no faster than this: so many at once after a rest, then one each interval. */
+/** Rate limit of discovery: a burst of so many requests, then one per interval. */
 const DISCOVERY_BURST = 5
 
 export interface RecorderOptions extends RecordingConfig {

@@ -20,7 +20,7 @@ export function seriesOptions(): OptionDeclaration[] {
   return exchanges().map(({ exchange }) => exchange.seriesOption)
 }
 
-/** The recorder's own options; those of addresses that the collectors ask too and the User-Agent are theirs. */
+/** The recorder's own options. The User-Agent, and addresses that collectors also request, are options of the collectors. */
 // oxfmt-ignore
 export const RECORDER_OPTIONS: readonly OptionDeclaration[] = [
   ...seriesOptions(),

@@ -13,7 +13,7 @@ import type { LobSource } from '../../shared/lob-sources.ts'
 /** Pause before a failed fold is retried, for instance while the disk is full. */
 const RETRY_MS = 20_000
 const REMIND_MS = 60 * 60 * 1000
-/** By then, a connection without a line of the next date has paused or ended, and lines are in a slice. */
+/** This long after its end, all lines of a date are in slices, and a connection without a later line has paused or ended. */
 const AFTER_DATE_NS = 120_000_000_000n
 
 export interface SharedDatesOptions {
@@ -22,7 +22,7 @@ export interface SharedDatesOptions {
   readonly recorder: string
   readonly bounds: FoldOrder['bounds']
   readonly folding: Folding | undefined
-  /** A date, or the one after it, is about to be folded. */
+  /** Called before a fold of the date or of a neighbouring date. */
   readonly onFold: (date: string) => Promise<void>
   readonly onWarning: (text: string) => void
 }
@@ -39,7 +39,7 @@ interface SharedDate {
 export class SharedDates {
   readonly #options: SharedDatesOptions
   readonly #dates = new Map<string, SharedDate>()
-  /** Dates that were over when they had segments first, or when this process began. */
+  /** Dates that are over, for which `keepOver` has run. */
   readonly #kept = new Set<string>()
   readonly #folder: RawFolder
   #folding: Promise<void> | undefined
@@ -48,7 +48,7 @@ export class SharedDates {
   /** Seal epochs, by date. */
   readonly #epochs = new Map<string, number>()
   #afterMs = 0
-  #toldMs = Number.NEGATIVE_INFINITY
+  #warnedMs = Number.NEGATIVE_INFINITY
 
   constructor(options: SharedDatesOptions) {
     this.#options = options
@@ -59,7 +59,7 @@ export class SharedDates {
     return this.#dates.get(date)?.isAlone === false
   }
 
-  /** Whether its files are those of a fold. */
+  /** Whether a fold publishes the date's files, or has done so after its end. */
   isFolded(date: string): boolean {
     return this.has(date) || this.#dates.get(date)?.state === 'done'
   }
@@ -78,7 +78,7 @@ export class SharedDates {
     if (isOther || ((await readManifest(lake, source, date))?.epoch ?? 0) > 0) this.add(date)
   }
 
-  /** Keeps the 0.1 files of a date that is over, beside segments of others. Until then no fold can change it, nor the date after it. */
+  /** Keeps the 0.1 files of a date that is over and has segments. Before that, no fold can change this date or the next one. */
   async keepOver(date: string): Promise<void> {
     const { lake, source, onFold } = this.#options
     if (this.#kept.has(date) || (await segmentsOnDisk(lake, source, date)).length === 0) return
@@ -87,7 +87,7 @@ export class SharedDates {
     if (this.has(date)) this.end(date)
   }
 
-  /** The date is over. Earlier dates that are folded are forgotten. */
+  /** The date is over: it is folded once more. Forgets earlier dates that are folded. */
   end(date: string): void {
     this.#dates.set(date, { folded: undefined, state: 'over', isAlone: !this.has(date) })
     for (const [other, { state }] of this.#dates)
@@ -156,7 +156,7 @@ export class SharedDates {
         if (isAlone && this.#aloneStop.signal.aborted) continue
         this.#afterMs = performance.now() + RETRY_MS
         const reason = error instanceof Error ? error.message : String(error)
-        this.#options.onWarning(`${reason} Its segments stay, and it is tried again.`)
+        this.#options.onWarning(`${reason} The segments stay, and the recorder retries.`)
       }
     }
   }
@@ -193,15 +193,15 @@ export class SharedDates {
       ...(shareMax === undefined ? {} : { shareMax }),
       folding,
       onBusy: (owner) =>
-        this.#tell(
-          `The recording of ${source} is folded with the segments of others when ${owner} has ended writing to the lake.`,
+        this.#warn(
+          `${owner} is writing to the lake. The recording of ${source} is folded with the segments of others when it has finished.`,
         ),
     })
   }
 
-  #tell(text: string): void {
-    if (performance.now() - this.#toldMs < REMIND_MS) return
-    this.#toldMs = performance.now()
+  #warn(text: string): void {
+    if (performance.now() - this.#warnedMs < REMIND_MS) return
+    this.#warnedMs = performance.now()
     this.#options.onWarning(text)
   }
 }

@@ -23,8 +23,8 @@ export interface SourceRecorderOptions {
   readonly publishIntervalMs?: number
   readonly discoveryIntervalMs?: number
   readonly clockMs?: number
-  /** By default one of its own, of the machine's clock. */
+  /** Default: a new one that follows the machine's clock. */
   readonly receiveClock?: ReceiveClock
-  /** Without it frames are only kept, for tests and for folding elsewhere. */
+  /** False: frames are only logged, for tests. Default: true. */
   readonly isFolding?: boolean
 }

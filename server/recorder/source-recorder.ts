@@ -27,13 +27,13 @@ import { WAL_KIND } from './wal-record.ts'
 import type { WalKind } from './wal-record.ts'
 import { WriteAheadLog } from './write-ahead-log.ts'
 
-/** The log's clock ticks so often. */
+/** Interval of the log's clock records. */
 const RECORDER_CLOCK_MS = 1_000
-/** Open markets are looked up so often. */
+/** Interval at which the open markets are listed. */
 const DISCOVERY_INTERVAL_MS = 60_000
 
 const NOTHING = Buffer.alloc(0)
-/** An older message may still be on its way. */
+/** An `alive` line states a time this long before the last receipt: an older message may still arrive. */
 const HEARD_MARGIN_MS = 1_000
 /** A connection without a line for this long gets an `alive` line. */
 const ALIVE_MS = 10_000
@@ -41,7 +41,7 @@ const ALIVE_MS = 10_000
 const YOUNG_ALIVE_MS = 3_000
 const YOUNG_LINES = 20
 const STATUS_INTERVAL_MS = 5_000
-/** A process without a line for this long after its start says that the connections of the one before have ended. */
+/** A process that has no line this long after its start writes `close`, which ends the connections of the process before. */
 const FIRST_LINE_MS_MAX = 60_000
 
 export class SourceRecorder {
@@ -57,7 +57,7 @@ export class SourceRecorder {
   #report: LiveFoldReport | undefined
   #clock: NodeJS.Timeout | undefined
   readonly #receiveClock: ReceiveClock
-  #toldStepMs = 0
+  #warnedStepMs = 0
   #statedHour = -1
   #hasLine = false
   #lastTs = 0n
@@ -65,10 +65,10 @@ export class SourceRecorder {
   #synced = 0
   #syncDelayMs = 0
   readonly #startedAtMs = Date.now()
-  /** Names this run in the log. Higher than that of the run before, also if the clock was put back since: lower ones count as read. */
+  /** Identifies this run in the log. Always higher than that of the run before, because lines of a lower one count as read. */
   readonly #start: number
-  #statedMs = 0
-  #stating: Promise<void> | undefined
+  #statusMs = 0
+  #writingStatus: Promise<void> | undefined
   #isCongested = false
   #congestions = 0
 
@@ -145,7 +145,7 @@ export class SourceRecorder {
     } finally {
       this.#worker?.advanceTo(this.#log.position)
       await this.#worker?.stop()
-      await this.#stating
+      await this.#writingStatus
       await writeRecorderStatus(this.#options.workDirectory, this.metrics)
       await this.#lock.release()
     }
@@ -241,8 +241,6 @@ export class SourceRecorder {
     })
   }
 
-  // The log.
-
   #mark(place: Omit<LanePlace, 'lane'>, frame: Frame): void {
     this.#append(WAL_KIND.mark, Buffer.from(JSON.stringify(frame)), place)
   }
@@ -259,7 +257,7 @@ export class SourceRecorder {
       if (place === undefined) return
       this.#hasLine = true
       place.n++
-      place.saidMs = nowMs
+      place.lastLineMs = nowMs
     } catch {
       // The log has failed or is closed, and `onFailed` has been called.
     }
@@ -273,35 +271,35 @@ export class SourceRecorder {
       const quietMs = place.n < YOUNG_LINES ? YOUNG_ALIVE_MS : ALIVE_MS
       const heardMs = lastHeardMs - HEARD_MARGIN_MS
       if (isPause && isConnected) this.#mark(place, lostMark())
-      if (isConnected && lastHeardMs >= place.saidMs + quietMs) this.#mark(place, aliveMark(heardMs))
+      if (isConnected && lastHeardMs >= place.lastLineMs + quietMs) this.#mark(place, aliveMark(heardMs))
     }
     // While connections of the process before are open, only a line closes an hour: it shows when they ended.
     if (!this.#hasLine && this.#receiveClock.nowMs() > this.#startedAtMs + FIRST_LINE_MS_MAX)
-      this.#mark({ number: 0, ids: new Set(), saidMs: 0, begunMs: 0, n: 0 }, closeMark())
+      this.#mark({ number: 0, ids: new Set(), lastLineMs: 0, begunMs: 0, n: 0 }, closeMark())
     this.#append(WAL_KIND.clock, NOTHING)
     const hour = Math.floor(this.#receiveClock.nowMs() / MS_PER_HOUR)
     if (hour !== this.#statedHour && this.#markets.size > 0) this.#stateSeries([...this.#markets.values()])
     this.#statedHour = hour
-    if (Math.abs(nowMs - this.#statedMs) > STATUS_INTERVAL_MS) this.#writeStatus(nowMs)
-    this.#tellStep()
+    if (Math.abs(nowMs - this.#statusMs) > STATUS_INTERVAL_MS) this.#writeStatus(nowMs)
+    this.#warnOfStep()
   }
 
-  #tellStep(): void {
+  #warnOfStep(): void {
     const { steppedByMs } = this.#receiveClock
-    if (steppedByMs !== 0 && this.#toldStepMs === 0) {
+    if (steppedByMs !== 0 && this.#warnedStepMs === 0) {
       const { source, logger } = this.#options
       const way = steppedByMs > 0 ? 'forward' : 'back'
       const seconds = Math.round(Math.abs(steppedByMs) / 1000)
-      const text = `the clock was put ${way} by ${seconds} s: receive times follow when the exchange's times agree`
+      const text = `the clock was set ${way} by ${seconds} s; receive times follow it when the exchange's times agree`
       logger.warn({ source }, text)
     }
-    this.#toldStepMs = steppedByMs
+    this.#warnedStepMs = steppedByMs
   }
 
   #writeStatus(nowMs: number): void {
-    this.#statedMs = nowMs
-    this.#stating ??= writeRecorderStatus(this.#options.workDirectory, this.metrics).finally(() => {
-      this.#stating = undefined
+    this.#statusMs = nowMs
+    this.#writingStatus ??= writeRecorderStatus(this.#options.workDirectory, this.metrics).finally(() => {
+      this.#writingStatus = undefined
     })
   }
 
@@ -314,11 +312,13 @@ export class SourceRecorder {
     this.#isCongested = isCongested
     if (isCongested) this.#congestions++
     const { source, logger } = this.#options
-    logger.warn({ source, isCongested }, 'the disk is slower than the feed')
+    const text = isCongested
+      ? 'the disk is slower than the feed: reading pauses'
+      : 'the disk keeps up: reading resumes'
+    logger.warn({ source, isCongested }, text)
     this.#places.setPaused(isCongested)
   }
 
-  // The fold reports all books that need a snapshot, for any reason.
   #takeReport(report: LiveFoldReport): void {
     this.#report = report
     if (report.gappedMarkets.length === 0) return

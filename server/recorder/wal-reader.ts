@@ -21,7 +21,7 @@ export class WalReader {
   #offset: number
   #file: FileHandle | undefined
   #buffer = Buffer.allocUnsafe(WAL_READ_BYTES)
-  /** Bytes in records that were damaged. */
+  /** Bytes skipped as damaged: from a damaged record to the end of its segment. */
   damagedBytes = 0
 
   /** `from` must lie between two records. */
@@ -39,7 +39,7 @@ export class WalReader {
   /**
    * The next records before `limit`, which must be the end of a record; `undefined` when there are none. Segments before
    * the limit's are read to their end.
-   * @throws when the directory does not show the limit's segment, as while its disk is away
+   * @throws if the directory lacks the limit's segment, for instance while its disk is not mounted
    */
   async next(limit: WalPosition): Promise<WalBatch | undefined> {
     for (;;) {
@@ -96,7 +96,7 @@ export class WalReader {
       this.#buffer = larger
       length += await this.#readInto(file, length, recordBytes - length)
     } else if (this.#buffer.length > WAL_READ_BYTES) {
-      // The record that needed the larger buffer is long done with.
+      // The record that needed the larger buffer has been read.
       length = Math.min(length, WAL_READ_BYTES)
       this.#buffer = Buffer.from(this.#buffer.subarray(0, WAL_READ_BYTES))
     }
@@ -121,13 +121,13 @@ export class WalReader {
     return { segment, records: [...records, lost] }
   }
 
-  // If the directory lacks a segment that is known to be on disk, its disk is away: nothing is known to be lost.
+  // If the directory lacks a segment that is known to be on disk, its disk is not mounted: nothing is known to be lost.
   async #skip(limit: WalPosition): Promise<WalBatch> {
     const missing = this.#segment
     const segments = await listWalSegments(this.#directory)
     if (limit.offset > 0 && !segments.some(({ number }) => number === limit.segment))
       throw new Error(
-        `${this.#directory} does not show segment ${limit.segment} of the log, which is on disk`,
+        `Cannot read segment ${limit.segment} of the log: ${this.#directory} lacks it. Is its disk mounted?`,
       )
     await this.#enter(segments.find(({ number }) => number > missing)?.number ?? limit.segment)
     return { segment: missing, records: [lostRecord(0)] }

@@ -3,7 +3,7 @@
 //   16 beginning of the connection, ms u48 · 22 lane u16 · 24 kind u8 · 25 format version u8 ·
 //   26 start of the recorder, ms u48 · 32 number within the connection u32
 // Version 1, of 0.1, ends with the format version.
-// All little-endian. A record is whole when its checksum says so; nothing else is trusted.
+// All little-endian. A record is complete if its checksum matches; nothing else is trusted.
 
 import { crc32 } from 'node:zlib'
 import { WAL_PAYLOAD_BYTES_MAX } from '../../shared/limits.ts'
@@ -18,7 +18,7 @@ export const WAL_KIND = {
   mark: 2,
   /** JSON object: market id → series. */
   series: 3,
-  /** Nothing but the time. */
+  /** The time, without a payload. */
   clock: 4,
   /** A recorder starts. The connections of the one before have ended. */
   start: 5,
@@ -48,7 +48,7 @@ export interface WalEntry {
   readonly recvTs: bigint
   /** When the recorder started, ms since the epoch. */
   readonly start: number
-  /** Numbers the lines of a connection from 0; 0 for records that are none. */
+  /** Numbers the lines of a connection from 0; 0 for records that are not lines. */
   readonly n: number
   readonly payload: Uint8Array
 }
@@ -61,7 +61,7 @@ export interface WalRecord extends Omit<WalEntry, 'n'> {
   readonly offset: number
 }
 
-/** Writes a record into `target` at `at` and returns the offset after it. The caller has seen to the space. */
+/** Writes a record into `target` at `at` and returns the offset after it. The caller provides the space. */
 export function putWalRecord(target: Buffer, at: number, entry: WalEntry): number {
   const { kind, lane, begunMs, recvTs, start, n, payload } = entry
   const end = at + WAL_HEADER_BYTES + payload.length
@@ -87,7 +87,7 @@ export function walRecordBytes(bytes: Buffer, at: number): number | undefined {
   return (version === VERSION ? WAL_HEADER_BYTES : OLD_HEADER_BYTES) + payloadBytes
 }
 
-/** The whole record at `at`, of which `recordBytes` bytes are there; `undefined` when its checksum is wrong. */
+/** The record of `recordBytes` bytes at `at`; `undefined` if its checksum is wrong. */
 export function getWalRecord(
   bytes: Buffer,
   at: number,

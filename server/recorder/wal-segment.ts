@@ -43,17 +43,17 @@ export async function endOfLog(segments: readonly WalSegment[]): Promise<WalPosi
 }
 
 /**
- * Where reading continues. If the log was removed and has begun again, that is its beginning: the new log would reach the noted
- * place only after many hours.
+ * Where reading continues: at `saved`, the checkpoint's position, or at the beginning of a log that was removed and started again:
+ * the new log would reach that position only after many hours.
  */
 export function placeInLog(
-  noted: WalPosition,
+  saved: WalPosition,
   segments: readonly WalSegment[],
   onWarning: ((text: string) => void) | undefined,
 ): WalPosition {
-  if (noted.segment <= (segments.at(-1)?.number ?? 0)) return noted
+  if (saved.segment <= (segments.at(-1)?.number ?? 0)) return saved
   onWarning?.(
-    `the log ends before segment ${noted.segment}, where reading stopped: it is read from its beginning`,
+    `the log ends before segment ${saved.segment}, the checkpoint's position; the recorder reads it from its beginning`,
   )
   return { segment: segments[0]?.number ?? 1, offset: 0 }
 }

@@ -23,11 +23,11 @@ import type { WalPosition } from './wal-segment.ts'
 
 export interface WriteAheadLogOptions {
   readonly directory: string
-  /** Everything before `position` is on disk: `records` more than the last time, `delayMs` after the oldest came. */
+  /** Everything before `position` is on disk: `records` new records, of which the oldest has waited for `delayMs`. */
   readonly onSynced: (position: WalPosition, records: number, delayMs: number) => void
-  /** Backpressure: too much waits for the disk (true), or no longer (false). */
+  /** Backpressure: true when too many bytes wait for the disk, false when few do. */
   readonly onCongestion: (isCongested: boolean) => void
-  /** The disk refuses: nothing more can be kept. Called once. */
+  /** Called once, when a write fails. After it, the log refuses all records. */
   readonly onFailed: (error: Error) => void
   /** Smaller bounds than shared/limits.ts, for tests. */
   readonly bounds?: {
@@ -44,7 +44,7 @@ class Batch {
   bytes = Buffer.allocUnsafe(FIRST_BATCH_BYTES)
   length = 0
   records = 0
-  /** Receive time of the first record, and when it came by the process's own clock. */
+  /** Receive time of the first record, and `performance.now()` when it was added. */
   firstTs = 0n
   firstMs = 0
 
@@ -78,13 +78,13 @@ export class WriteAheadLog {
   readonly #commitIntervalMs: number
   readonly #segmentBytesMax: number
   readonly #queueBytesHigh: number
-  /** Where the next batch goes. Between two commits it may name a segment that has no end yet. */
+  /** The segment that was begun last. Before the first write, the last one of the process before. */
   #segment: number
   #file: FileHandle | undefined
   #offset = 0
   #synced: WalPosition
   #hour = -1n
-  /** Two batches take turns: one takes records while the other is on its way to the disk. */
+  /** Two batches take turns: one receives records while the other is being written. */
   #filling = new Batch()
   #other = new Batch()
   #committing: Promise<void> | undefined
@@ -109,8 +109,8 @@ export class WriteAheadLog {
   }
 
   /**
-   * The end of what is on disk, at any moment: also while a batch is on its way there, or after it could not be written.
-   * Before the first commit it is the beginning of a segment that is still to come.
+   * Everything before it is on disk, also while a batch is being written, and after a write has failed. Before the first commit, it
+   * is the beginning of the next segment.
    */
   get position(): WalPosition {
     return this.#synced
@@ -121,7 +121,7 @@ export class WriteAheadLog {
     return this.#filling.length + this.#other.length
   }
 
-  /** Takes a record; it is copied. After `close` or a failure it is refused. */
+  /** Appends a copy of a record. Throws after `close` or a failure. */
   append(entry: WalEntry): void {
     if (this.#failure !== undefined) throw this.#failure
     if (this.#isClosed) throw new Error('the write-ahead log is closed')
@@ -204,7 +204,7 @@ export class WriteAheadLog {
     await syncDirectory(directory)
   }
 
-  // The batch on its way to the disk counts as well: its memory is taken.
+  // The batch that is being written counts too: it still occupies memory.
   #reportCongestion(): void {
     const queued = this.queuedBytes
     const isCongested = this.#isCongested

@@ -35,7 +35,7 @@ import type { RawFolder } from '../fold/raw-folder.ts'
 import { SyncConflict } from './sync-report.ts'
 import type { Direction, Transfers } from './transfers.ts'
 
-/** A date is listed so often in one synchronization, at most. */
+/** Listings of a date in one synchronization, at most. */
 const STEPS_MAX = 8
 /** Passes over all dates, at most: a fold may change dates that were synchronized before. */
 const PASSES_MAX = 3
@@ -180,7 +180,7 @@ class DateSync {
     const { source, date, local, remote, unsealed } = this.#date
     const { isPush, options, remote: place } = this.#transfers
     const isSealedHere = local.epoch > remote.epoch
-    // A pull that an operator insists on for another date gives up nothing: here, the date's directory is removed first.
+    // `--replace` of a pull may be meant for another date: here, the operator removes the date's directory first.
     if (unsealed.length === 0 || (options.replace === true && isPush && local.epoch >= remote.epoch)) return
     const directory = dirname(join(options.lake, this.#manifestKey))
     const pull = `remove ${directory} and pull the date with \`sync --from --raw --replace\``

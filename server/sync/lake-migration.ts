@@ -107,7 +107,7 @@ async function copyOf(
   return (await haveSameBytes(store, source, copied, signal)) ? copied : undefined
 }
 
-/** By digests. An ETag is none for an object that was uploaded in parts or is encrypted with a key: then both are read. */
+/** Compares digests. If one is missing (multipart uploads, objects encrypted with a key), both objects are read. */
 async function haveSameBytes(
   store: S3Store,
   a: S3ObjectHead,

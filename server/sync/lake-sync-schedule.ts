@@ -56,7 +56,7 @@ export class LakeSyncSchedule {
     return this.#loop.metrics
   }
 
-  /** Files that could not be brought over in the last synchronization because they must not replace what is there. */
+  /** Conflicts of the last synchronization: files that must not replace the object on the other side. */
   get figures(): { readonly task: string; readonly conflictCount: number } {
     return { task: this.#loop.metrics.task, conflictCount: this.#conflictCount }
   }

@@ -19,7 +19,7 @@ export interface ListedObject {
 export interface ObjectHead extends ListedObject {
   readonly sha256: string | null
   readonly md5: string | null
-  /** So many of its first bytes were most probably those of the version before. */
+  /** This many of its first bytes are probably the same as in the version before. */
   readonly prefixBytes?: number
 }
 
@@ -35,15 +35,15 @@ export interface WriteOptions {
   /** Called with the content's SHA-256 before it may become visible under its key. */
   readonly beforeVisible?: ((sha256: string) => Promise<void>) | undefined
   /**
-   * The version that is replaced, null where there is none: anything else rejects with ObjectChanged. Not every service
-   * heeds it.
+   * The version to replace; null if there must be no object. If the store has another version, the write rejects with
+   * ObjectChanged. Some services ignore this.
    */
   readonly replaces?: string | null | undefined
   /** Whether the first bytes of the version that is replaced may be taken instead of being transferred again. */
   readonly reusesPrefix?: boolean
 }
 
-/** Opens an object's bytes from an offset. Rejects with ObjectChanged when it is no longer the one meant. */
+/** Opens an object's bytes from an offset. Rejects with ObjectChanged if the object was replaced. */
 export type OpenBytes = (offset: number, signal?: AbortSignal) => Promise<Readable>
 
 /** The options of a listing. */
@@ -61,19 +61,19 @@ export interface ObjectStore {
   list(signal?: AbortSignal, options?: ListOptions): AsyncIterable<ListedObject>
   /** Undefined when there is none. */
   head(key: string, signal?: AbortSignal): Promise<ObjectHead | undefined>
-  /** The object's bytes from an offset. Rejects with ObjectChanged when its version is another one by now. */
+  /** The object's bytes from an offset. Rejects with ObjectChanged if its version has changed. */
   get(object: ListedObject, offset: number, signal?: AbortSignal): Promise<Readable>
   /**
    * Writes an object with the size and digests of `head`, or rejects and leaves the one before. Rejects with
    * DamagedTransfer when the bytes that arrived are not those. A directory rejects with UnreadableObject.
    */
   put(head: ObjectHead, open: OpenBytes, options?: WriteOptions): Promise<WrittenObject>
-  /** Removes an object; does nothing if there is none. Only the rules for dates with raw segments call it. */
+  /** Removes an object; does nothing if there is none. */
   remove(key: string, signal?: AbortSignal): Promise<void>
   close(): void
 }
 
-/** The object was replaced or removed since it was looked at. */
+/** The object was replaced or removed since it was listed or read. */
 export class ObjectChanged extends Error {
   constructor(key: string) {
     super(`${key} changed during its transfer`)

@@ -50,7 +50,7 @@ type Objects = ReadonlyMap<string, ListedObject>
 export class DateSide {
   /** Segments, manifest, fold state and order-book files by key. */
   readonly objects = new Map<string, ListedObject>()
-  /** As it was read last. */
+  /** The manifest, as last read. */
   manifest: DateManifest | undefined
 
   get segments(): readonly string[] {
@@ -138,7 +138,7 @@ export class RawDate {
     )
   }
 
-  /** Whether some of what the lake sealed is nowhere else. */
+  /** Whether the lake sealed segments that the remote manifest does not list. */
   get hasSealedAlone(): boolean {
     const sealed = this.local.manifest?.sealed ?? []
     const others = new Set(this.remote.listed)

@@ -1,5 +1,5 @@
-// A lake without raw segments has no manifests to follow. What it pulled of a series stays until the bucket's manifest tells that the
-// date was replaced without this series: such a file is removed before the pull. Whatever this lake made or imported stays.
+// A lake without raw segments has no manifests to follow. Before a pull, it removes each pulled file that a replacement of its date
+// has removed from the remote place. Files that this lake made or imported stay.
 
 import { existsSync } from 'node:fs'
 import {
@@ -47,7 +47,7 @@ function groupOf(file: DerivedFile | undefined): string {
   return file === undefined ? '' : `${file.dataset} ${file.source} ${file.date}`
 }
 
-/** Whether the remote place's manifest tells of a replacement. */
+/** Whether the remote manifest shows that the date was replaced. */
 async function wasReplaced(transfers: Transfers, { source, date }: DerivedFile): Promise<boolean> {
   const both = new RawDate(source, date)
   const key = both.key(RAW_MANIFEST_NAME)

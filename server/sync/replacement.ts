@@ -1,6 +1,6 @@
-// Decides whether a file without raw segments may replace the object of the same key. A push never replaces a file by one that
-// covers less. A pull follows object storage, and keeps only files that another writer made in the lake. Files that are derived
-// from raw segments follow the manifests of their date instead (date-sync.ts). No file is replaced by one that cannot be read.
+// Decides whether a file without raw segments may replace the object of the same key. Without --replace, a push replaces no file by
+// one that covers less, and a pull keeps files that another writer made in the lake. Files derived from raw segments follow the
+// manifests of their date instead (date-sync.ts). No readable file is replaced by one that cannot be read.
 
 import { coversLess, type LakeFileFacts, readLakeFileFacts } from '../lake/lake-file-facts.ts'
 import { UNMARKED_SAMPLE_SIZES, UNMARKED_SAMPLES } from '../sample-data/unmarked-samples.ts'
@@ -13,7 +13,7 @@ export interface Replacement {
   readonly next: ObjectHead
   readonly present: ObjectHead
   readonly direction: 'pull' | 'push'
-  /** Whether the rules apply. Otherwise it is only refused to push a file that cannot be read. */
+  /** Whether the rules apply. Otherwise, only an unreadable file is refused, which would replace a readable one. */
   readonly isJudged: boolean
   readonly signal: AbortSignal | undefined
 }

@@ -40,7 +40,7 @@ const AFTER_SLASH = '0'
 const CONNECT_TIMEOUT_MS = 10_000
 // Without a logger the SDK writes to the console. Every error of importance reaches the caller.
 const SILENT = { debug: ignore, info: ignore, warn: ignore, error: ignore }
-// The SDK's advice to leave Node 20 came with every command (github.com/aws/aws-sdk-js-v3/issues/7983).
+// Suppresses the SDK's warning about Node 20, which every command would print (github.com/aws/aws-sdk-js-v3/issues/7983).
 process.env['AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED'] ??= 'true'
 
 /** `metadata` is the user metadata that the writer set, in lower-case names. */
@@ -52,7 +52,7 @@ export interface S3WriteOptions extends WriteOptions {
   readonly metadata?: Readonly<Record<string, string>>
 }
 
-/** Under which an object is written, in the service's words. */
+/** The condition of a write, in the service's terms. */
 interface WriteCondition {
   readonly IfMatch?: string
   readonly IfNoneMatch?: string
@@ -66,7 +66,7 @@ export interface S3StoreOptions {
   readonly endpoint?: string | undefined
   /** By default from the credential chain; `us-east-1` with another endpoint. */
   readonly region?: string | undefined
-  /** The bucket in the path instead of the host name; so by default with an endpoint of its own. */
+  /** Put the bucket in the path, not in the host name. Default: true with `endpoint`. */
   readonly pathStyle?: boolean | undefined
 }
 
@@ -101,7 +101,7 @@ export class S3Store implements ObjectStore {
     })
   }
 
-  /** Every object whose key `isWanted`: those that the options name, unless it is given. */
+  /** Every object whose key `isWanted`. Default: those that the options name. */
   async *list(
     signal?: AbortSignal,
     options: ListOptions = {},
@@ -125,7 +125,8 @@ export class S3Store implements ObjectStore {
       if (options.raw !== true && last.startsWith(`${this.#prefix}${RAW_PREFIX}`))
         place = { StartAfter: `${this.#prefix}${RAW_PREFIX.slice(0, -1)}${AFTER_SLASH}` }
       // Without a continuation token, the same page would be requested forever.
-      else if (page.NextContinuationToken === undefined) throw new Error(`${this.name}: a listing breaks off`)
+      else if (page.NextContinuationToken === undefined)
+        throw new Error(`${this.name}: a listing ended without a continuation token`)
       else place = { ContinuationToken: page.NextContinuationToken }
     }
   }
@@ -311,7 +312,7 @@ function contentTypeOf(key: string): string {
   return CONTENT_TYPES[extname(key)] ?? 'text/plain'
 }
 
-/** The MD5 an ETag is. It is none for multipart uploads (`…-12`) and for objects encrypted with a key of a service. */
+/** The MD5 in an ETag; null for multipart uploads (`…-12`) and for objects encrypted with a service's key. */
 function md5Of(etag: string, encryption: string | undefined): string | null {
   if (encryption !== undefined && encryption !== 'AES256') return null
   return /^"?([0-9a-f]{32})"?$/.exec(etag)?.[1] ?? null
@@ -322,13 +323,13 @@ function sha256In(metadata: Readonly<Record<string, string>> | undefined): strin
   return /^[0-9a-f]{64}$/.test(text) ? text : null
 }
 
-/** The HTTP status with which object storage itself answers, if an error or its cause stands for that. */
+/** The HTTP status of object storage's answer, if an error or its cause has one. */
 export function storageStatusOf(error: unknown): number | undefined {
   if (error instanceof S3ServiceException) return error.$metadata.httpStatusCode
   return error instanceof Error ? storageStatusOf(error.cause) : undefined
 }
 
-/** The same of any service: one of credentials has error classes of its own. */
+/** The same for any service: credential services have their own error classes. */
 export function statusOf(error: unknown): number | undefined {
   if (!(error instanceof Error)) return undefined
   const { $metadata } = error as { readonly $metadata?: { readonly httpStatusCode?: number } }

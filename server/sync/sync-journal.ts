@@ -65,7 +65,7 @@ export class SyncJournal {
       let file = await open(path, 'a+')
       try {
         const sizeBytes = await readAdded(text, file)
-        // Parts the next line from one that a dying process or a full disk left incomplete.
+        // Separates the next line from an incomplete one, which a killed process or a full disk has left.
         if (text.readBytes < sizeBytes) await file.appendFile('\n')
         const isOutdated =
           text.lineCount > Math.max(JOURNAL_GROWTH_MAX * text.records.size, JOURNAL_LINES_MIN)
@@ -182,7 +182,7 @@ function lineOf(key: string, record: SyncRecord): string {
   return `${JSON.stringify({ key, ...record })}\n`
 }
 
-/** Runs `work` on a journal when all that came before has ended. */
+/** Runs `work` on a journal after all earlier work on it. */
 function inTurn<Value>(
   path: string,
   work: (text: JournalText, path: string) => Promise<Value>,
@@ -208,7 +208,7 @@ async function fileIdOf(file: FileHandle): Promise<string> {
 
 /**
  * Reads the lines added to the file, in pieces, so that other work gets its turn; all of it if it is another file.
- * The last line of every key counts. Resolves to the file's size; a last line without an end is left to the next look.
+ * The last line of every key counts. Resolves to the file's size; an incomplete last line is left to the next read.
  */
 async function readAdded(text: JournalText, file: FileHandle): Promise<number> {
   const { size } = await file.stat()

@@ -9,12 +9,12 @@ const REMIND_MS = 60 * 60 * 1000
 /** @param done the lake was … */
 export function logSync(logger: Logger, done: 'synchronized' | 'pushed') {
   let samples = 0
-  const tellErrors = lasting((_, [err, text]: readonly [unknown, string]) => logger.warn({ err }, text))
-  const tellConflicts = lasting((key, reason: string) =>
+  const reportErrors = lasting((_, [err, text]: readonly [unknown, string]) => logger.warn({ err }, text))
+  const reportConflicts = lasting((key, reason: string) =>
     logger.error({ key, reason }, `conflict: a lake file is not ${done}`),
   )
-  // Each file has the reason of an outage.
-  const tellFailures = lasting((reason, [{ key }, ...others]: readonly [SyncProblem, ...SyncProblem[]]) =>
+  // In an outage, all files fail for the same reason.
+  const reportFailures = lasting((reason, [{ key }, ...others]: readonly [SyncProblem, ...SyncProblem[]]) =>
     logger.warn({ key, others: others.length, reason }, `a lake file cannot be ${done}`),
   )
   return {
@@ -30,27 +30,27 @@ export function logSync(logger: Logger, done: 'synchronized' | 'pushed') {
       if (transferredCount + removed > 0) logger.info(summary, `the lake was ${done}`)
       if (sampleCount !== samples) logger.warn({ files: sampleCount }, 'samples are not pushed')
       samples = sampleCount
-      tellErrors(new Map())
-      tellConflicts(conflictReasons)
-      tellFailures(groupedBy(failures, ({ reason }) => reason))
+      reportErrors(new Map())
+      reportConflicts(conflictReasons)
+      reportFailures(groupedBy(failures, ({ reason }) => reason))
     },
     onError(error: unknown, text = `the lake cannot be ${done}`): void {
-      tellErrors(new Map([[String(error), [error, text]]]))
+      reportErrors(new Map([[String(error), [error, text]]]))
     },
   }
 }
 
-/** Takes the problems that there are now, by what identifies them, and tells those that begin or have not been told for an hour. */
-function lasting<Problem>(tell: (key: string, problem: Problem) => void) {
-  let told = new Map<string, number>()
+/** Reports each of the present problems, by key, when it begins and once an hour while it lasts. */
+function lasting<Problem>(report: (key: string, problem: Problem) => void) {
+  let reported = new Map<string, number>()
   return (problems: ReadonlyMap<string, Problem>): void => {
-    const before = told
-    told = new Map()
+    const before = reported
+    reported = new Map()
     for (const [key, problem] of problems) {
-      const toldMs = before.get(key)
-      const isDue = toldMs === undefined || Date.now() - toldMs > REMIND_MS
-      if (isDue) tell(key, problem)
-      told.set(key, isDue ? Date.now() : toldMs)
+      const reportedMs = before.get(key)
+      const isDue = reportedMs === undefined || Date.now() - reportedMs > REMIND_MS
+      if (isDue) report(key, problem)
+      reported.set(key, isDue ? Date.now() : reportedMs)
     }
   }
 }

@@ -10,7 +10,7 @@ export interface LakeSyncResult {
   readonly objectCount: number
   readonly transferredCount: number
   readonly transferredBytes: number
-  /** Raw segments and files that a removal on the other side has removed. */
+  /** Objects that were removed on either side. */
   readonly removedCount: number
   /** Keys of objects that wait for a decision of the operator, sorted. */
   readonly conflicts: readonly string[]

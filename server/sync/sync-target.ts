@@ -15,7 +15,7 @@ export interface S3Settings {
 /** The place a text names. Opens no connection. @throws {Error} for an `s3:` address without a valid bucket */
 export function openObjectStore(text: string, settings: S3Settings = {}): ObjectStore {
   const place = parsePlace(text)
-  if (place === undefined) throw new Error(`${text} is no place to synchronize with`)
+  if (place === undefined) throw new Error(`${text} is not a place: give s3://bucket/prefix or a directory`)
   return place.kind === 's3'
     ? new TailedStore(new S3Store({ ...place, ...settings }))
     : new DirectoryStore(place.path)

@@ -41,9 +41,9 @@ interface Base {
   readonly blocks: readonly string[]
   /** The blocks of the latest version, with its tail. */
   lastBlocks: readonly string[]
-  /** By how many bytes the tails since were larger than they would be after another whole write. */
+  /** By how many bytes the tails were larger than they would have been after a new whole write each time. */
   excessBytes: number
-  /** Another writer wrote the object recently: until then it is written whole, conditionally. */
+  /** Until then the object is written whole, conditionally, because another writer has written it. */
   readonly sharedUntilMs: number
 }
 
@@ -202,7 +202,7 @@ export class TailedStore implements ObjectStore {
   }
 }
 
-/** The object beside one of an open date, with what was written behind it. */
+/** The key of an object's tail. */
 export function tailKey(key: string): string {
   return `${key}${SUFFIX}`
 }

@@ -37,7 +37,7 @@ export function guardStream(stream: Readable, signal: AbortSignal | undefined): 
     breaking.abort(reason)
     stream.destroy(reason)
   }
-  // Whoever reads the stream may not listen yet, or never.
+  // The reader of the stream may have no error listener.
   stream.on('error', (error) => breaking.abort(error))
   const onAbort = (): void => {
     const reason: unknown = signal?.reason

@@ -45,7 +45,7 @@ export interface SyncProgress {
 export interface TransferOptions {
   readonly lake: string
   readonly remote: ObjectStore
-  /** Of the synchronization. A push may pull what the lake lacks. */
+  /** The direction of the synchronization. A push may also pull what the lake lacks. */
   readonly direction: Direction
   readonly journal: SyncJournal
   readonly report: SyncReport

@@ -136,15 +136,15 @@ test('what cannot be read is refused with its file and line, and with what to do
       `${good}{"envelope":${frame}}\n`,
       /:2: an object that is neither a frame nor a frame in a known wrapper/,
     ],
-    ['json', `${good}{"type":\n`, /:2: no valid JSON/],
+    ['json', `${good}{"type":\n`, /:2: not valid JSON/],
     [
       'other',
       `${JSON.stringify(polymarket)}\n`,
       /messages of polymarket, not of kalshi; .*--source polymarket/,
     ],
-    ['bzip2', Buffer.from('BZh91AY&SY'), /bzip2 is not read; .*bzip2 -dc FILE \| bookcast import … -/],
-    ['xz', Buffer.from('fd377a585a00', 'hex'), /xz is not read; .*xz -dc FILE/],
-    ['zip', Buffer.from('504b0304', 'hex'), /zip is not read; .*unzip -p FILE/],
+    ['bzip2', Buffer.from('BZh91AY&SY'), /bzip2 is not supported; .*bzip2 -dc FILE \| bookcast import … -/],
+    ['xz', Buffer.from('fd377a585a00', 'hex'), /xz is not supported; .*xz -dc FILE/],
+    ['zip', Buffer.from('504b0304', 'hex'), /zip is not supported; .*unzip -p FILE/],
     ['cut', gzipSync(good.repeat(9)).subarray(0, 60), /gzip data is damaged or ends too early/],
   ]
   for (const [index, [name, content, message]] of cases.entries()) {

@@ -180,7 +180,7 @@ test('half a last line is refused with what to do', async (t) => {
   const to = ['--source', 'kalshi', '--lake', lake]
   const half = await run(to, { input: TEXT.slice(0, -10) })
   assert.equal(half.code, 1)
-  assert.match(half.err, /stdin:3: no valid JSON[^]*\n\(--skip-bad imports the lines that can be read/)
+  assert.match(half.err, /stdin:3: not valid JSON[^]*\n\(--skip-bad imports the lines that can be read/)
   assert.equal((await run([...to, '--skip-bad'], { input: TEXT.slice(0, -10) })).code, 0)
 })
 

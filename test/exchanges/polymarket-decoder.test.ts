@@ -101,7 +101,7 @@ test('what the units cannot express is refused', () => {
     [change(MS, { size: '-1' }), /no size/],
     [change(MS, { side: 'HOLD' }), /neither BUY nor SELL: "HOLD"/],
     [change(MS, { asset_id: 7 }), /no market and asset_id/],
-    [change(MS, { asset_id: '7'.repeat(300) }), /no market id/],
+    [change(MS, { asset_id: '7'.repeat(300) }), /not a market id/],
     [{ ...change(MS), price_changes: 5 }, /no list: 5/],
     [{ ...change(MS), price_changes: [5] }, /no price change: 5/],
     [{ ...change(MS), timestamp: 'noon' }, /timestamp is no time/],

@@ -65,7 +65,10 @@ test('a recorder publishes when another has ended writing to the series, and rec
   const order: string[] = []
   const ended = fold.advance(await write(clocks)).then(() => order.push('the date is over'))
   while (warnings.length === 0) await new Promise((resolve) => setImmediate(resolve))
-  assert.match(warnings[0]!, /published when process \d+ on .* has ended writing its files/)
+  assert.match(
+    warnings[0]!,
+    /process \d+ on .* is writing files of .*; the recording of the series is published when it has finished/,
+  )
   order.push('the other ends')
   await again.release()
   await ended
@@ -87,7 +90,10 @@ test('a recorder whose date has segments of others records on while another writ
   await fold.publish(true)
   assert.equal(fold.figures.tally.messages, frames.length, 'reading does not wait')
   await fold.settled()
-  assert.match(warnings.join(), /is folded with the segments of others when process \d+ on .* has ended/)
+  assert.match(
+    warnings.join(),
+    /process \d+ on .* is writing to the lake\. .* is folded with the segments of others when/,
+  )
   await lock.release()
   await fold.close()
   const hours = new Set(

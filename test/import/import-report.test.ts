@@ -105,7 +105,7 @@ test("another exchange's messages and an unread compression are refused with the
   await assert.rejects(runImport(lake, 'polymarket', { lines: LINES }), /--source kalshi/)
   const path = join(lake, 'a.bz2')
   await writeFile(path, 'BZh91AY')
-  await assert.rejects(runImport(lake, 'kalshi', { paths: [path] }), /a\.bz2: bzip2 is not read/)
+  await assert.rejects(runImport(lake, 'kalshi', { paths: [path] }), /a\.bz2: bzip2 is not supported/)
 })
 
 test('--replace writes the dates of the recording from it alone', async (t) => {

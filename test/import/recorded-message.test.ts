@@ -75,10 +75,10 @@ test('never takes a bare frame for a wrapper', () => {
 
 test('says what is wrong with a line', () => {
   const cases: [string, RegExp][] = [
-    ['{"type":', /no valid JSON/],
+    ['{"type":', /not valid JSON/],
     ['garbage', /neither JSON nor a time/],
     ['noon {"type":"ok"}', /neither JSON nor a time/],
-    ['12 {"type":', /no valid JSON/],
+    ['12 {"type":', /not valid JSON/],
     ['{}', /neither a frame nor/],
     ['{"recv_ts":5}', /neither a frame nor/],
     ['{"recv_ts":"never","data":{"type":"ok"}}', /recv_ts is no time: "never"/],

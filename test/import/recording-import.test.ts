@@ -87,9 +87,9 @@ test('a bad line stops the import with its file and number, and nothing is writt
   const path = join(directory, 'recording.ndjson')
   const good = recordedLines().slice(0, 5)
   const cases: [string | Buffer, RegExp][] = [
-    ['{"type":', /recording\.ndjson:7: no valid JSON/],
+    ['{"type":', /recording\.ndjson:7: not valid JSON/],
     [JSON.stringify(delta(6, { side: 'x' })), /recording\.ndjson:7: side is neither/],
-    [Buffer.from([0xff]), /recording\.ndjson:7: no valid UTF-8/],
+    [Buffer.from([0xff]), /recording\.ndjson:7: not valid UTF-8/],
   ]
   for (const [bad, message] of cases) {
     await writeFile(
@@ -122,7 +122,7 @@ test('skipped bad lines are counted and shown, and the sequence shows what they 
   assert.equal(input.badLines, 8)
   assert.equal(badLines.length, 1)
   assert.deepEqual([badLines[0]!.input, badLines[0]!.count, badLines[0]!.first.length], ['stdin', 8, 5])
-  assert.match(badLines[0]!.first[0]!, /^stdin:11: no valid JSON/)
+  assert.match(badLines[0]!.first[0]!, /^stdin:11: not valid JSON/)
   assert.deepEqual([...tally.gaps], [['sequence gap', 2]])
   assert.deepEqual(
     files.map((file) => file.gaps),

@@ -194,16 +194,16 @@ test('a bad line stops the import by file and line, and nothing stays in the lak
   const all = await recordings(t)
   const good = await all.file([kalshiLine('10:00:00'), kalshiLine('11:00:00'), kalshiLine('11:00:01')])
   const cases: [string, RegExp][] = [
-    ['{"type":', /:3: no valid JSON: .*\n\(--skip-bad imports the lines that can be read/],
+    ['{"type":', /:3: not valid JSON: .*\n\(--skip-bad imports the lines that can be read/],
     ['{"a":1}', /:3: an object that is neither a frame/],
     [kalshiDelta('10:00:00', { side: 'both' }), /:3: side is neither yes nor no/],
-    [kalshiDelta('10:00:00', { market_ticker: 'x'.repeat(300) }), /:3: no market id/],
-    [kalshiDelta('10:00:00', { market_ticker: '../x' }), /:3: no market id/],
+    [kalshiDelta('10:00:00', { market_ticker: 'x'.repeat(300) }), /:3: not a market id/],
+    [kalshiDelta('10:00:00', { market_ticker: '../x' }), /:3: not a market id/],
     [
       '{"recv_ts":"1","connection":"a/1/0/0","n":0,"event":"what"}',
       /:3: no line of a segment: a line has neither/,
     ],
-    ['{"recv_ts":"1","connection":"A B/1","n":0,"text":"PONG"}', /:3: no recorder's name/],
+    ['{"recv_ts":"1","connection":"A B/1","n":0,"text":"PONG"}', /:3: not a recorder's name/],
   ]
   for (const [line, reason] of cases) {
     const bad = await all.file([kalshiLine('10:00:00'), '', line, kalshiLine('10:00:02')])

@@ -128,20 +128,20 @@ test('a manifest that cannot be read is one sentence that names the file and the
   }
   const segment = (fields: object): object => ({ ...valid, segments: [{ ...valid.segments[0], ...fields }] })
   const cases: [unknown, RegExp][] = [
-    ['{', /it is no valid JSON/],
-    [[], /it is no JSON object/],
+    ['{', /it is not valid JSON/],
+    [[], /it is not a JSON object/],
     [{ ...valid, manifest: 2 }, /its format is 2, which this version does not read/],
     [{ ...valid, source: 'nyse' }, /it names no source and date/],
     [{ ...valid, date: '2026-02-30' }, /it names no source and date/],
     [{ ...valid, date: '2026-07-02' }, /it belongs to kalshi 2026-07-02/],
     [{ ...valid, source: 'polymarket' }, /it belongs to polymarket 2026-07-01/],
-    [{ ...valid, epoch: -1 }, /its epoch or its fold is no whole number/],
-    [{ ...valid, fold: 'x' }, /its epoch or its fold is no whole number/],
-    [{ ...valid, closing: 'x' }, /its opening or closing state is no digest/],
+    [{ ...valid, epoch: -1 }, /its epoch or its fold is not a whole number/],
+    [{ ...valid, fold: 'x' }, /its epoch or its fold is not a whole number/],
+    [{ ...valid, closing: 'x' }, /its opening or closing state is not a digest/],
     [{ ...valid, segments: {} }, /it lists no segments/],
-    [segment({ name: 'x' }), /an entry of its list is no segment/],
-    [segment({ lines: 0.5 }), /an entry of its list is no segment/],
-    [segment({ first_ts: 1 }), /an entry of its list is no segment/],
+    [segment({ name: 'x' }), /an entry of its list is not a segment/],
+    [segment({ lines: 0.5 }), /an entry of its list is not a segment/],
+    [segment({ first_ts: 1 }), /an entry of its list is not a segment/],
     [{ ...valid, segments: [valid.segments[0], valid.segments[0]] }, /it lists a segment twice/],
   ]
   for (const [value, reason] of cases) {

@@ -268,7 +268,7 @@ test('every damage is one sentence that names the file and the remedy', async (t
     [
       'no JSON',
       () => placeContent(lake, `${header}\n${line.slice(0, -1)}\n`),
-      /is damaged: a line is no valid JSON\./,
+      /is damaged: a line is not valid JSON\./,
     ],
     ['no line', () => placeContent(lake, `${header}\n{"a":1}\n`), /is damaged: a line has neither frame/],
     [
@@ -279,7 +279,7 @@ test('every damage is one sentence that names the file and the remedy', async (t
     [
       'no UTF-8',
       () => placeContent(lake, Buffer.from(`${valid}"\xff"\n`, 'latin1')),
-      /is damaged: it is no valid UTF-8\./,
+      /is damaged: it is not valid UTF-8\./,
     ],
     ['no header', () => placeContent(lake, `${line}\n`), /is damaged: it does not begin with a header\./],
     ['two headers', () => placeContent(lake, `${valid}${header}\n`), /is damaged: it has a second header\./],

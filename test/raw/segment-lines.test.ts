@@ -144,19 +144,19 @@ test('spaces between the members of a line do not matter', () => {
 
 test('what is no line of a segment is refused, and the error says why', () => {
   const cases: [string, RegExp][] = [
-    ['', /no valid JSON/],
-    ['[]', /no JSON object/],
-    ['{"recv_ts":"1","frame":{"type":"a"}', /no valid JSON/],
-    ['{"recv_ts":"1","frame":7}', /frame is no object/],
-    ['{"recv_ts":"1","frame":{"type":"a"},"frame":2}', /no valid JSON/],
-    ['{"recv_ts":"1","frames":{"type":"a"}}', /list of frames is none/],
-    ['{"recv_ts":"1","frames":[1]}', /list of frames is none/],
-    ['{"recv_ts":1,"text":"PONG"}', /recv_ts is no time/],
-    ['{"recv_ts":"1","connection":"a","text":"PONG"}', /connection and n/],
+    ['', /not valid JSON/],
+    ['[]', /not a JSON object/],
+    ['{"recv_ts":"1","frame":{"type":"a"}', /not valid JSON/],
+    ['{"recv_ts":"1","frame":7}', /frame is not an object/],
+    ['{"recv_ts":"1","frame":{"type":"a"},"frame":2}', /not valid JSON/],
+    ['{"recv_ts":"1","frames":{"type":"a"}}', /frames is not a list of frames/],
+    ['{"recv_ts":"1","frames":[1]}', /frames is not a list of frames/],
+    ['{"recv_ts":1,"text":"PONG"}', /recv_ts is not a time/],
+    ['{"recv_ts":"1","connection":"a","text":"PONG"}', /n is not a whole number/],
     ['{"recv_ts":"1"}', /neither frame/],
     ['{"event":"open"}', /neither frame/],
     ['{"recv_ts":"1","event":"else"}', /neither frame/],
-    ['{"recv_ts":"1","event":"series","series":{"a":1}}', /a series is no text/],
+    ['{"recv_ts":"1","event":"series","series":{"a":1}}', /a series is not a text/],
     ['{"skipped":2}', /neither frame/],
     ['{"segment":2,"source":"kalshi","recorder":"a"}', /its format is 2, which this version does not read/],
     ['{"segment":1,"source":"nyse","recorder":"a"}', /unknown source, "nyse"/],
@@ -164,7 +164,7 @@ test('what is no line of a segment is refused, and the error says why', () => {
     ['{"segment":1,"source":"kalshi","recorder":"A/B"}', /neither a reading nor a recorder/],
     [
       '{"segment":1,"source":"kalshi","reading":{"sequence":"loose","use_yes_price":false}}',
-      /how it is read/,
+      /reading settings of its header/,
     ],
   ]
   for (const [text, reason] of cases) {

@@ -45,7 +45,7 @@ for (const [what, stepMs] of [
     const [from, to] = [BigInt(startMs) * NS_PER_MS, BigInt(Date.now()) * NS_PER_MS]
     const outside = rows.filter(({ ts }) => ts < from || ts > to)
     assert.equal(outside.length, 0, `${outside.length} of ${rows.length} rows stand at another time`)
-    assert.equal(log.lines.filter((line) => /^the clock was put (back|forward) by/.test(line)).length, 1)
+    assert.equal(log.lines.filter((line) => /^the clock was set (back|forward) by/.test(line)).length, 1)
   })
 }
 

@@ -162,7 +162,7 @@ test('a disk that is full while a shared date is folded is reported, and the fol
     await fold.settled()
     assert.match(
       warnings.join(),
-      /^Cannot fold kalshi 2026-06-24 from the segments of all recorders: .*ENOSPC.* Its segments stay, and it is tried again\.$/,
+      /^Cannot fold kalshi 2026-06-24 from the segments of all recorders: .*ENOSPC.* The segments stay, and the recorder retries\.$/,
     )
     assert.ok((await bookOf(lake)).equals(before))
     await disk.free()

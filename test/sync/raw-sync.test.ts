@@ -355,7 +355,7 @@ test('damaged and misnamed objects are named, and the rest goes on', async (t) =
   assert.match([...pushed.conflictReasons.values()].join('\n'), /notes\.ndjson\.gz is misnamed/)
   assert.match(
     [...pushed.conflictReasons.values()].join('\n'),
-    /manifest\.json is damaged: it is no valid JSON/,
+    /manifest\.json is damaged: it is not valid JSON/,
   )
 })
 
