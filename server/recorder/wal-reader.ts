@@ -21,8 +21,6 @@ export class WalReader {
   #offset: number
   #file: FileHandle | undefined
   #buffer = Buffer.allocUnsafe(WAL_READ_BYTES)
-  /** Bytes skipped as damaged: from a damaged record to the end of its segment. */
-  damagedBytes = 0
 
   /** `from` must lie between two records. */
   constructor(directory: string, from: WalPosition) {
@@ -72,16 +70,16 @@ export class WalReader {
     while (bytes.length - at >= WAL_LENGTH_BYTES_MIN) {
       const recordBytes = walRecordBytes(bytes, at)
       if (recordBytes === undefined || this.#offset + recordBytes > endOffset) {
-        return await this.#damaged(segment, records, endOffset)
+        return await this.#damaged(segment, records)
       }
       if (bytes.length - at < recordBytes) break
       const record = getWalRecord(bytes, at, recordBytes, this.#offset)
-      if (record === undefined) return await this.#damaged(segment, records, endOffset)
+      if (record === undefined) return await this.#damaged(segment, records)
       records.push(record)
       at += recordBytes
       this.#offset += recordBytes
     }
-    if (records.length === 0) return await this.#damaged(segment, records, endOffset)
+    if (records.length === 0) return await this.#damaged(segment, records)
     return { segment, records }
   }
 
@@ -114,8 +112,7 @@ export class WalReader {
   }
 
   // Return the records before the damage first, then the `lost` record.
-  async #damaged(segment: number, records: readonly WalRecord[], endOffset: number): Promise<WalBatch> {
-    this.damagedBytes += endOffset - this.#offset
+  async #damaged(segment: number, records: readonly WalRecord[]): Promise<WalBatch> {
     const lost = lostRecord(this.#offset)
     await this.#enter(this.#segment + 1)
     return { segment, records: [...records, lost] }
