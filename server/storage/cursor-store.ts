@@ -19,6 +19,9 @@ export interface TimeWindow {
   readonly toMs: number
 }
 
+/** Clocks of collectors differ by so much; what was completed further ahead was completed by a clock that was wrong. */
+export const CLOCKS_APART_MS_MAX = 10 * 60 * 1000
+
 /** One row of the status table. Instants are milliseconds since the epoch, null for never. */
 export interface CursorStatus extends CursorName {
   readonly rows_written: bigint
@@ -103,7 +106,7 @@ export async function writeCursorState(
     ${UPSERT} state = excluded.state`)
 }
 
-/** Notes a run that went well and how many rows it wrote. Windows that end after it were completed by a clock that was ahead. */
+/** Notes a run that went well and how many rows it wrote. Windows that end long after it were completed by a clock that was ahead. */
 export async function recordSuccess(
   transaction: StoreTransaction,
   { source, scope }: CursorName,
@@ -114,7 +117,7 @@ export async function recordSuccess(
     INSERT INTO ingest_cursors (source, scope, last_success_at, rows_written)
     VALUES (${source}, ${scope}, ${instantValue(atMs)}, ${rowCount})
     ${UPSERT} last_success_at = excluded.last_success_at, consecutive_failures = 0,
-      completed = CASE WHEN upper(ingest_cursors.completed) > excluded.last_success_at
+      completed = CASE WHEN upper(ingest_cursors.completed) > ${instantValue(atMs + CLOCKS_APART_MS_MAX)}
         THEN ingest_cursors.completed * ${beforeToday(atMs)} ELSE ingest_cursors.completed END,
       rows_written = ingest_cursors.rows_written + excluded.rows_written`)
 }

@@ -69,8 +69,12 @@ export async function syncLake(options: LakeSyncOptions): Promise<LakeSyncResult
   const report = new SyncReport()
   const transfers = new Transfers({ ...options, journal, report, clock, signal })
   try {
-    if (!isPush && onlyDates === undefined)
-      for (const key of await removeReplacedFiles(transfers, own, others)) own.delete(key)
+    const isOfDates = (key: string): boolean => {
+      const file = derivedFileOfKey(key)
+      return onlyDates === undefined || (file !== undefined && onlyDates(file))
+    }
+    const ownOfDates = new Map([...own].filter(([key]) => isOfDates(key)))
+    if (!isPush) for (const key of await removeReplacedFiles(transfers, ownOfDates, others)) own.delete(key)
     const split = new DateSplit(own, others)
     if (raw) reportMisnamed(split, transfers)
     const dates = raw ? split.dates.filter((date) => onlyDates?.(date) ?? true) : []
@@ -81,10 +85,6 @@ export async function syncLake(options: LakeSyncOptions): Promise<LakeSyncResult
       await syncDates(transfers, folder ?? undefined, dates)
     }
     const { choice } = options
-    const isOfDates = (key: string): boolean => {
-      const file = derivedFileOfKey(key)
-      return onlyDates === undefined || (file !== undefined && onlyDates(file))
-    }
     const isPlain = ({ key }: ListedObject): boolean =>
       (isPush || choice === undefined || choice === null || isChosen(choice, key)) &&
       isOfDates(key) &&

@@ -120,6 +120,24 @@ test('a row that comes while those of a published file are served from the store
   }
 })
 
+test('a series or station that has ended refuses no range of all of them', async (t) => {
+  const world = await startWorld(t)
+  await write([JULY_MS + MS_PER_HOUR], 'KXLOWTNYC', 'BOS')
+  await compact(world.lake)
+  await write([JULY_MS + 3.5 * MS_PER_DAY])
+  await compact(world.lake, 6)
+  const paths = [
+    'candles?from=2026-07-01&to=2026-07-04&fill=false&format=ndjson',
+    'observations?from=2026-07-01&to=2026-07-04&format=csv',
+  ]
+  for (const path of paths) {
+    const plain = await world.ask(path)
+    const version = await versionNamed(world, path)
+    const pinned = await world.ask(`${path}&version=${version}`)
+    assert.ok(pinned.status === 200 && pinned.body.equals(plain.body), pinned.body.toString())
+  }
+})
+
 test('a damaged file that is kept is named as it is kept', async (t) => {
   const world = await startWorld(t)
   const paths = [

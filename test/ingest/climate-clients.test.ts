@@ -217,6 +217,28 @@ test('a product that fails every time keeps no newer one waiting', async (t) => 
   assert.deepEqual(reportCounts, [0, 2])
 })
 
+test('a product that failed once does not wait for one that fails every time', async (t) => {
+  const failing = Array.from({ length: 4 }, () => send(500))
+  const { client } = await clientBench(t, NwsClient, [
+    send(200, list(1)),
+    ...failing,
+    send(200, list(1, 2)),
+    ...failing,
+    send(200, list(1, 2)),
+    ...failing,
+    send(200, list(1, 2)),
+    product(2),
+    ...failing,
+  ])
+  const reportCounts: number[] = []
+  for (let round = 0; round < 4; round += 1) {
+    const batch = await client.poll('MIA')
+    batch.acknowledge()
+    reportCounts.push(batch.reports.length)
+  }
+  assert.deepEqual(reportCounts, [0, 0, 0, 1])
+})
+
 test('reports a list or product of another shape and stores nothing of it', async (t) => {
   const lists: [UpstreamFailure, Answer][] = [
     ['malformed', send(200, '')],

@@ -222,6 +222,26 @@ test('the last reports of a year are taken from its file when the next year has 
   assert.equal(conditional.length, 2)
 })
 
+test('of the file of a year that is over, no part of a day comes back that was told before', async (t) => {
+  const world = await startWorld(t)
+  const times = ['|2026|12|01|05|52|', '|2026|12|01|15|52|']
+  world.fault = ({ url }) => {
+    if (!url.includes('USW00012839') || !url.includes('2026')) return send(404)
+    const rows = times.map(() => ({ cells: { temperature: '7.8|5' }, station: 'USW00012839' }))
+    const lines = ghcnhTable(rows).split('\n')
+    return send(
+      200,
+      lines.map((line, at) => line.replace('|2023|01|03|05|52|', times[at - 1] ?? '')).join('\n'),
+    )
+  }
+  await poll(t, world, 'ncei', { nowMs: Date.parse('2026-12-31T12:00Z') })
+  assert.equal(await count('observations'), 2)
+  await file.store.postgres.run({ text: 'TRUNCATE observations', parameters: [] })
+  // 60 days later, in the middle of the first day that is not settled.
+  await poll(t, world, 'ncei', { nowMs: Date.parse('2027-01-30T12:00Z') })
+  assert.equal(await count('observations'), 0)
+})
+
 test('an archive that tells a moved day again makes compaction write no file', async (t) => {
   const world = await startWorld(t)
   const { postgres } = file.store

@@ -185,6 +185,26 @@ test('after a clock that was ahead, live weather and candles are asked for as af
   }
 })
 
+test('collectors whose clocks differ by seconds ask for the last minutes of candles', async (t) => {
+  const world = await startWorld(t)
+  await poll(t, world, 'exchange-catalogue')
+  await poll(t, world, 'exchange-candles')
+  for (const aheadS of [30, 20, 90, 80]) {
+    const before = world.asked.length
+    const nowMs = WORLD_NOW_MS + aheadS * 1000
+    const context = {
+      ...worldContext(file.store.postgres),
+      clock: { nowMs: () => nowMs, sleep: async () => {} },
+    }
+    await pollSource(worldSource(t, world, 'exchange-candles'), context)
+    const starts = world.asked
+      .slice(before)
+      .flatMap(({ url }) => /(?<=start_ts=)\d+/.exec(url) ?? [])
+      .map((second) => Number(second) * 1000)
+    assert.ok(Math.min(...starts) >= nowMs - 12 * 60_000, new Date(Math.min(...starts)).toISOString())
+  }
+})
+
 test('both archives fill in and the live feed counts more', async (t) => {
   const world = await startWorld(t)
   world.entries = [metarEntry('KNYC', '2026-08-29T11:51:00Z', 'T02600172')]

@@ -222,6 +222,19 @@ test('a pull without raw removes the files of a replaced series that it pulled, 
   assert.deepEqual([await lakeFiles(promoted), await place.bucketFiles()], [[NY], [NY]])
 })
 
+test('a pull of one date removes the replaced files of this date alone', async (t) => {
+  const place = await Place.start(t)
+  const lake = await place.lakeOf(MARKETS.DEN, MARKETS.NY)
+  await place.push(lake)
+  const replica = await place.replica()
+  await replace(lake)
+  await place.push(lake)
+  const pullOf = (date: string) => place.pull(replica, { onlyDates: (of) => of.date === date })
+  assert.equal((await pullOf('2026-06-23')).removedCount, 0)
+  assert.equal((await pullOf(DATE)).removedCount, 1)
+  assert.deepEqual(await lakeFiles(replica), [NY])
+})
+
 test('a pull removes nothing when the listing fails, is empty, or has nothing of the date', async (t) => {
   const place = await Place.start(t)
   const lake = await place.lakeOf(MARKETS.DEN, MARKETS.NY)

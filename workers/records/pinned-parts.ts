@@ -55,7 +55,7 @@ export function pinnedPart(
 }
 
 /**
- * Refuses a range that ends behind the rows of the version's files, or that has rows where the version has no file. An answer that
+ * Refuses a range that ends behind all files of the version, or that has rows where the version has no file. An answer that
  * names the version may have taken these rows from the store, which has them still or has moved them to a new file.
  * @param countHot rows of the store in the range, up to one
  * @param presentParts the files of the lake now that overlap the range
@@ -75,7 +75,7 @@ export async function refuseNotPinnable(
   const endMs = parts.length === 0 ? fromMs : Math.min(toMs, ...ends)
   const isNew = (part: LakePart): boolean =>
     !isCovered(parts, [part.scope], Math.max(part.fromMs, fromMs), Math.min(part.toMs, toMs))
-  if (endMs >= toMs && (await countHot()) === 0 && !(await presentParts()).some(isNew)) return
+  if (Math.max(...ends) >= toMs && (await countHot()) === 0 && !(await presentParts()).some(isNew)) return
   const firstMs = parts.reduce((first, part) => Math.min(first, part.fromMs), Infinity)
   const hint =
     parts.length === 0

@@ -45,7 +45,7 @@ export class NwsClient {
   readonly #http: UpstreamHttp
   readonly #nowMs: () => number
   readonly #seen = new Map<string, SeenProducts>()
-  /** Products that could not be had when they were last asked for. */
+  /** Products that could not be had when they were last asked for, the one that failed last at the end. */
   readonly #failed = new Set<string>()
 
   constructor(options: Omit<UpstreamOptions, 'name' | 'rate'>) {
@@ -86,9 +86,10 @@ export class NwsClient {
     const list = this.#readList(answer.body)
     const known = new Set(seen?.ids)
     // One that fails every time must not keep the others waiting.
+    const failed = [...this.#failed]
     const fresh = list.products
       .filter(({ id }) => !known.has(id))
-      .toSorted((a, b) => Number(this.#failed.has(a.id)) - Number(this.#failed.has(b.id)))
+      .toSorted((a, b) => failed.indexOf(a.id) - failed.indexOf(b.id))
     const { fetched, failures, ...batch } = await this.#fetchProducts(fresh, signal)
     const now: SeenProducts = {
       ids: list.products.map(({ id }) => id).filter((id) => known.has(id) || fetched.has(id)),
@@ -121,6 +122,7 @@ export class NwsClient {
       } catch (error) {
         if (!(error instanceof UpstreamError)) throw error
         failures.push(error)
+        this.#failed.delete(id)
         this.#failed.add(id)
         // One product may be broken; an upstream that is down or busy is not asked for the others.
         if (error.failure !== 'rejected' && error.failure !== 'malformed') break

@@ -3,7 +3,12 @@
 // the past. Only finished periods with a trade are stored, so that a candle never changes once its minute is over.
 
 import { writeCandles } from '../../storage/candle-store.ts'
-import { readCursorState, readCursorStatus, writeCursorState } from '../../storage/cursor-store.ts'
+import {
+  CLOCKS_APART_MS_MAX,
+  readCursorState,
+  readCursorStatus,
+  writeCursorState,
+} from '../../storage/cursor-store.ts'
 import type { IngestSource, IngestStep, SourceContext } from '../source.ts'
 import { candleHistory, lateLook } from './candle-history.ts'
 import { candleMarkets } from './candle-markets.ts'
@@ -56,7 +61,7 @@ function liveStep(client: KalshiClient, state: LiveState, nowMs: number, context
   const earliestMs = nowMs - EXCHANGE_CANDLE_CATCH_UP_MS_MAX
   const { completedToMs } = state
   // A time to come is of a clock that was ahead.
-  const isKnown = completedToMs !== null && completedToMs <= nowMs
+  const isKnown = completedToMs !== null && completedToMs <= nowMs + CLOCKS_APART_MS_MAX
   const knownToMs = isKnown ? Math.max(completedToMs, earliestMs) : earliestMs
   const fromMs = Math.min(knownToMs, nowMs - EXCHANGE_CANDLE_OVERLAP_MS)
   return {

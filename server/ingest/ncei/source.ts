@@ -3,6 +3,7 @@
 // for whole files and stores the reports of its window.
 
 import type { Station } from '../../../shared/stations.ts'
+import { MS_PER_DAY } from '../../../shared/utc-date.ts'
 import {
   type CursorState,
   readCursorState,
@@ -44,10 +45,10 @@ async function* pollYears(
   context: SourceContext,
 ): AsyncGenerator<IngestStep, void, void> {
   const nowMs = context.clock.nowMs()
-  const openFromMs = nowMs - INGEST_YEARLY_SETTLE_MS
+  const openFromMs = Math.floor((nowMs - INGEST_YEARLY_SETTLE_MS) / MS_PER_DAY) * MS_PER_DAY
   for (const { fromMs, toMs } of yearsOf({ fromMs: openFromMs, toMs: nowMs })) {
     const year = new Date(fromMs).getUTCFullYear()
-    // Of a year that is over, only days that are not settled: as many days are remembered as one year has.
+    // Of a year that is over, only whole days that are not settled: as many days are remembered as one year has.
     const takenFromMs = toMs < nowMs ? openFromMs : 0
     for (const station of stations) {
       const cursor = { source: NAME, scope: station.code }
