@@ -99,7 +99,11 @@ export async function syncLake(options: LakeSyncOptions): Promise<LakeSyncResult
       const heldBecause = !raw && isPush && split.isOfDate(key) ? HELD : undefined
       await transfers.transfer(key, { isPresent: target.has(key), heldBecause })
     })
-    report.objectCount = source.size
+    const isCounted = (key: string): boolean => {
+      const date = split.dateOf(key)
+      return isOfDates(key) || (date !== undefined && onlyDates?.(date) === true)
+    }
+    report.objectCount = [...source.keys()].filter(isCounted).length
     if (report.failures.length === 0 && onlyDates === undefined)
       await writeOutcome(lake, { lastSyncMs: clock.nowMs(), fileCount: source.size })
     return report

@@ -143,6 +143,8 @@ test('an operator decides the seal conflict of one date alone', async (t) => {
   assert.equal(stderr.match(/was sealed in the lake without segments/g)?.length, 2, stderr)
   const one = await sync(['--lake', a, '--to', place, '--date', dates[0]!, '--replace'])
   assert.equal(one.code, 0, one.stderr)
+  const none = await sync(['--lake', a, '--to', place, '--date', '2020-02-29'])
+  assert.match(none.stdout, /^0 files, 0 transferred/m)
   const after = await readWhole(place)
   for (const tree of [before, after])
     for (const key of Object.keys(tree)) if (key.includes(dates[0]!)) delete tree[key]
