@@ -16,7 +16,7 @@ import type { Piece } from './piece.ts'
 
 /** A run may begin this long before the end of its chain, because clocks differ. */
 const OVERLAP_NS_MAX = 60_000_000_000n
-/** At most so many messages of a connection wait for the first one with both times. */
+/** The maximum number of messages of a connection that wait for the first one with both times. */
 const WAITING_MAX = 10_000
 
 /** The end of a chain, as it is compared with the beginning of a run. */

@@ -34,8 +34,8 @@ export interface LakeVersionsOptions {
   /** How long replaced files are kept. */
   readonly keepMs: number
   /**
-   * Up to which instant (ms since the epoch) a file of records has all rows: by its SHA-256, and by its key for any other file
-   * there, such as one whose rows are still in the store. Rejects while nobody knows.
+   * The instant (ms since the epoch) up to which a file of records has all rows, by its SHA-256. By its key for any other file
+   * in its place, such as one whose rows are still in the store. Rejects while the store does not answer.
    */
   readonly coldEnds?: (() => Promise<ReadonlyMap<string, number>>) | undefined
   /**
@@ -126,7 +126,7 @@ export class LakeVersions {
   versionOf(dataset: LakeDataset, files: readonly StampedFile[]): string | null {
     const list = this.#lists[dataset]
     const isKnown = ({ key, stamp }: StampedFile): boolean =>
-      (list.current.get(key)?.stamp ?? '') === stamp && !isOpen(key)
+      (list.current.get(key)?.stamp ?? '') === stamp && (stamp !== '' || !isOpen(key))
     if (list.id !== undefined && files.every(isKnown)) return list.id
     if (!files.some(({ key }) => isOpen(key))) this.#woken.abort()
     return null

@@ -11,7 +11,7 @@ import type { TaskLog } from '../tasks/task-log.ts'
 import type { SourceRecorderOptions } from './source-recorder-options.ts'
 
 const DISCOVERY_REQUEST_INTERVAL_MS = 200
-/** Rate limit of discovery: a burst of so many requests, then one per interval. */
+/** Rate limit of discovery: a burst of requests, then one per interval. */
 const DISCOVERY_BURST = 5
 
 export interface RecorderOptions extends RecordingConfig {

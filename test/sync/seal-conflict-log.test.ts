@@ -15,7 +15,7 @@ import { foldHere, folderOf, readWhole, SOURCE, writeSegment } from './raw-lakes
 const [DATE, NEXT] = ['2026-06-24', '2026-06-26']
 const CANDLES = 'candles/series=A/month=2026-07/candles.parquet'
 
-test('a seal conflict is told once and counted, and stops no other file', async (t) => {
+test('a seal conflict is logged once and counted, and stops no other file', async (t) => {
   const [a, b, place] = [
     await temporaryDirectory(t),
     await temporaryDirectory(t),
