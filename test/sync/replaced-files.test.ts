@@ -121,6 +121,19 @@ async function prune(lake: string): Promise<void> {
     assert.equal(reason, undefined)
 }
 
+/** A replica of a lake with two series, of which a replacement that is pushed has one. */
+async function replacedSeries(
+  t: TestContext,
+): Promise<{ readonly place: Place; readonly lake: string; readonly replica: string }> {
+  const place = await Place.start(t)
+  const lake = await place.lakeOf(MARKETS.DEN, MARKETS.NY)
+  await place.push(lake)
+  const replica = await place.replica()
+  await replace(lake)
+  await place.push(lake)
+  return { place, lake, replica }
+}
+
 test('a file that was replaced stays removed after the date was pruned, also on a disk that was away', async (t) => {
   for (const course of ['pushed', 'at once', 'pruned there'] as const) {
     const place = await Place.start(t)
@@ -223,12 +236,7 @@ test('a pull without raw removes the files of a replaced series that it pulled, 
 })
 
 test('a pull of one date removes the replaced files of this date alone', async (t) => {
-  const place = await Place.start(t)
-  const lake = await place.lakeOf(MARKETS.DEN, MARKETS.NY)
-  await place.push(lake)
-  const replica = await place.replica()
-  await replace(lake)
-  await place.push(lake)
+  const { place, replica } = await replacedSeries(t)
   const pullOf = (date: string) => place.pull(replica, { onlyDates: (of) => of.date === date })
   assert.equal((await pullOf('2026-06-23')).removedCount, 0)
   assert.equal((await pullOf(DATE)).removedCount, 1)
@@ -236,12 +244,7 @@ test('a pull of one date removes the replaced files of this date alone', async (
 })
 
 test('a pull removes nothing when the listing fails, is empty, or has nothing of the date', async (t) => {
-  const place = await Place.start(t)
-  const lake = await place.lakeOf(MARKETS.DEN, MARKETS.NY)
-  await place.push(lake)
-  const replica = await place.replica()
-  await replace(lake)
-  await place.push(lake)
+  const { place, replica } = await replacedSeries(t)
   place.server.fault = () => ({ status: 403 })
   await assert.rejects(place.pull(replica))
   place.server.fault = () => undefined
@@ -251,12 +254,7 @@ test('a pull removes nothing when the listing fails, is empty, or has nothing of
 })
 
 test('a lake without raw segments does not push a file that a replacement removed', async (t) => {
-  const place = await Place.start(t)
-  const lake = await place.lakeOf(MARKETS.DEN, MARKETS.NY)
-  await place.push(lake)
-  const replica = await place.replica()
-  await replace(lake)
-  await place.push(lake)
+  const { place, replica } = await replacedSeries(t)
   const remote = place.server.store()
   const { conflictReasons } = await syncLake({ lake: replica, remote, direction: 'push', clock: CLOCK })
   assert.deepEqual([...conflictReasons.keys()].toSorted(), [DEN, NY])
