@@ -1,7 +1,6 @@
 // `bookcast sync`: the command line around server/sync.
 
 import { SYNC_PARALLEL_DEFAULT, SYNC_PARALLEL_MAX } from '../../shared/limits.ts'
-import { utcDateStartMs } from '../../shared/utc-date.ts'
 import { type LakeSyncResult, syncLake } from '../sync/lake-sync.ts'
 import type { ObjectStore } from '../sync/object-store.ts'
 import type { LakeChoice } from '../lake/lake-choice.ts'
@@ -15,6 +14,7 @@ import type { CommandIo } from './command.ts'
 import { mustBeDirectory } from './directories.ts'
 import { UsageError } from '../options/usage-error.ts'
 import {
+  dateOption,
   describeOptions,
   integerOption,
   type OptionDeclaration,
@@ -150,9 +150,7 @@ async function readSettings(options: ParsedOptions): Promise<Settings> {
     throw new UsageError('one of --from <place> and --to <place> must be given')
   }
   const s3 = { ...readPlace(place, options), region: options.get('region')?.text }
-  const date = options.get('date')
-  if (date !== undefined && utcDateStartMs(date.text) === undefined)
-    throw new UsageError(`${date.origin} takes a date such as 2026-07-01, not ${JSON.stringify(date.text)}`)
+  const date = dateOption(options.get('date'))
   const parallel = integerOption(options.demand('parallel'), 1, SYNC_PARALLEL_MAX)
   // Only a lake that receives is made: a place that is not there may be a share that is not mounted.
   if (parsePlace(place.text)?.kind === 'directory') await mustBeDirectory(place)
@@ -165,7 +163,7 @@ async function readSettings(options: ParsedOptions): Promise<Settings> {
     replace: options.has('replace'),
     raw: readRaw(options, from === undefined),
     choice: readChoice(options, from === undefined ? '--from' : undefined),
-    onlyDates: date && ((of) => of.date === date.text),
+    onlyDates: date === undefined ? undefined : (of) => of.date === date,
   }
 }
 

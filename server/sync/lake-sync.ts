@@ -5,14 +5,13 @@
 // stops no other. Samples are never pushed.
 
 import { mkdir } from 'node:fs/promises'
-import { derivedFileOfKey } from '../../shared/lake-layout.ts'
 import { type Clock, SYSTEM_CLOCK } from '../tasks/clock.ts'
 import { isChosen, type LakeChoice } from '../lake/lake-choice.ts'
 import { RawFolder } from '../fold/raw-folder.ts'
 import { DirectoryStore } from './directory-store.ts'
 import { inParallel } from './in-parallel.ts'
 import { listAll, type ListedObject, type ObjectStore } from './object-store.ts'
-import { DateSplit } from './raw-dates.ts'
+import { DateSplit, recordedDateOfKey } from './raw-dates.ts'
 import { removeReplacedFiles } from './replaced-files.ts'
 import { SyncJournal, writeOutcome } from './sync-journal.ts'
 import { type LakeSyncResult, SyncReport } from './sync-report.ts'
@@ -70,11 +69,14 @@ export async function syncLake(options: LakeSyncOptions): Promise<LakeSyncResult
   const transfers = new Transfers({ ...options, journal, report, clock, signal })
   try {
     const isOfDates = (key: string): boolean => {
-      const file = derivedFileOfKey(key)
-      return onlyDates === undefined || (file !== undefined && onlyDates(file))
+      if (onlyDates === undefined) return true
+      const date = recordedDateOfKey(key)
+      return date !== undefined && onlyDates(date)
     }
-    const ownOfDates = new Map([...own].filter(([key]) => isOfDates(key)))
-    if (!isPush) for (const key of await removeReplacedFiles(transfers, ownOfDates, others)) own.delete(key)
+    if (!isPush) {
+      const ownOfDates = new Map([...own].filter(([key]) => isOfDates(key)))
+      for (const key of await removeReplacedFiles(transfers, ownOfDates, others)) own.delete(key)
+    }
     const split = new DateSplit(own, others)
     if (raw) reportMisnamed(split, transfers)
     const dates = raw ? split.dates.filter((date) => onlyDates?.(date) ?? true) : []
@@ -99,11 +101,7 @@ export async function syncLake(options: LakeSyncOptions): Promise<LakeSyncResult
       const heldBecause = !raw && isPush && split.isOfDate(key) ? HELD : undefined
       await transfers.transfer(key, { isPresent: target.has(key), heldBecause })
     })
-    const isCounted = (key: string): boolean => {
-      const date = split.dateOf(key)
-      return isOfDates(key) || (date !== undefined && onlyDates?.(date) === true)
-    }
-    report.objectCount = [...source.keys()].filter(isCounted).length
+    report.objectCount = [...source.keys()].filter(isOfDates).length
     if (report.failures.length === 0 && onlyDates === undefined)
       await writeOutcome(lake, { lastSyncMs: clock.nowMs(), fileCount: source.size })
     return report

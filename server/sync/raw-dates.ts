@@ -37,7 +37,7 @@ import type { DateManifest, ManifestSegment } from '../raw/date-manifest.ts'
 import { listAll, type ListedObject, type ObjectStore, RAW_PREFIX, readTail } from './object-store.ts'
 import { seriesWithTrades } from '../trades/trades-fold.ts'
 import { SyncConflict } from './sync-report.ts'
-import { damagedObject, type Transfers } from './transfers.ts'
+import { damagedObject, type RecordedDate, type Transfers } from './transfers.ts'
 
 /** A recorder unites the slices of an hour soon after its end. Slices that are unlisted for longer belong to one that died. */
 const UNITING_MS_MAX = 15 * 60 * 1000
@@ -256,14 +256,19 @@ export class DateSplit {
   }
 }
 
-/** Source and date that a derived file or an object of the raw folder belongs to; empty for others. */
+/** Source and date that a derived file or an object of the raw folder belongs to; undefined for others. */
+export function recordedDateOfKey(key: string): RecordedDate | undefined {
+  return derivedFileOfKey(key) ?? placeOfRawKey(key)
+}
+
+/** As one text; empty for others. */
 function dateIdOfKey(key: string): string {
-  const place = derivedFileOfKey(key) ?? placeOfRawKey(key)
+  const place = recordedDateOfKey(key)
   return place === undefined ? '' : `${place.source} ${place.date}`
 }
 
 /** Source and date of an object of the raw folder; undefined for a misnamed one. */
-function placeOfRawKey(key: string): { readonly source: LobSource; readonly date: string } | undefined {
+function placeOfRawKey(key: string): RecordedDate | undefined {
   const isState = key.endsWith(`/${FOLD_STATE_NAME}`)
   return rawFileOfKey(isState ? `${key.slice(0, -FOLD_STATE_NAME.length)}${RAW_MANIFEST_NAME}` : key)
 }
