@@ -2,6 +2,7 @@
 // once. The list is asked conditionally, products never change. What was fetched counts as seen only when the caller
 // says that it is stored, so neither a failing store nor a failing product loses a report.
 
+import { BoundedMap } from '../../../shared/bounded-map.ts'
 import { SYSTEM_CLOCK } from '../../tasks/clock.ts'
 import { withoutFuture } from '../future-reports.ts'
 import { UpstreamError } from '../../upstream/upstream-error.ts'
@@ -38,6 +39,8 @@ interface ListedProduct {
 const UPSTREAM = 'nws'
 // The API states no figure; this lets one poll of all stations through and spaces the products that follow.
 const RATE = { burst: 20, intervalMs: 500 } as const
+/** Failed products that are remembered. */
+const FAILED_MAX = 1_000
 const ACCEPT = { accept: 'application/ld+json' }
 const PRODUCT_ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
@@ -45,8 +48,9 @@ export class NwsClient {
   readonly #http: UpstreamHttp
   readonly #nowMs: () => number
   readonly #seen = new Map<string, SeenProducts>()
-  /** Products that could not be had when they were last asked for, the one that failed last at the end. */
-  readonly #failed = new Set<string>()
+  /** Products that could not be fetched when they were last asked for: the number of the failure. */
+  readonly #failed = new BoundedMap<number>(FAILED_MAX)
+  #failures = 0
 
   constructor(options: Omit<UpstreamOptions, 'name' | 'rate'>) {
     this.#nowMs = () => (options.clock ?? SYSTEM_CLOCK).nowMs()
@@ -86,10 +90,10 @@ export class NwsClient {
     const list = this.#readList(answer.body)
     const known = new Set(seen?.ids)
     // One that fails every time must not keep the others waiting.
-    const failed = [...this.#failed]
+    const failureOf = ({ id }: ListedProduct): number => this.#failed.get(id) ?? 0
     const fresh = list.products
       .filter(({ id }) => !known.has(id))
-      .toSorted((a, b) => failed.indexOf(a.id) - failed.indexOf(b.id))
+      .toSorted((a, b) => failureOf(a) - failureOf(b))
     const { fetched, failures, ...batch } = await this.#fetchProducts(fresh, signal)
     const now: SeenProducts = {
       ids: list.products.map(({ id }) => id).filter((id) => known.has(id) || fetched.has(id)),
@@ -122,8 +126,7 @@ export class NwsClient {
       } catch (error) {
         if (!(error instanceof UpstreamError)) throw error
         failures.push(error)
-        this.#failed.delete(id)
-        this.#failed.add(id)
+        this.#failed.set(id, ++this.#failures)
         // One product may be broken; an upstream that is down or busy is not asked for the others.
         if (error.failure !== 'rejected' && error.failure !== 'malformed') break
       }
