@@ -186,7 +186,7 @@ export class NumberedChains {
   #add(runs: readonly Run[], mayBegin: (run: Run) => boolean): void {
     for (const head of inChainOrder(runs.map((run) => withTimes(run)))) {
       const { run } = head
-      const repeated = this.#tails.ofSid(run.sid).find((open) => isRepeated(open.chain, run))
+      const repeated = this.#tails.repeatedBy(run)
       const open = repeated ?? predecessorOf(head, this.#tails.before(head))
       if (open === undefined && head.firstSeq > 1 && !mayBegin(run)) this.#late.push(run)
       else this.#place(head, open ?? this.#begin(head), repeated !== undefined)
@@ -220,14 +220,17 @@ export class NumberedChains {
     const { run, firstSeq, isPartial } = head
     if (firstSeq <= 1 || isPartial) return
     const connection = this.#connections.of(run.connection)
-    const earlier = this.#tails.ofSid(run.sid).filter(({ lastSeq }) => lastSeq < firstSeq - 1)
-    const own = earlier.findLast(
-      (tail) => this.#connections.of(tail.chain.connection) === connection || isBehind(head, tail),
-    )
-    const alike = earlier.filter(
-      (tail) => !tail.isEnded && isNear(head, tail) && [...run.markets].some((id) => tail.markets.has(id)),
-    )
-    const before = own ?? alike.toSorted((a, b) => (a.lastAt < b.lastAt ? 1 : -1))[0]
+    const tails = this.#tails.ofSid(run.sid)
+    const isEarlier = ({ lastSeq }: Tail): boolean => lastSeq < firstSeq - 1
+    const isOwn = (tail: OpenChain): boolean =>
+      this.#connections.of(tail.chain.connection) === connection || isBehind(head, tail)
+    const isAlike = (tail: Tail): boolean =>
+      !tail.isEnded && isNear(head, tail) && [...run.markets].some((id) => tail.markets.has(id))
+    const before =
+      tails.findLast((tail) => isEarlier(tail) && isOwn(tail)) ??
+      tails
+        .filter((tail) => isEarlier(tail) && isAlike(tail))
+        .toSorted((a, b) => (a.lastAt < b.lastAt ? 1 : -1))[0]
     if (before === undefined) return
     before.chain.endCause = 'sequence gap'
     this.#tally.missing.holes++
@@ -317,6 +320,8 @@ export class NumberedChains {
 class Tails {
   readonly #bySid = new Map<number, OpenChain[]>()
   readonly #byLast = new Map<string, Set<OpenChain>>()
+  /** By subscription: the highest number. Most runs are above it, and repeat no chain. */
+  readonly #highest = new Map<number, number>()
 
   add(open: OpenChain): void {
     const list = this.#bySid.get(open.sid)
@@ -326,6 +331,13 @@ class Tails {
 
   ofSid(sid: number): readonly OpenChain[] {
     return this.#bySid.get(sid) ?? []
+  }
+
+  /** The chain whose last lines a run repeats. */
+  repeatedBy({ sid, messages }: Run): OpenChain | undefined {
+    const { seq, key } = messages[0]!
+    if (seq > (this.#highest.get(sid) ?? 0)) return undefined
+    return this.ofSid(sid).find(({ chain }) => seq <= chain.lastSeq && chain.keyOf(seq) === key)
   }
 
   /** Chains whose numbers a run continues. If its piece follows a line of a chain, none that ended long before that line. */
@@ -340,6 +352,7 @@ class Tails {
   move(open: OpenChain, lastSeq: number): void {
     this.#byLast.get(`${open.sid} ${open.lastSeq}`)?.delete(open)
     open.lastSeq = lastSeq
+    this.#highest.set(open.sid, Math.max(lastSeq, this.#highest.get(open.sid) ?? 0))
     const key = `${open.sid} ${lastSeq}`
     const set = this.#byLast.get(key)
     if (set === undefined) this.#byLast.set(key, new Set([open]))
@@ -426,13 +439,6 @@ function compareHeads(a: TimedRun, b: TimedRun): number {
   if (a.firstAt !== b.firstAt) return a.firstAt < b.firstAt ? -1 : 1
   const [left, right] = [a.run.messages[0]!, b.run.messages[0]!]
   return a.run.sid - b.run.sid || left.seq - right.seq || left.key - right.key
-}
-
-/** Whether a run repeats the last lines of a chain. */
-function isRepeated(chain: Chain, { sid, messages }: Run): boolean {
-  if (chain.sid !== sid) return false
-  const first = messages[0]!
-  return first.seq <= chain.lastSeq && chain.keyOf(first.seq) === first.key
 }
 
 /** The messages after `fromSeq`. A message without a number follows the one after which it came. */
