@@ -29,6 +29,8 @@ export class DateEnds {
   readonly #dayStart: bigint
   readonly #dayEnd: bigint
   readonly #heard: readonly bigint[]
+  /** Numbers of chains after which their connection has a later chain of the same subscription. */
+  readonly #replaced = new Set<number>()
 
   constructor(reading: EndingDate, continued: ReadonlySet<number>) {
     this.#reading = reading
@@ -50,24 +52,18 @@ export class DateEnds {
       lastOfSid.set(key, later(chain.lastAt, lastOfSid.get(key)))
     }
     return chains.map((chain) => {
-      if (this.#continued.has(chain.id)) return later(chain.lastAt, this.#dayEnd)
       const connection = connections.of(chain.connection)
       const isReplaced = lastOfSid.get(`${connection} ${chain.sid}`)! > chain.lastAt
+      if (isReplaced) this.#replaced.add(chain.id)
+      if (this.#continued.has(chain.id)) return later(chain.lastAt, this.#dayEnd)
       return isReplaced || chain.endCause === 'sequence gap' ? chain.lastAt : lastOf.get(connection)!
     })
   }
 
   causeOf(id: number): GapCause {
-    const { chains, connections } = this.#reading
-    const chain = chains[id]!
+    const chain = this.#reading.chains[id]!
     if (chain.endCause !== undefined) return chain.endCause
-    const isReplaced = chains.some(
-      (other) =>
-        other.sid === chain.sid &&
-        other.lastAt > chain.lastAt &&
-        connections.of(other.connection) === connections.of(chain.connection),
-    )
-    if (isReplaced) return 'sequence gap'
+    if (this.#replaced.has(id)) return 'sequence gap'
     return chain.isEnded ? 'disconnect' : 'end of a piece'
   }
 
