@@ -5,7 +5,7 @@ import { once } from 'node:events'
 import { mkdir } from 'node:fs/promises'
 import type { Logger } from 'pino'
 import type { LobSource } from '../../shared/lob-sources.ts'
-import type { Clock } from '../tasks/clock.ts'
+import { type Clock, SYSTEM_CLOCK } from '../tasks/clock.ts'
 import { type RunningRecorder, startRecorder } from '../recorder/recorder.ts'
 import type { OnListed } from '../recorder/market-discovery.ts'
 import type { RecorderMetrics } from '../recorder/recorder-metrics.ts'
@@ -14,6 +14,8 @@ import { TaskLoop, type TaskMetrics } from '../ingest/task-loop.ts'
 
 // The longest pause: a disk that has space again is written again soon.
 const RETRY_MS_MAX = 20_000
+/** A recording that has lasted so long goes well. */
+const STEADY_MS = 60_000
 
 export interface RecorderTaskOptions {
   readonly recording: RecordingConfig
@@ -72,13 +74,17 @@ export class RecorderTask {
 
   async #record(signal: AbortSignal): Promise<never> {
     clearTimeout(this.#retry)
-    const { recording, exchange, logger, onListed } = this.#options
+    const { recording, exchange, logger, onListed, clock = SYSTEM_CLOCK } = this.#options
     const { lake, workDirectory, userAgent } = recording
     await mkdir(workDirectory, { recursive: true })
     const chosen = { lake, workDirectory, userAgent, [exchange]: recording[exchange] }
     const recorder = await startRecorder({ ...chosen, logger, onListed })
     this.#recorder = recorder
     const end = AbortSignal.any([signal, recorder.failed])
+    clock.sleep(STEADY_MS, end).then(
+      () => this.#loop.forgetFailures(),
+      () => {},
+    )
     if (!end.aborted) await once(end, 'abort')
     await recorder.stop().catch((error: unknown) => {
       // An error after the signal is not told by the loop.

@@ -100,6 +100,12 @@ export class TaskLoop<Name extends string = string> {
     this.#rest?.abort()
   }
 
+  /** The next failure is the first one in a row. A run that does not end calls it when it goes well. */
+  forgetFailures(): void {
+    this.#metrics.failureCount = 0
+    this.#alike.count = 0
+  }
+
   /** What is left of the interval; all of it where the clock was put back meanwhile. */
   #restAfter(startMs: number): number {
     const { intervalMs } = this.#options
@@ -136,8 +142,7 @@ export class TaskLoop<Name extends string = string> {
       if (rowCount > 0) metrics.lastRowsAtMs = this.#clock.nowMs()
       else if (errorCount === 0) metrics.emptyRunCount += 1
       metrics.lastSuccessAtMs = this.#clock.nowMs()
-      metrics.failureCount = 0
-      this.#alike.count = 0
+      this.forgetFailures()
       return undefined
     } catch (error) {
       signal.throwIfAborted()

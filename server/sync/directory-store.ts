@@ -138,11 +138,14 @@ export class DirectoryStore implements ObjectStore {
     if (replaces === undefined) return publishPartition(temporary, path)
     if (replaces === null) {
       await mkdir(dirname(path), { recursive: true })
-      await link(temporary, path).catch((error: unknown) => {
-        // Another writer of the same content has given it the name, and has removed the temporary one.
+      try {
+        return await link(temporary, path)
+      } catch (error) {
+        // Another writer of the same content has given it the name, and may have removed the temporary one.
         throw isErrno(error, 'EEXIST') || isErrno(error, 'ENOENT') ? new ObjectChanged(key) : error
-      })
-      return await rm(temporary, { force: true })
+      } finally {
+        await rm(temporary, { force: true })
+      }
     }
     await this.#locked(key, signal, async () => {
       if ((await this.stat(key))?.version !== replaces) throw new ObjectChanged(key)

@@ -151,6 +151,7 @@ async function fillAndFree(disk: SmallDisk, world: World): Promise<void> {
   await eventually(() => task.metrics.runCount > 4, 'it is tried again and again')
   await disk.free()
   await recordsOn(world)
+  await eventually(() => task.metrics.failureCount === 0, 'it no longer counts as failing')
   const refused = errors.filter((line) => line.includes('another recorder'))
   assert.deepEqual(refused, [])
 }

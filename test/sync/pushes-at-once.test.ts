@@ -2,7 +2,7 @@
 // the end, whether the service heeds conditions or not.
 
 import assert from 'node:assert/strict'
-import { copyFile, mkdir, readFile, writeFile } from 'node:fs/promises'
+import { copyFile, mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import type { TestContext } from 'node:test'
@@ -135,6 +135,8 @@ test('of two that push one segment into a directory at once, each finds it there
       if (result.status === 'rejected')
         assert.ok(result.reason instanceof ObjectChanged, String(result.reason))
     assert.equal((await new DirectoryStore(to).head(key))?.sha256, head.sha256)
+    await assert.rejects(put(), ObjectChanged)
+    assert.deepEqual(await readdir(dirname(join(to, key))), await readdir(dirname(join(from, key))))
   }
 })
 
