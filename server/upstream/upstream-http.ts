@@ -39,6 +39,9 @@ export interface UpstreamOptions {
   readonly random?: () => number
 }
 
+/** Of a client that knows its own name and rate. */
+export type ClientOptions = Omit<UpstreamOptions, 'name' | 'rate'>
+
 /** What an answer said about its version; given back, it makes the next request conditional. */
 export interface Validators {
   readonly etag: string | null

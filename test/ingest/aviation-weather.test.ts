@@ -202,7 +202,7 @@ async function bench(t: TestContext, script: readonly Answer[]): Promise<Bench> 
     asked: upstream.asked,
     clock,
     fetch: (signal) =>
-      client.fetch({ stations: [NYC], hours: 3, ...(signal === undefined ? {} : { signal }) }),
+      client.reports({ stations: [NYC], hours: 3, ...(signal === undefined ? {} : { signal }) }),
   }
 }
 
@@ -215,7 +215,7 @@ const BODY = JSON.stringify([ENTRY])
 
 test('one request asks for all stations and names its sender', async (t) => {
   const { client, asked } = await bench(t, [send(200, '[]')])
-  await client.fetch({ stations: STATIONS, hours: 3 })
+  await client.reports({ stations: STATIONS, hours: 3 })
   assert.equal(asked.length, 1)
   const url = new URL(asked[0]?.url ?? '', 'http://local')
   assert.equal(url.pathname, '/api/data/metar')
@@ -227,10 +227,10 @@ test('one request asks for all stations and names its sender', async (t) => {
 
 test('a request whose answer the feed would cut is refused before it is sent', async (t) => {
   const { client, asked } = await bench(t, [])
-  await assert.rejects(client.fetch({ stations: STATIONS, hours: 4 }), RangeError)
-  await assert.rejects(client.fetch({ stations: [NYC], hours: 67 }), RangeError)
-  await assert.rejects(client.fetch({ stations: [NYC], hours: 0 }), RangeError)
-  await assert.rejects(client.fetch({ stations: [], hours: 1 }), RangeError)
+  await assert.rejects(client.reports({ stations: STATIONS, hours: 4 }), RangeError)
+  await assert.rejects(client.reports({ stations: [NYC], hours: 67 }), RangeError)
+  await assert.rejects(client.reports({ stations: [NYC], hours: 0 }), RangeError)
+  await assert.rejects(client.reports({ stations: [], hours: 1 }), RangeError)
   assert.equal(asked.length, 0)
 })
 
