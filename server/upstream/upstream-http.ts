@@ -113,11 +113,14 @@ export class UpstreamHttp {
 
   /** The same of an answer in JSON. */
   async fetchJson(request: Omit<UpstreamRequest, 'validators'>): Promise<unknown> {
-    const body = await this.fetchBody(request)
+    return this.readJson(await this.fetchBody(request))
+  }
+
+  readJson(body: Buffer): unknown {
     try {
       return JSON.parse(body.toString('utf8'))
     } catch (error) {
-      throw this.malformed('the answer is no JSON', error)
+      throw this.malformed(`the answer is no JSON: ${JSON.stringify(body.toString('latin1', 0, 80))}`, error)
     }
   }
 

@@ -7,7 +7,7 @@ import type { Station } from '../../../shared/stations.ts'
 import { collectRows, type ObservationRows } from '../observation-fetch.ts'
 import { UpstreamError } from '../../upstream/upstream-error.ts'
 import { type ClientOptions, UpstreamHttp, type Validators } from '../../upstream/upstream-http.ts'
-import { AWC, parseEntries, readEntries } from './parse.ts'
+import { AWC, parseEntries } from './parse.ts'
 
 /** 100 requests a minute. */
 const RATE = { burst: 1, intervalMs: 600 } as const
@@ -50,7 +50,8 @@ export class AviationWeatherClient extends UpstreamHttp {
     })
     if (answer.kind === 'not_modified') return null
     // 204 is how the feed says that no report exists.
-    const entries = answer.status === 204 ? [] : readEntries(answer.body.toString('utf8'))
+    const entries = answer.status === 204 ? [] : this.readJson(answer.body)
+    if (!Array.isArray(entries)) throw this.malformed('the answer is no JSON array')
     const collected = await collectRows(AWC, parseEntries(entries, stations))
     if (entries.length >= AWC_ENTRIES_MAX) {
       throw new UpstreamError(AWC, 'too_large', `an answer has ${AWC_ENTRIES_MAX} entries and may be cut`)

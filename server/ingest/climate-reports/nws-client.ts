@@ -129,8 +129,9 @@ export class NwsClient extends UpstreamHttp {
   }
 
   async #fetchText(id: string, signal: AbortSignal | undefined): Promise<string> {
-    const body = await this.fetchBody({ path: `/products/${id}`, headers: ACCEPT, signal })
-    const product = this.#readJson(body)
+    const product = this.#readObject(
+      await this.fetchBody({ path: `/products/${id}`, headers: ACCEPT, signal }),
+    )
     if (product['id'] !== id || typeof product['productText'] !== 'string') {
       throw this.malformed(`product ${id} has no text or another id`)
     }
@@ -142,7 +143,7 @@ export class NwsClient extends UpstreamHttp {
     readonly products: readonly ListedProduct[]
     readonly failures: readonly UpstreamError[]
   } {
-    const items = this.#readJson(body)['@graph']
+    const items = this.#readObject(body)['@graph']
     if (!Array.isArray(items)) throw this.malformed('the product list has no @graph')
     const products: ListedProduct[] = []
     const failures: UpstreamError[] = []
@@ -165,13 +166,8 @@ export class NwsClient extends UpstreamHttp {
     return { products: byTime.told.toSorted((a, b) => a.issuedAtMs - b.issuedAtMs), failures }
   }
 
-  #readJson(body: Buffer): Record<string, unknown> {
-    let value: unknown
-    try {
-      value = JSON.parse(body.toString('utf8'))
-    } catch {
-      throw this.malformed(`no JSON: ${JSON.stringify(body.toString('latin1', 0, 80))}`)
-    }
+  #readObject(body: Buffer): Record<string, unknown> {
+    const value = this.readJson(body)
     if (!isObject(value)) throw this.malformed('the answer is no JSON object')
     return value
   }

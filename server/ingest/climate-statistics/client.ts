@@ -19,7 +19,7 @@ export class ClimateStatisticsClient extends UpstreamHttp {
     signal?: AbortSignal,
     onProblem?: (problem: string) => void,
   ): Promise<DailyExtremes[]> {
-    const body = await this.fetchBody({
+    const answer = await this.fetchJson({
       path: '/StnData',
       method: 'POST',
       headers: { 'content-type': 'application/json', accept: 'application/json' },
@@ -33,6 +33,6 @@ export class ClimateStatisticsClient extends UpstreamHttp {
       }),
       signal,
     })
-    return parseDailyExtremes(body.toString('utf8'), range, UPSTREAM, onProblem)
+    return parseDailyExtremes(answer, range, UPSTREAM, onProblem)
   }
 }
