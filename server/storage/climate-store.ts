@@ -14,7 +14,10 @@ import { assignments, bulkStatement, differs, lastOfEachKey, recordset, writeBat
 import type { Postgres } from './postgres.ts'
 import type { StoreTransaction } from './store-transaction.ts'
 
-/** An official report, as the ingest makes it. */
+/**
+ * An official report, as the ingest makes it. Before classification `report_type` tells only preliminary from the rest.
+ * Without `is_correction` the type could not be found anew when an earlier report arrives late.
+ */
 export interface ClimateReportRow extends StoredClimateRecord {
   readonly source: 'nws' | 'iem'
   readonly report_type: 'final' | 'correction' | 'preliminary'
