@@ -2,6 +2,8 @@
 // stand here, so that JSON, csv, parquet, SQL, OpenAPI and unit conversion can be derived instead of repeated.
 // The first eleven fields are those of contract.md 17; the rest is what a METAR carries besides.
 
+import type { RecordField } from './record-field.ts'
+
 export const OBSERVATION_TYPES = ['METAR', 'SPECI'] as const
 export type ObservationType = (typeof OBSERVATION_TYPES)[number]
 
@@ -22,17 +24,6 @@ export type UnitKind =
   | 'precipitation'
   | 'snow_depth'
   | 'none'
-
-/** `instant` is milliseconds since the Unix epoch in memory, RFC 3339 when served. */
-type ObservationFieldType = 'string' | 'number' | 'integer' | 'instant'
-
-interface FieldShape {
-  readonly name: string
-  readonly type: ObservationFieldType
-  readonly unit: UnitKind
-  readonly nullable: boolean
-  readonly meaning: string
-}
 
 /** Every served field, in serving order. */
 // oxfmt-ignore
@@ -70,7 +61,7 @@ export const OBSERVATION_FIELDS = [
   { name: 'min_temp_6hr_f', type: 'number', unit: 'temperature', nullable: true, meaning: 'Minimum of the last 6 hours' },
   { name: 'max_temp_24hr_f', type: 'number', unit: 'temperature', nullable: true, meaning: 'Maximum of the 24 hours to midnight local standard time' },
   { name: 'min_temp_24hr_f', type: 'number', unit: 'temperature', nullable: true, meaning: 'Minimum of the 24 hours to midnight local standard time' },
-] as const satisfies readonly FieldShape[]
+] as const satisfies readonly RecordField[]
 
 export type ObservationField = (typeof OBSERVATION_FIELDS)[number]
 

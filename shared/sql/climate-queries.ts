@@ -12,9 +12,19 @@ export interface StoredClimateRecord extends ClimateRecord {
   readonly is_correction: boolean
 }
 
-export const STORED_CLIMATE_COLUMNS =
-  'station_code, observation_date, high_temp_f, low_temp_f, report_type, source, product_id, issued_at, is_correction'
-const COLUMNS = rawSql(STORED_CLIMATE_COLUMNS)
+/** Every column of a record as it is stored: name and SQL type. */
+export const STORED_CLIMATE_COLUMNS = {
+  station_code: 'text',
+  observation_date: 'date',
+  high_temp_f: 'float8',
+  low_temp_f: 'float8',
+  report_type: 'text',
+  source: 'text',
+  product_id: 'text',
+  issued_at: 'timestamptz',
+  is_correction: 'boolean',
+} as const satisfies Record<keyof StoredClimateRecord, string>
+const COLUMNS = rawSql(Object.keys(STORED_CLIMATE_COLUMNS).join(', '))
 
 /** Both dates inclusive. Null is no condition. */
 export interface ClimateSelection {
