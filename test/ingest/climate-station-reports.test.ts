@@ -199,8 +199,8 @@ test('classifies the same whatever order reports come in, also when some were cl
     fc.property(cases, ({ reports, shuffled, earlier }) => {
       const once = classifyReports(reports)
       assert.deepEqual(classifyReports(shuffled), once)
-      const before = new Map(classifyReports(earlier).map((report) => [report.product_id, report]))
-      const again = shuffled.map((report) => before.get(report.product_id) ?? report)
+      const before = new Map(classifyReports(earlier).map((each) => [each.product_id, each]))
+      const again = shuffled.map((each) => before.get(each.product_id) ?? each)
       assert.deepEqual(classifyReports(again), once)
       assert.deepEqual(classifyReports(once), once)
     }),
