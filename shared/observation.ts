@@ -4,26 +4,14 @@
 
 import type { RecordField } from './record-field.ts'
 
+export type { UnitKind } from './record-field.ts'
+
 export const OBSERVATION_TYPES = ['METAR', 'SPECI'] as const
 export type ObservationType = (typeof OBSERVATION_TYPES)[number]
 
 /** The live feed, then the two archives, in the order of precedence (server/ingest/observation-precedence.ts). */
 export const OBSERVATION_SOURCES = ['awc', 'iem', 'ncei'] as const
 export type ObservationSource = (typeof OBSERVATION_SOURCES)[number]
-
-/**
- * What `units` converts, with the raw unit: `temperature` °F, `speed` knots, `pressure` inHg, `distance` statute miles,
- * `precipitation` and `snow_depth` inches. `none` is never converted: directions, percent, codes, and what the
- * interface's table leaves out (sea-level pressure, whose millibars are hectopascals already, and heights in feet).
- */
-export type UnitKind =
-  | 'temperature'
-  | 'speed'
-  | 'pressure'
-  | 'distance'
-  | 'precipitation'
-  | 'snow_depth'
-  | 'none'
 
 /** Every served field, in serving order. */
 // oxfmt-ignore
