@@ -12,13 +12,10 @@ import {
   checkInstantRange,
   checkLimit,
   checkName,
-  columnNames,
-  columnsParameter,
-  FORMAT_PARAMETER,
   INSTANT_RANGE_PARAMETERS,
   instantRange,
-  limitParameter,
-  OFFSET_PARAMETER,
+  outputOf,
+  outputParameters,
   STATION_PARAMETER,
   TIME_ZONE_PARAMETER,
   stationCode,
@@ -41,10 +38,7 @@ export const OBSERVATION_PARAMETERS = [
     schema: { type: 'string', enum: UNIT_SYSTEMS, default: 'raw' },
   },
   TIME_ZONE_PARAMETER,
-  FORMAT_PARAMETER,
-  columnsParameter('observations'),
-  limitParameter(OBSERVATIONS_LIMIT_DEFAULT),
-  OFFSET_PARAMETER,
+  ...outputParameters('observations', OBSERVATIONS_LIMIT_DEFAULT),
 ] as const satisfies readonly Parameter[]
 
 type ObservationParameters = typeof OBSERVATION_PARAMETERS
@@ -67,10 +61,7 @@ export function observationQueryOf(
     type: values.type ?? null,
     units: values.units,
     tz: values.tz,
-    format: values.format,
-    columns: values.columns ?? columnNames('observations'),
-    limit: values.limit,
-    offset: values.offset,
+    ...outputOf('observations', values),
   }
 }
 
