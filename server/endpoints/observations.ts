@@ -1,7 +1,7 @@
 // GET /api/v1/observations (contract.md 17).
 
 import { OBSERVATIONS_LIMIT_DEFAULT, RECORD_RANGE_MS_DEFAULT } from '../../shared/limits.ts'
-import { OBSERVATION_TYPES } from '../../shared/observation.ts'
+import { OBSERVATION_FIELDS, OBSERVATION_TYPES } from '../../shared/observation.ts'
 import { type ObservationQuery, UNIT_SYSTEMS } from '../../shared/record-task.ts'
 import { defineEndpoint, type Endpoint } from '../http/endpoint.ts'
 import type { ParameterRule } from '../query/parameter-parser.ts'
@@ -67,6 +67,7 @@ export function observationQueryOf(
 
 /** The sample's first observation of the first example. */
 const EXAMPLE_RECORD = {
+  ...Object.fromEntries(OBSERVATION_FIELDS.map(({ name }) => [name, null])),
   station_code: 'NYC',
   observed_at: '2026-07-01T00:51:00Z',
   observation_type: 'METAR',
@@ -80,26 +81,8 @@ const EXAMPLE_RECORD = {
   raw_metar: 'METAR KNYC 010051Z AUTO 25010KT 10SM BKN080 27/15 A3014 RMK AO2 T02670152',
   relative_humidity: 49.3,
   wind_dir_degrees: 250,
-  wind_gust_kt: null,
-  sea_level_pressure_mb: null,
-  weather_codes: null,
   sky_base_1_ft: 8000,
-  sky_cover_2: null,
-  sky_base_2_ft: null,
-  sky_cover_3: null,
-  sky_base_3_ft: null,
-  sky_cover_4: null,
-  sky_base_4_ft: null,
-  precip_1hr_inches: null,
-  snow_depth_inches: null,
-  peak_wind_speed_kt: null,
-  peak_wind_dir_degrees: null,
-  peak_wind_time: null,
   feels_like_f: 80,
-  max_temp_6hr_f: null,
-  min_temp_6hr_f: null,
-  max_temp_24hr_f: null,
-  min_temp_24hr_f: null,
 }
 
 export function observationsEndpoint(service: RecordService): Endpoint {

@@ -2,9 +2,10 @@
 // date, in order of issue. Which of them is served is one rule in one place (shared/climate.ts) and not repeated in
 // SQL. Climate records never move to the lake.
 
-import type { ClimateRecord } from '../climate.ts'
+import { CLIMATE_FIELDS, type ClimateRecord } from '../climate.ts'
 import type { BatchStart, KeysetRead } from './keyset-pages.ts'
 import { instantValue, rawSql, type Sql, type SqlStatement, sql, typedValue, whereAll } from './statement.ts'
+import { columnsOf } from './stored-row.ts'
 
 /** A record as it is stored. */
 export interface StoredClimateRecord extends ClimateRecord {
@@ -14,14 +15,7 @@ export interface StoredClimateRecord extends ClimateRecord {
 
 /** Every column of a record as it is stored: name and SQL type. */
 export const STORED_CLIMATE_COLUMNS = {
-  station_code: 'text',
-  observation_date: 'date',
-  high_temp_f: 'float8',
-  low_temp_f: 'float8',
-  report_type: 'text',
-  source: 'text',
-  product_id: 'text',
-  issued_at: 'timestamptz',
+  ...columnsOf(CLIMATE_FIELDS),
   is_correction: 'boolean',
 } as const satisfies Record<keyof StoredClimateRecord, string>
 const COLUMNS = rawSql(Object.keys(STORED_CLIMATE_COLUMNS).join(', '))

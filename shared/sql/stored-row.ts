@@ -1,4 +1,6 @@
-// The type of a stored row, from the SQL types of its columns.
+// The columns of stored rows: from the fields that are served to SQL types, and from these to the type of a row.
+
+import type { RecordField } from '../record-field.ts'
 
 /** What a column holds in memory: an instant is milliseconds since the epoch. */
 interface ColumnValues {
@@ -16,4 +18,19 @@ export type StoredRow<
   Nullable extends keyof Columns = never,
 > = {
   readonly [Name in keyof Columns]: ColumnValues[Columns[Name]] | (Name extends Nullable ? null : never)
+}
+
+const SQL_TYPES = {
+  string: 'text',
+  date: 'date',
+  number: 'float8',
+  integer: 'int4',
+  boolean: 'boolean',
+  instant: 'timestamptz',
+} as const
+
+/** The SQL types of fields that are stored as they are served. */
+export function columnsOf<Field extends RecordField>(fields: readonly Field[]) {
+  type Columns = { readonly [F in Field as F['name']]: (typeof SQL_TYPES)[F['type']] }
+  return Object.fromEntries(fields.map(({ name, type }) => [name, SQL_TYPES[type]])) as Columns
 }
