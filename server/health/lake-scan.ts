@@ -42,7 +42,7 @@ export class LakeScan {
   async #scan(signal: AbortSignal): Promise<void> {
     try {
       let fileCount = 0
-      for await (const _path of filesBelow(this.#lake, '.parquet', signal)) fileCount += 1
+      for await (const _ of filesBelow(this.#lake, '.parquet', signal)) fileCount += 1
       this.#status = { lastSyncMs: Date.now(), fileCount }
     } catch (error) {
       if (!signal.aborted) this.#logger.warn({ err: error }, 'the lake directory cannot be scanned')
