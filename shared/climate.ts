@@ -3,7 +3,7 @@
 // decide what type a report has: that is the ingest's classification (server/ingest/climate-reports/station-reports.ts).
 
 import { groupedBy } from './grouped-by.ts'
-import type { UnitKind } from './observation.ts'
+import type { RecordField } from './record-field.ts'
 
 /** Report types, the highest priority first. */
 export const REPORT_TYPES = ['final', 'correction', 'preliminary', 'estimated'] as const
@@ -11,17 +11,6 @@ export type ReportType = (typeof REPORT_TYPES)[number]
 
 /** `nws` and `iem` carry official products, `acis` estimates. */
 export type ClimateSource = 'nws' | 'iem' | 'acis'
-
-/** `date` is `YYYY-MM-DD`; `instant` is milliseconds since the Unix epoch in memory, RFC 3339 when served. */
-type ClimateFieldType = 'string' | 'date' | 'number' | 'instant'
-
-interface FieldShape {
-  readonly name: string
-  readonly type: ClimateFieldType
-  readonly unit: Extract<UnitKind, 'temperature' | 'none'>
-  readonly nullable: boolean
-  readonly meaning: string
-}
 
 /** Every served field, in serving order. An estimate is no product: it has neither an id nor an issue time. */
 // oxfmt-ignore
@@ -34,7 +23,7 @@ export const CLIMATE_FIELDS = [
   { name: 'source', type: 'string', unit: 'none', nullable: false, meaning: 'Origin: `nws` or `iem` for official products, `acis` for estimates' },
   { name: 'product_id', type: 'string', unit: 'none', nullable: true, meaning: 'Identifier of the issued product; null for an estimate' },
   { name: 'issued_at', type: 'instant', unit: 'none', nullable: true, meaning: 'Issue time of the product; null for an estimate' },
-] as const satisfies readonly FieldShape[]
+] as const satisfies readonly RecordField[]
 
 type ClimateField = (typeof CLIMATE_FIELDS)[number]
 

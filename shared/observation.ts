@@ -2,37 +2,16 @@
 // stand here, so that JSON, csv, parquet, SQL, OpenAPI and unit conversion can be derived instead of repeated.
 // The first eleven fields are those of contract.md 17; the rest is what a METAR carries besides.
 
+import type { RecordField } from './record-field.ts'
+
+export type { UnitKind } from './record-field.ts'
+
 export const OBSERVATION_TYPES = ['METAR', 'SPECI'] as const
 export type ObservationType = (typeof OBSERVATION_TYPES)[number]
 
 /** The live feed, then the two archives, in the order of precedence (server/ingest/observation-precedence.ts). */
 export const OBSERVATION_SOURCES = ['awc', 'iem', 'ncei'] as const
 export type ObservationSource = (typeof OBSERVATION_SOURCES)[number]
-
-/**
- * What `units` converts, with the raw unit: `temperature` °F, `speed` knots, `pressure` inHg, `distance` statute miles,
- * `precipitation` and `snow_depth` inches. `none` is never converted: directions, percent, codes, and what the
- * interface's table leaves out (sea-level pressure, whose millibars are hectopascals already, and heights in feet).
- */
-export type UnitKind =
-  | 'temperature'
-  | 'speed'
-  | 'pressure'
-  | 'distance'
-  | 'precipitation'
-  | 'snow_depth'
-  | 'none'
-
-/** `instant` is milliseconds since the Unix epoch in memory, RFC 3339 when served. */
-type ObservationFieldType = 'string' | 'number' | 'integer' | 'instant'
-
-interface FieldShape {
-  readonly name: string
-  readonly type: ObservationFieldType
-  readonly unit: UnitKind
-  readonly nullable: boolean
-  readonly meaning: string
-}
 
 /** Every served field, in serving order. */
 // oxfmt-ignore
@@ -70,7 +49,7 @@ export const OBSERVATION_FIELDS = [
   { name: 'min_temp_6hr_f', type: 'number', unit: 'temperature', nullable: true, meaning: 'Minimum of the last 6 hours' },
   { name: 'max_temp_24hr_f', type: 'number', unit: 'temperature', nullable: true, meaning: 'Maximum of the 24 hours to midnight local standard time' },
   { name: 'min_temp_24hr_f', type: 'number', unit: 'temperature', nullable: true, meaning: 'Minimum of the 24 hours to midnight local standard time' },
-] as const satisfies readonly FieldShape[]
+] as const satisfies readonly RecordField[]
 
 export type ObservationField = (typeof OBSERVATION_FIELDS)[number]
 

@@ -1,6 +1,18 @@
 // What is said of a field of the data endpoints' records.
 
-import type { UnitKind } from './observation.ts'
+/**
+ * What `units` converts, with the raw unit: `temperature` °F, `speed` knots, `pressure` inHg, `distance` statute miles,
+ * `precipitation` and `snow_depth` inches. `none` is never converted: directions, percent, codes, and what the
+ * interface's table leaves out (sea-level pressure, whose millibars are hectopascals already, and heights in feet).
+ */
+export type UnitKind =
+  | 'temperature'
+  | 'speed'
+  | 'pressure'
+  | 'distance'
+  | 'precipitation'
+  | 'snow_depth'
+  | 'none'
 
 /**
  * `instant` is milliseconds since the Unix epoch in memory; text formats give RFC 3339, parquet a UTC timestamp. `date`

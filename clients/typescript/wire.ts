@@ -628,9 +628,9 @@ export interface MarketsParameters {
   /** Station code, NYC or KNYC. */
   readonly station?: string | undefined
   /** Earliest close time: RFC 3339, or a date for its start. */
-  readonly from?: string | undefined
+  readonly from?: string | Date | undefined
   /** Latest close time, inclusive: RFC 3339, or a date for its end. */
-  readonly to?: string | undefined
+  readonly to?: string | Date | undefined
   /** Rows at most, of all pages together. Default: all there are. */
   readonly limit?: number | undefined
   /** Records to skip. A whole number from 0 to 1000000000. Default: 0. */

@@ -1,14 +1,12 @@
-// The text of `bookcast import --help`: the whole of what a user needs to know of the input.
+// The options of `bookcast import`, and the text of its --help: the whole of what a user needs to know of the input.
 
 import { lobSourceNames, lobSources } from '../../shared/lob-sources.ts'
 import { exchanges } from '../exchanges/registry.ts'
+import { SEQUENCE_TRUSTS } from '../feed/feed-reading.ts'
+import { describeOptions, type OptionDeclaration } from '../options/options.ts'
 import { wrapText } from './terminal.ts'
 
 const LINE_WIDTH = 115
-/** Where descriptions begin, how wide their lines are, and where the variables stand behind them. */
-const DESCRIPTION_COLUMN = 30
-const DESCRIPTION_WIDTH = 47
-const VARIABLE_COLUMN = 79
 
 const TITLED = exchanges().map(({ source, exchange }) => ({ ...lobSourceNames(source), ...exchange }))
 const CHOICE = lobSources().join('|')
@@ -21,13 +19,46 @@ const SERIES = TITLED.map(
 const DISCONNECTS = TITLED.filter(({ disconnectLine }) => disconnectLine !== TITLED[0]!.disconnectLine)
 const OTHER_DISCONNECTS = DISCONNECTS.map(({ title, disconnectLine }) => `${title}: ${disconnectLine}`)
 
-/** An option's lines. */
-function option(head: string, variable: string, description: string): string {
-  const [first = '', ...rest] = wrapText(description, DESCRIPTION_WIDTH).split('\n')
-  const line = `  ${head}`.padEnd(DESCRIPTION_COLUMN) + first
-  const indent = ' '.repeat(DESCRIPTION_COLUMN)
-  return [line.padEnd(VARIABLE_COLUMN) + variable, ...rest.map((text) => indent + text)].join('\n')
-}
+export const IMPORT_OPTIONS: readonly OptionDeclaration[] = [
+  {
+    name: 'source',
+    placeholder: CHOICE,
+    description: 'the exchange that sent the messages; required',
+    env: 'BOOKCAST_IMPORT_SOURCE',
+  },
+  { name: 'lake', placeholder: '<dir>', description: "the lake's directory, created if missing; required" },
+  {
+    name: 'series',
+    placeholder: '<name>',
+    description: 'the series under which every market is filed',
+    env: 'BOOKCAST_IMPORT_SERIES',
+  },
+  { name: 'skip-bad', description: 'count and report lines that cannot be read instead of stopping' },
+  { name: 'replace', description: 'derive the dates that the recording covers from it alone' },
+  { name: 'no-keep-raw', description: 'remove the raw segments of these dates after the import' },
+  {
+    name: 'sequence',
+    placeholder: SEQUENCE_TRUSTS.join('|'),
+    description: `how far ${NUMBERED.join(' and ')} sequence numbers are trusted`,
+    default: SEQUENCE_TRUSTS[0],
+  },
+  {
+    name: 'report',
+    placeholder: '<file>',
+    description: 'write the whole report as JSON, market by market',
+    env: 'BOOKCAST_IMPORT_REPORT',
+  },
+  {
+    name: 'use-yes-price',
+    description: `the ${WITH_NO_LEG.join(' or ')} recording was made with use_yes_price`,
+  },
+]
+
+const SERIES_TEXT = wrapText(
+  `Without --series, each market is filed under its own series: ${SERIES.join(', ')}. A recorded subscribe command that ` +
+    'says use_yes_price has the same effect as --use-yes-price.',
+  LINE_WIDTH,
+)
 
 const GAPS = wrapText(
   `A book is known from its snapshot until a message may be missing. These make books unknown until their next snapshot: ` +
@@ -45,35 +76,22 @@ the order-book files (lob/, one per series and UTC date) from all segments of th
 zstd (detected from the first bytes), in one or many files; without a file, or with -, it reads stdin. The raw folder of
 another lake is input too. A run publishes everything at the end, or nothing.
 
-Options (each also as an environment variable)
-${option(`--source ${CHOICE}`, 'BOOKCAST_IMPORT_SOURCE', 'the exchange that sent the messages')}
-  --lake <dir>                the lake's directory, created if missing         BOOKCAST_LAKE
-${option('--series <name>', 'BOOKCAST_IMPORT_SERIES', `files every market under this series; by default ${SERIES.join(', ')}`)}
-  --skip-bad                  counts and reports lines that cannot be read     BOOKCAST_SKIP_BAD
-                              instead of stopping; books that may have
-                              missed something become unknown (a gap)
-  --replace                   derives the dates that the recording covers      BOOKCAST_REPLACE
-                              from it alone: their raw segments of before
-                              are removed. The recording must have all
-                              series of these dates
-  --no-keep-raw               removes the raw segments of these dates after    BOOKCAST_NO_KEEP_RAW
-                              the import, except of today, and of yesterday
-                              beside a recorder. The dates are sealed: nothing
-                              can be added to them, and they cannot be rebuilt
-  --sequence strict|per-market|ignore                                          BOOKCAST_SEQUENCE
-                              how far ${NUMBERED.join(' and ')} sequence numbers are trusted.
-                              strict (default): a missing number makes the
-                              books of its subscription unknown.
-                              per-market: the recording holds part of a
-                              connection (one file per market, a filtered
-                              dump); missing numbers belong to other
-                              markets, so real losses go unnoticed.
-                              ignore: numbers mean nothing; lost messages
-                              and unmarked reconnects go unnoticed
-  --report <file>             writes the whole report as JSON, market by       BOOKCAST_IMPORT_REPORT
-                              market
-${option('--use-yes-price', 'BOOKCAST_USE_YES_PRICE', `the ${WITH_NO_LEG.join(' or ')} recording was made with use_yes_price; a recorded subscribe command that says so has the same effect`)}
-  --help                      show this help
+${describeOptions(IMPORT_OPTIONS)}
+
+${SERIES_TEXT}
+
+With --skip-bad, books that may have missed something become unknown (a gap).
+
+With --replace, the raw segments of before are removed. The recording must have all series of these dates.
+
+With --no-keep-raw, the segments of today stay, and of yesterday beside a recorder. The dates are sealed: nothing can be
+added to them, and they cannot be rebuilt.
+
+--sequence
+  strict       a missing number makes the books of its subscription unknown
+  per-market   the recording holds part of a connection (one file per market, a filtered dump); missing numbers belong
+               to other markets, so real losses go unnoticed
+  ignore       numbers mean nothing; lost messages and unmarked reconnects go unnoticed
 
 Lines: one message each, in any of these shapes
   {"type":"orderbook_delta",…}                         the frame alone

@@ -3,7 +3,6 @@
 import { setFlagsFromString } from 'node:v8'
 import { seriesNameProblem } from '../../shared/series-name.ts'
 import { lobSources } from '../../shared/lob-sources.ts'
-import type { LobSource } from '../../shared/lob-sources.ts'
 import { UnreadableInputError } from '../import/import-input.ts'
 import { SEQUENCE_TRUSTS } from '../feed/feed-reading.ts'
 import type { SequenceTrust } from '../feed/feed-reading.ts'
@@ -11,11 +10,11 @@ import { PublishedInPartError } from '../fold/fold-raw-dates.ts'
 import { importRecordings } from '../import/recording-import.ts'
 import type { ImportOptions, ImportResult } from '../import/recording-import.ts'
 import { describeLakeWriteError } from '../lake/lake-write-error.ts'
-import { flagOption, parseArguments } from '../options/options.ts'
+import { choiceOption, type ParsedOptions, parseOptions } from '../options/options.ts'
 import { UsageError } from '../options/usage-error.ts'
 import { refuseOldLayout } from '../lake/old-layout.ts'
 import type { Command, CommandIo } from './command.ts'
-import { IMPORT_HELP } from './import-help.ts'
+import { IMPORT_HELP, IMPORT_OPTIONS } from './import-help.ts'
 import { ImportProgressView } from './import-progress.ts'
 import { checkReportPath, writeImportReport } from './import-report-file.ts'
 import { importSummary } from './import-summary.ts'
@@ -34,9 +33,9 @@ interface Settings extends Pick<
 }
 
 export const importCommand: Command = async (args, io) => {
-  const settings = readSettings(args, io)
-  if (settings === 'help') return showHelp(IMPORT_HELP, io.stdout)
-  return await run(settings, io)
+  const options = parseOptions(args, io.env, IMPORT_OPTIONS, { takesFiles: true })
+  if (options.help) return showHelp(IMPORT_HELP, io.stdout)
+  return await run(readSettings(options, io), io)
 }
 
 async function run(settings: Settings, io: CommandIo): Promise<number> {
@@ -93,77 +92,28 @@ async function report(result: ImportResult, settings: Settings, { stderr }: Comm
   }
 }
 
-function readSettings(args: readonly string[], { env, stdin }: CommandIo): Settings | 'help' {
-  const { values, positionals } = parse(args)
-  if (values.help === true) return 'help'
-  const series = values.series ?? textOf(env, 'BOOKCAST_IMPORT_SERIES')
-  const problem = series === undefined ? undefined : seriesNameProblem(series)
-  if (problem !== undefined) throw new UsageError(`--series takes a series' name; "${series}" ${problem}`)
-  const source = sourceOf(values.source ?? textOf(env, 'BOOKCAST_IMPORT_SOURCE'))
-  const lake = values.lake ?? textOf(env, 'BOOKCAST_LAKE')
-  if (lake === undefined || lake === '') throw new UsageError('--lake <dir> is missing (or BOOKCAST_LAKE)')
-  if (positionals.length === 0 && stdin.isTTY) {
+function readSettings(options: ParsedOptions, { stdin }: CommandIo): Settings {
+  const source = choiceOption(options.demand('source'), lobSources())
+  const series = options.get('series')
+  const problem = series === undefined ? undefined : seriesNameProblem(series.text)
+  if (problem !== undefined)
+    throw new UsageError(`${series?.origin} takes a series' name; "${series?.text}" ${problem}`)
+  const lake = options.demand('lake').text
+  if (options.files.length === 0 && stdin.isTTY) {
     throw new UsageError('no file is given, and stdin is a terminal')
   }
   return {
     source,
     lake,
-    series,
-    paths: positionals,
-    skipBad: values['skip-bad'] ?? flagOf(env, 'BOOKCAST_SKIP_BAD'),
-    replace: values.replace ?? flagOf(env, 'BOOKCAST_REPLACE'),
-    keepsRaw: !(values['no-keep-raw'] ?? flagOf(env, 'BOOKCAST_NO_KEEP_RAW')),
-    sequence: sequenceOf(values.sequence ?? textOf(env, 'BOOKCAST_SEQUENCE') ?? 'strict'),
-    report: values.report ?? textOf(env, 'BOOKCAST_IMPORT_REPORT'),
-    useYesPrice: values['use-yes-price'] ?? flagOf(env, 'BOOKCAST_USE_YES_PRICE'),
+    series: series?.text,
+    paths: options.files,
+    skipBad: options.has('skip-bad'),
+    replace: options.has('replace'),
+    keepsRaw: !options.has('no-keep-raw'),
+    sequence: choiceOption(options.demand('sequence'), SEQUENCE_TRUSTS),
+    report: options.get('report')?.text,
+    useYesPrice: options.has('use-yes-price'),
   }
-}
-
-// Not parseOptions: this command takes files.
-function parse(args: readonly string[]) {
-  return parseArguments({
-    args: [...args],
-    allowPositionals: true,
-    options: {
-      source: { type: 'string' },
-      lake: { type: 'string' },
-      series: { type: 'string' },
-      'skip-bad': { type: 'boolean' },
-      replace: { type: 'boolean' },
-      'no-keep-raw': { type: 'boolean' },
-      sequence: { type: 'string' },
-      report: { type: 'string' },
-      'use-yes-price': { type: 'boolean' },
-      help: { type: 'boolean', short: 'h' },
-    },
-  })
-}
-
-function sourceOf(text: string | undefined): LobSource {
-  const source = lobSources().find((name) => name === text)
-  if (source !== undefined) return source
-  const choice = lobSources().join(' or ')
-  throw new UsageError(
-    text === undefined
-      ? `--source ${choice} is missing (or BOOKCAST_IMPORT_SOURCE)`
-      : `--source takes ${choice}, not "${text}"`,
-  )
-}
-
-function sequenceOf(text: string): SequenceTrust {
-  const sequence = SEQUENCE_TRUSTS.find((name) => name === text)
-  if (sequence !== undefined) return sequence
-  throw new UsageError(`--sequence takes ${SEQUENCE_TRUSTS.join(', ')}, not "${text}"`)
-}
-
-// An empty variable counts as none: that is how shells and compose files switch one off.
-function textOf(env: CommandIo['env'], name: string): string | undefined {
-  return env[name] === '' ? undefined : env[name]
-}
-
-function flagOf(env: CommandIo['env'], name: string): boolean {
-  const text = textOf(env, name)
-  return flagOption(text === undefined ? undefined : { text, origin: name })
 }
 
 function messageOf(error: unknown): string {

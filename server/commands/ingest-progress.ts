@@ -5,6 +5,7 @@ import type { Writable } from 'node:stream'
 import { MultiBar, Presets, type SingleBar } from 'cli-progress'
 import type { IngestEvent } from '../ingest/run-source.ts'
 import type { SourceName } from '../ingest/source.ts'
+import { duration } from './status-text.ts'
 
 const NAME_WIDTH = 20
 const BAR_WIDTH = 24
@@ -89,14 +90,4 @@ export class IngestProgressView {
     if (this.#multiBar === undefined) this.#output.write(`${text}\n`)
     else this.#multiBar.log(`${text}\n`)
   }
-}
-
-/** The two greatest units: `1 h 5 min`. */
-function duration(ms: number): string {
-  const seconds = Math.ceil(ms / 1000)
-  if (seconds < 60) return `${seconds} s`
-  const minutes = Math.floor(seconds / 60)
-  return minutes < 60
-    ? `${minutes} min ${seconds % 60} s`
-    : `${Math.floor(minutes / 60)} h ${minutes % 60} min`
 }

@@ -17,7 +17,7 @@ import { refuseSampleStore } from '../sample-data/sample-mark.ts'
 import type { Collection } from '../collect/collection.ts'
 import type { CollectionMetrics } from '../metrics/collection-metrics.ts'
 import { StorageWatch } from '../health/storage-watch.ts'
-import { CollectorMetrics } from '../metrics/collection-metrics.ts'
+import { collectorMetrics } from '../metrics/collection-metrics.ts'
 import { startMetricsServer } from '../metrics/metrics-server.ts'
 import type { MetricsAddress } from '../http/metrics-text.ts'
 import { newestRowsOf } from '../storage/newest-rows.ts'
@@ -183,7 +183,7 @@ async function runUntilStopped(
     const collected = collection?.metrics() ?? { tasks: [], recorders: [] }
     return { ...collected, storage: storage.figures }
   }
-  const text = new CollectorMetrics(figures, newestRowsOf(postgres), tradeProofOf(postgres))
+  const text = collectorMetrics(figures, newestRowsOf(postgres), tradeProofOf(postgres))
   const server = metrics === null ? undefined : await startMetricsServer(metrics, text, logger)
   try {
     storage.start()

@@ -110,7 +110,7 @@ function instant(ms: number): string {
 }
 
 /** The two greatest units: `3 h 5 min`. */
-function duration(ms: number): string {
+export function duration(ms: number): string {
   const seconds = Math.max(Math.round(ms / 1000), 0)
   if (seconds < 60) return `${seconds} s`
   const minutes = Math.floor(seconds / 60)

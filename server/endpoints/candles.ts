@@ -16,12 +16,9 @@ import {
   checkInstantRange,
   checkLimit,
   checkName,
-  columnNames,
-  columnsParameter,
-  FORMAT_PARAMETER,
   instantRange,
-  limitParameter,
-  OFFSET_PARAMETER,
+  outputOf,
+  outputParameters,
   STATION_PARAMETER,
   TIME_ZONE_PARAMETER,
   stationCode,
@@ -64,10 +61,7 @@ export const CANDLE_PARAMETERS = [
     schema: { type: 'integer', minimum: 1, maximum: CANDLE_AGGREGATE_MIN_MAX },
   },
   TIME_ZONE_PARAMETER,
-  FORMAT_PARAMETER,
-  columnsParameter('candles'),
-  limitParameter(CANDLES_LIMIT_DEFAULT),
-  OFFSET_PARAMETER,
+  ...outputParameters('candles', CANDLES_LIMIT_DEFAULT),
 ] as const satisfies readonly Parameter[]
 
 type CandleParameters = typeof CANDLE_PARAMETERS
@@ -100,10 +94,7 @@ export function candleQueryOf(
     aggregate: values.aggregate ?? null,
     fill: values.fill === 'true' && values.format === 'json',
     tz: values.tz,
-    format: values.format,
-    columns: values.columns ?? columnNames('candles'),
-    limit: values.limit,
-    offset: values.offset,
+    ...outputOf('candles', values),
   }
 }
 

@@ -11,11 +11,8 @@ import {
   checkDateRange,
   checkLimit,
   checkName,
-  columnNames,
-  columnsParameter,
-  FORMAT_PARAMETER,
-  limitParameter,
-  OFFSET_PARAMETER,
+  outputOf,
+  outputParameters,
   STATION_PARAMETER,
   stationCode,
 } from './record-parameters.ts'
@@ -36,10 +33,7 @@ const CLIMATE_PARAMETERS = [
     description: 'true: every product of a date instead of the one that counts.',
     schema: { type: 'string', enum: ['true', 'false'], default: 'false' },
   },
-  FORMAT_PARAMETER,
-  columnsParameter('climate'),
-  limitParameter(CLIMATE_LIMIT_DEFAULT),
-  OFFSET_PARAMETER,
+  ...outputParameters('climate', CLIMATE_LIMIT_DEFAULT),
 ] as const satisfies readonly Parameter[]
 
 type ClimateParameters = typeof CLIMATE_PARAMETERS
@@ -58,10 +52,7 @@ function climateQueryOf(values: ParameterValues<ClimateParameters>): ClimateQuer
     to: values.to ?? null,
     units: values.units,
     revisions: values.revisions === 'true',
-    format: values.format,
-    columns: values.columns ?? columnNames('climate'),
-    limit: values.limit,
-    offset: values.offset,
+    ...outputOf('climate', values),
   }
 }
 

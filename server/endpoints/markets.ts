@@ -7,7 +7,7 @@ import { defineEndpoint, type Endpoint } from '../http/endpoint.ts'
 import { objectSchema } from '../http/documentation.ts'
 import { instantMs, lastInstantMs } from '../query/time-range.ts'
 import { type ParameterRule, quote } from '../query/parameter-parser.ts'
-import { type Parameter, type ParameterValues, textParameter } from '../query/parameters.ts'
+import { instantParameter, type Parameter, type ParameterValues, textParameter } from '../query/parameters.ts'
 import { PAGE_HEADERS, PAGE_PARAMETERS, pageReply } from './page-parameters.ts'
 
 const MARKET_SCHEMA = objectSchema({
@@ -40,21 +40,16 @@ const LIST_PATH = '/api/v1/markets'
 const LIST_PARAMETERS = [
   textParameter('series', 'Series ticker, or the ticker of one event.'),
   textParameter('station', 'Station code, NYC or KNYC.'),
-  textParameter('from', 'Earliest close time: RFC 3339, or a date for its start.'),
-  textParameter('to', 'Latest close time, inclusive: RFC 3339, or a date for its end.'),
+  instantParameter('from', 'Earliest close time: RFC 3339, or a date for its start.'),
+  instantParameter('to', 'Latest close time, inclusive: RFC 3339, or a date for its end.'),
   ...PAGE_PARAMETERS,
 ] as const satisfies readonly Parameter[]
 
 type ListValues = ParameterValues<typeof LIST_PARAMETERS>
 
-const instantRule: ParameterRule<typeof LIST_PARAMETERS> = ({ values }, report) => {
-  const { from, to } = values
-  const fromMs = from === undefined ? undefined : instantMs(from)
-  const toMs = to === undefined ? undefined : lastInstantMs(to)
-  const shape = 'an RFC 3339 time such as 2026-07-01T12:00:00Z, or a date'
-  if (from !== undefined && fromMs === undefined) report('from', `from must be ${shape}, not ${quote(from)}.`)
-  if (to !== undefined && toMs === undefined) report('to', `to must be ${shape}, not ${quote(to)}.`)
-  if (fromMs !== undefined && toMs !== undefined && toMs < fromMs) report('to', 'to must not be before from.')
+const orderRule: ParameterRule<typeof LIST_PARAMETERS> = ({ values: { from, to } }, report) => {
+  if (from === undefined || to === undefined) return
+  if (lastInstantMs(to)! < instantMs(from)!) report('to', 'to must not be before from.')
 }
 
 function stationCode(name: string): string {
@@ -77,7 +72,7 @@ export function marketListEndpoint(catalogue: Catalogue): Endpoint {
     path: LIST_PATH,
     summary: 'The markets of the catalogue, by ticker. Conditions combine with AND.',
     parameters: LIST_PARAMETERS,
-    rule: instantRule,
+    rule: orderRule,
     documentation: {
       tag: 'Catalogue',
       contentTypes: ['application/json'],

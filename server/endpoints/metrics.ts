@@ -9,7 +9,7 @@ export function metricsEndpoint(metrics: MetricsText): Endpoint {
     summary: 'Metrics of this process in the Prometheus text format.',
     parameters: [],
     async handle() {
-      const body = new TextEncoder().encode(await metrics.text())
+      const body = new TextEncoder().encode(await metrics.metrics())
       return {
         status: 200,
         headers: { 'Content-Type': metrics.contentType, 'Cache-Control': 'no-store' },

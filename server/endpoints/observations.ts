@@ -1,7 +1,7 @@
 // GET /api/v1/observations (contract.md 17).
 
 import { OBSERVATIONS_LIMIT_DEFAULT, RECORD_RANGE_MS_DEFAULT } from '../../shared/limits.ts'
-import { OBSERVATION_TYPES } from '../../shared/observation.ts'
+import { OBSERVATION_FIELDS, OBSERVATION_TYPES } from '../../shared/observation.ts'
 import { type ObservationQuery, UNIT_SYSTEMS } from '../../shared/record-task.ts'
 import { defineEndpoint, type Endpoint } from '../http/endpoint.ts'
 import type { ParameterRule } from '../query/parameter-parser.ts'
@@ -12,13 +12,10 @@ import {
   checkInstantRange,
   checkLimit,
   checkName,
-  columnNames,
-  columnsParameter,
-  FORMAT_PARAMETER,
   INSTANT_RANGE_PARAMETERS,
   instantRange,
-  limitParameter,
-  OFFSET_PARAMETER,
+  outputOf,
+  outputParameters,
   STATION_PARAMETER,
   TIME_ZONE_PARAMETER,
   stationCode,
@@ -41,10 +38,7 @@ export const OBSERVATION_PARAMETERS = [
     schema: { type: 'string', enum: UNIT_SYSTEMS, default: 'raw' },
   },
   TIME_ZONE_PARAMETER,
-  FORMAT_PARAMETER,
-  columnsParameter('observations'),
-  limitParameter(OBSERVATIONS_LIMIT_DEFAULT),
-  OFFSET_PARAMETER,
+  ...outputParameters('observations', OBSERVATIONS_LIMIT_DEFAULT),
 ] as const satisfies readonly Parameter[]
 
 type ObservationParameters = typeof OBSERVATION_PARAMETERS
@@ -67,15 +61,13 @@ export function observationQueryOf(
     type: values.type ?? null,
     units: values.units,
     tz: values.tz,
-    format: values.format,
-    columns: values.columns ?? columnNames('observations'),
-    limit: values.limit,
-    offset: values.offset,
+    ...outputOf('observations', values),
   }
 }
 
 /** The sample's first observation of the first example. */
 const EXAMPLE_RECORD = {
+  ...Object.fromEntries(OBSERVATION_FIELDS.map(({ name }) => [name, null])),
   station_code: 'NYC',
   observed_at: '2026-07-01T00:51:00Z',
   observation_type: 'METAR',
@@ -89,26 +81,8 @@ const EXAMPLE_RECORD = {
   raw_metar: 'METAR KNYC 010051Z AUTO 25010KT 10SM BKN080 27/15 A3014 RMK AO2 T02670152',
   relative_humidity: 49.3,
   wind_dir_degrees: 250,
-  wind_gust_kt: null,
-  sea_level_pressure_mb: null,
-  weather_codes: null,
   sky_base_1_ft: 8000,
-  sky_cover_2: null,
-  sky_base_2_ft: null,
-  sky_cover_3: null,
-  sky_base_3_ft: null,
-  sky_cover_4: null,
-  sky_base_4_ft: null,
-  precip_1hr_inches: null,
-  snow_depth_inches: null,
-  peak_wind_speed_kt: null,
-  peak_wind_dir_degrees: null,
-  peak_wind_time: null,
   feels_like_f: 80,
-  max_temp_6hr_f: null,
-  min_temp_6hr_f: null,
-  max_temp_24hr_f: null,
-  min_temp_24hr_f: null,
 }
 
 export function observationsEndpoint(service: RecordService): Endpoint {

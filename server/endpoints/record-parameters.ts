@@ -13,7 +13,7 @@ import { RECORD_FIELDS, type RecordKind } from '../../shared/record-schema.ts'
 import { findStation } from '../../shared/stations.ts'
 import { utcDateStartMs } from '../../shared/utc-date.ts'
 import { type ParameterRule, quote } from '../query/parameter-parser.ts'
-import { instantParameter, type Parameter, textParameter } from '../query/parameters.ts'
+import { instantParameter, type Parameter, type ParameterValues, textParameter } from '../query/parameters.ts'
 import { instantMs, nsBeyondMs, rangeEndMs } from '../query/time-range.ts'
 
 export const FORMAT_PARAMETER = {
@@ -75,6 +75,22 @@ export function columnsParameter<Kind extends RecordKind>(kind: Kind) {
       minItems: 1,
     },
   } as const
+}
+
+/** The parameters of the form of an answer. */
+export function outputParameters<Kind extends RecordKind, const Default extends number>(
+  kind: Kind,
+  limit: Default,
+) {
+  return [FORMAT_PARAMETER, columnsParameter(kind), limitParameter(limit), OFFSET_PARAMETER] as const
+}
+
+/** Their values as a query has them. */
+export function outputOf<Kind extends RecordKind>(
+  kind: Kind,
+  { format, columns, limit, offset }: ParameterValues<ReturnType<typeof outputParameters<Kind, number>>>,
+) {
+  return { format, columns: columns ?? columnNames(kind), limit, offset }
 }
 
 /** The parameters that the shared rules look at; an endpoint has some of them. */

@@ -15,13 +15,10 @@ import {
   checkInstantRange,
   checkLimit,
   checkName,
-  columnNames,
-  columnsParameter,
-  FORMAT_PARAMETER,
   INSTANT_RANGE_PARAMETERS,
   instantRange,
-  limitParameter,
-  OFFSET_PARAMETER,
+  outputOf,
+  outputParameters,
 } from './record-parameters.ts'
 import { VERSION_PARAMETER, versioned } from './version-parameter.ts'
 
@@ -39,10 +36,7 @@ export const TRADE_PARAMETERS = [
   SOURCE_PARAMETER,
   dateParameter('date', 'One UTC date, instead of from and to.'),
   ...INSTANT_RANGE_PARAMETERS,
-  FORMAT_PARAMETER,
-  columnsParameter('trades'),
-  limitParameter(TRADES_LIMIT_DEFAULT),
-  OFFSET_PARAMETER,
+  ...outputParameters('trades', TRADES_LIMIT_DEFAULT),
 ] as const satisfies readonly Parameter[]
 
 export const tradeRule: ParameterRule<typeof TRADE_PARAMETERS> = ({ has, values }, report) => {
@@ -66,7 +60,7 @@ export const tradeRule: ParameterRule<typeof TRADE_PARAMETERS> = ({ has, values 
 }
 
 export function tradeQueryOf(values: ParameterValues<typeof TRADE_PARAMETERS>): TradeQuery {
-  const { market = null, event = null, series = null, date, source, format, limit, offset } = values
+  const { market = null, event = null, series = null, date, source } = values
   const dayMs = date === undefined ? undefined : utcDateStartMs(date)
   const { fromMs, toMs: endMs } =
     dayMs === undefined
@@ -78,8 +72,7 @@ export function tradeQueryOf(values: ParameterValues<typeof TRADE_PARAMETERS>): 
   ]
   const toMs = Number((toNs + NS_PER_MS - 1n) / NS_PER_MS)
   const range = { fromMs, toMs, fromNs: String(fromNs), toNs: String(toNs) }
-  const columns = values.columns ?? columnNames('trades')
-  return { kind: 'trades', source, market, event, series, ...range, format, columns, limit, offset }
+  return { kind: 'trades', source, market, event, series, ...range, ...outputOf('trades', values) }
 }
 
 export function tradesEndpoint(service: RecordService): Endpoint {

@@ -4,6 +4,7 @@
 import { createHash } from 'node:crypto'
 import { open } from 'node:fs/promises'
 import type { LakeDataset } from '../../shared/lake-layout.ts'
+import { parsedJson } from '../../shared/parsed-json.ts'
 import { readVersion } from '../http/version.ts'
 import { UsageError } from '../options/usage-error.ts'
 import { DATASETS, type DateRange, type ParameterTexts } from './export-query.ts'
@@ -148,15 +149,6 @@ async function* partsOf(path: string): AsyncGenerator<PlannedPart, void, void> {
   for await (const line of linesOf(path)) {
     if (!isHead) yield JSON.parse(line) as PlannedPart
     isHead = false
-  }
-}
-
-/** Undefined for a text that is no JSON. */
-export function parsedJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
   }
 }
 

@@ -1,11 +1,12 @@
 // How much room there is where the process writes, and how much the lake and the recorder's logs take. It warns when a
 // disk is nearly full, well before anything fails: once when it becomes so, once an hour while it stays so.
 
-import { opendir, stat, statfs } from 'node:fs/promises'
+import { stat, statfs } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { lobSources } from '../../shared/lob-sources.ts'
 import { RepeatedTurns } from '../tasks/repeated-turns.ts'
 import type { TaskLog } from '../tasks/task-log.ts'
+import { filesBelow } from './files-below.ts'
 
 export type StoragePlace = 'lake' | 'recorder' | 'data' | 'temporary'
 
@@ -41,8 +42,6 @@ export interface StorageWatchOptions {
 const INTERVAL_MS = 15_000
 /** Adding up a lake reads every directory of it. */
 const LAKE_EVERY_ROUNDS = 20
-const LAKE_ENTRIES_MAX = 1_000_000
-const LAKE_DEPTH_MAX = 6
 /** A disk is low below a tenth of its size, but no more than 5 GiB are asked for: half an hour of the busiest log. */
 const LOW_SHARE = 0.1
 const LOW_BYTES_MAX = 5 * 1024 ** 3
@@ -140,21 +139,11 @@ async function logBytes(recorder: string): Promise<Record<string, number>> {
   return sizes
 }
 
-/** The sizes of all files with an ending, hidden directories left out. Files that vanish meanwhile count nothing. */
+/** The sizes of all files with an ending. Files that vanish meanwhile count nothing. */
 async function bytesBelow(root: string, ending: string, signal?: AbortSignal): Promise<number> {
-  const pending = [{ path: root, depth: 0 }]
-  let [bytes, entries] = [0, 0]
-  for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
-    for await (const entry of await opendir(next.path)) {
-      signal?.throwIfAborted()
-      if (++entries > LAKE_ENTRIES_MAX) throw new Error(`${root} has more than ${LAKE_ENTRIES_MAX} entries`)
-      if (entry.name.startsWith('.')) continue
-      const path = join(next.path, entry.name)
-      if (entry.isDirectory() && next.depth < LAKE_DEPTH_MAX) pending.push({ path, depth: next.depth + 1 })
-      else if (entry.isFile() && entry.name.endsWith(ending)) {
-        bytes += (await stat(path).catch(() => undefined))?.size ?? 0
-      }
-    }
+  let bytes = 0
+  for await (const path of filesBelow(root, ending, signal)) {
+    bytes += (await stat(path).catch(() => undefined))?.size ?? 0
   }
   return bytes
 }

@@ -18,9 +18,9 @@ import {
   BODY_PIECE_SHARE,
   BODY_RESERVE_BYTES,
 } from '../../shared/limits.ts'
-import type { BodySink, ConnectionLossReason } from './exchange.ts'
+import type { BodySink } from './exchange.ts'
+import { PacedBody } from './paced-body.ts'
 import { ReaderPace } from './reader-pace.ts'
-import { RoomWait } from './room-wait.ts'
 
 /** The three operations on a response that a body needs. */
 export interface BodySocket {
@@ -34,10 +34,8 @@ export interface BodySocket {
   close(): void
 }
 
-export class BodyWriter implements BodySink {
+export class BodyWriter extends PacedBody implements BodySink {
   readonly #socket: BodySocket
-  readonly #pace: ReaderPace
-  readonly #room: RoomWait
   readonly #reserve = new Uint8Array(BODY_RESERVE_BYTES)
   #reserveStart = 0
   #reserveEnd = 0
@@ -48,18 +46,12 @@ export class BodyWriter implements BodySink {
   bytesWritten = 0
 
   constructor(socket: BodySocket, stallTimeoutMs: number, pace: ReaderPace = new ReaderPace(0)) {
+    super(() => socket.close(), stallTimeoutMs, pace)
     this.#socket = socket
-    this.#pace = pace
-    this.#room = new RoomWait({
-      offer: () => this.#offer(),
-      close: () => socket.close(),
-      stallTimeoutMs,
-      pace,
-    })
   }
 
   async write(chunk: Uint8Array): Promise<void> {
-    this.#room.assertOpen()
+    this.assertOpen()
     for (let start = 0; start < chunk.length;) {
       const pieceBytes = Math.max(BODY_PIECE_BYTES_MIN, Math.floor(this.#freeBytes / BODY_PIECE_SHARE))
       const piece = chunk.subarray(start, start + pieceBytes)
@@ -71,21 +63,13 @@ export class BodyWriter implements BodySink {
   }
 
   async end(): Promise<void> {
-    this.#room.assertOpen()
+    this.assertOpen()
     const surplusBytes = this.#reserveEnd - this.#reserveStart - BODY_LAST_BYTES_MAX
     if (surplusBytes > 0) this.#spend(surplusBytes)
     await this.#drained()
     const last = this.#reserve.subarray(this.#reserveStart, this.#reserveEnd)
     this.bytesWritten += last.length
     this.#socket.end(last)
-  }
-
-  onWritable(): void {
-    this.#room.onWritable()
-  }
-
-  abort(reason: ConnectionLossReason): void {
-    this.#room.abort(reason)
   }
 
   /** Passes on the reserve and the chunk, but for their last bytes: half of them at most, so that something moves. */
@@ -106,9 +90,9 @@ export class BodyWriter implements BodySink {
   #pass(bytes: Uint8Array): void {
     if (bytes.length === 0) return
     this.bytesWritten += bytes.length
-    this.#pace.took(bytes.length)
+    this.pace.took(bytes.length)
     this.#isDrained = this.#socket.write(bytes)
-    if (this.#isDrained) this.#room.noteProgress()
+    if (this.#isDrained) this.noteProgress()
   }
 
   #spend(sizeBytes: number): void {
@@ -124,21 +108,13 @@ export class BodyWriter implements BodySink {
 
   /** Resolves when the backlog is gone, or no byte is left to offer: then the next chunk is the offer. */
   async #drained(): Promise<void> {
-    this.#room.assertOpen()
-    if (!this.#isDrained && !this.#isSpent()) await this.#room.wait()
+    this.assertOpen()
+    if (!this.#isDrained && !this.#isSpent()) await this.wait()
   }
 
-  #offer(): boolean {
+  protected offer(): boolean {
     const isSpent = this.#isSpent()
     if (!isSpent) this.#spend(1)
     return isSpent || this.#isDrained
-  }
-
-  get slowInMs(): number {
-    return this.#pace.slowInMs
-  }
-
-  displace(): void {
-    this.#room.cutOff('displaced')
   }
 }

@@ -3,7 +3,7 @@
 export interface MetricsText {
   readonly contentType: string
   /** The Prometheus text of all metrics. */
-  text(): Promise<string>
+  metrics(): Promise<string>
 }
 
 export interface MetricsAddress {

@@ -1,6 +1,8 @@
 // A token bucket for each client: it holds `burst` requests, fills by `perSecond`, and an empty one refuses. The number
 // of buckets is bounded: the client unseen for longest is forgotten first, which at worst gives it a full bucket again.
 
+import { BoundedMap } from '../../shared/bounded-map.ts'
+
 /** Clients whose rate is remembered; the one unseen for longest is forgotten first. */
 const RATE_LIMIT_CLIENTS_MAX = 10_000
 
@@ -19,9 +21,7 @@ interface Bucket {
 export class RateLimiter {
   readonly #limit: RateLimit
   readonly #nowMs: () => number
-  readonly #clientsMax: number
-  /** In the order of use, so that the first is the one unseen for longest. */
-  readonly #buckets = new Map<string, Bucket>()
+  readonly #buckets: BoundedMap<Bucket>
 
   constructor(
     limit: RateLimit,
@@ -29,11 +29,11 @@ export class RateLimiter {
   ) {
     this.#limit = limit
     this.#nowMs = nowMs
-    this.#clientsMax = clientsMax
+    this.#buckets = new BoundedMap(clientsMax)
   }
 
   get clientCount(): number {
-    return this.#buckets.size
+    return this.#buckets.weight
   }
 
   /** Takes a token: 0 when there was one, else the seconds (at least 1) until there will be. */
@@ -41,18 +41,11 @@ export class RateLimiter {
     const { perSecond, burst } = this.#limit
     const nowMs = this.#nowMs()
     const bucket = this.#buckets.get(client) ?? { tokens: burst, filledAtMs: nowMs }
-    this.#buckets.delete(client)
     this.#buckets.set(client, bucket)
-    if (this.#buckets.size > this.#clientsMax) this.#forgetOldest()
     bucket.tokens = Math.min(burst, bucket.tokens + ((nowMs - bucket.filledAtMs) / 1000) * perSecond)
     bucket.filledAtMs = nowMs
     if (bucket.tokens < 1) return Math.max(1, Math.ceil((1 - bucket.tokens) / perSecond))
     bucket.tokens -= 1
     return 0
-  }
-
-  #forgetOldest(): void {
-    const oldest = this.#buckets.keys().next().value
-    if (oldest !== undefined) this.#buckets.delete(oldest)
   }
 }

@@ -1,5 +1,5 @@
-// Finds the endpoint of a path. Exact paths are one Map look-up; paths with `{name}` segments are compared segment by
-// segment, in the order they were added. A path matches as a whole: no trailing slash, no prefix.
+// Finds the endpoint of a path: an exact one, else the one whose last segment is a placeholder, `{name}`. A path matches as
+// a whole: no trailing slash, no prefix.
 
 import { ApiError } from '../../shared/errors.ts'
 import { quote } from '../query/parameter-parser.ts'
@@ -10,13 +10,8 @@ export interface Match {
   readonly pathValues: Readonly<Record<string, string>>
 }
 
-interface Pattern {
-  readonly endpoint: Endpoint
-  readonly segments: readonly string[]
-}
-
-/** A pattern whose only placeholder is its last segment, which most are: found by what stands before it. */
-interface LastSegmentPattern {
+/** What stands in the last segment of a path. */
+interface LastSegment {
   readonly endpoint: Endpoint
   readonly name: string
 }
@@ -38,34 +33,20 @@ function decodeSegment(segment: string, name: string): string {
   }
 }
 
-function matchPattern(pattern: Pattern, segments: readonly string[]): Match | undefined {
-  if (segments.length !== pattern.segments.length) return undefined
-  const placeholders: [string, string][] = []
-  for (const [index, expected] of pattern.segments.entries()) {
-    const segment = segments[index] ?? ''
-    const name = placeholderName(expected)
-    if (name === undefined ? segment !== expected : segment === '') return undefined
-    if (name !== undefined) placeholders.push([name, segment])
-  }
-  const pathValues = Object.fromEntries(placeholders.map(([name, text]) => [name, decodeSegment(text, name)]))
-  return { endpoint: pattern.endpoint, pathValues }
-}
-
 export class Router {
   readonly #exact = new Map<string, Endpoint>()
-  readonly #byPrefix = new Map<string, LastSegmentPattern>()
-  readonly #patterns: Pattern[] = []
+  /** By what stands before the last segment. */
+  readonly #byPrefix = new Map<string, LastSegment>()
 
+  /** @throws {Error} for a placeholder that is not the last segment of its path */
   constructor(endpoints: readonly Endpoint[]) {
     for (const endpoint of endpoints) {
-      const segments = endpoint.path.split('/')
-      const placeholders = segments.filter((segment) => placeholderName(segment) !== undefined)
-      const lastName = placeholderName(segments.at(-1) ?? '')
-      if (placeholders.length === 0) this.#exact.set(endpoint.path, endpoint)
-      else if (placeholders.length === 1 && lastName !== undefined) {
-        const prefix = endpoint.path.slice(0, endpoint.path.lastIndexOf('/'))
-        if (!this.#byPrefix.has(prefix)) this.#byPrefix.set(prefix, { endpoint, name: lastName })
-      } else this.#patterns.push({ endpoint, segments })
+      const [prefix, last] = splitLast(endpoint.path)
+      const name = placeholderName(last)
+      if (prefix.includes('{'))
+        throw new Error(`${endpoint.path}: only the last segment may be a placeholder`)
+      if (name === undefined) this.#exact.set(endpoint.path, endpoint)
+      else if (!this.#byPrefix.has(prefix)) this.#byPrefix.set(prefix, { endpoint, name })
     }
   }
 
@@ -73,18 +54,14 @@ export class Router {
   find(path: string): Match | undefined {
     const endpoint = this.#exact.get(path)
     if (endpoint !== undefined) return { endpoint, pathValues: NO_VALUES }
-    const lastSlash = path.lastIndexOf('/')
-    const known = lastSlash + 1 === path.length ? undefined : this.#byPrefix.get(path.slice(0, lastSlash))
-    if (known !== undefined) {
-      const value = decodeSegment(path.slice(lastSlash + 1), known.name)
-      return { endpoint: known.endpoint, pathValues: { [known.name]: value } }
-    }
-    if (this.#patterns.length === 0) return undefined
-    const segments = path.split('/')
-    for (const pattern of this.#patterns) {
-      const match = matchPattern(pattern, segments)
-      if (match !== undefined) return match
-    }
-    return undefined
+    const [prefix, last] = splitLast(path)
+    const known = last === '' ? undefined : this.#byPrefix.get(prefix)
+    if (known === undefined) return undefined
+    return { endpoint: known.endpoint, pathValues: { [known.name]: decodeSegment(last, known.name) } }
   }
+}
+
+function splitLast(path: string): readonly [prefix: string, last: string] {
+  const slash = path.lastIndexOf('/')
+  return [path.slice(0, Math.max(slash, 0)), path.slice(slash + 1)]
 }

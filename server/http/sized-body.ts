@@ -2,9 +2,9 @@
 // Such a body needs no chunk lines, and of each offer the library says how much the kernel took and keeps nothing: a
 // chunk is one call of the kernel while there is room, and what waits for a slow client is in nobody's memory.
 
-import type { BodySink, ConnectionLossReason } from './exchange.ts'
+import type { BodySink } from './exchange.ts'
+import { PacedBody } from './paced-body.ts'
 import { ReaderPace } from './reader-pace.ts'
-import { RoomWait } from './room-wait.ts'
 
 /** The two operations on a response that such a body needs. */
 export interface SizedSocket {
@@ -19,11 +19,9 @@ export interface SizedBodyOptions {
   readonly pace?: ReaderPace
 }
 
-export class SizedBody implements BodySink {
+export class SizedBody extends PacedBody implements BodySink {
   readonly #socket: SizedSocket
   readonly #sizeBytes: number
-  readonly #pace: ReaderPace
-  readonly #room: RoomWait
   /** What was not taken yet of the chunk in hand. */
   #left: Uint8Array = new Uint8Array(0)
   bytesWritten = 0
@@ -32,55 +30,33 @@ export class SizedBody implements BodySink {
     socket: SizedSocket,
     { sizeBytes, stallTimeoutMs, pace = new ReaderPace(0) }: SizedBodyOptions,
   ) {
+    super(() => socket.close(), stallTimeoutMs, pace)
     this.#socket = socket
     this.#sizeBytes = sizeBytes
-    this.#pace = pace
-    this.#room = new RoomWait({
-      offer: () => this.#offer(),
-      close: () => socket.close(),
-      stallTimeoutMs,
-      pace,
-    })
   }
 
   async write(chunk: Uint8Array): Promise<void> {
-    this.#room.assertOpen()
+    this.assertOpen()
     if (this.bytesWritten + chunk.length > this.#sizeBytes) throw this.#otherSize('more than')
     this.#left = chunk
-    this.#offer()
-    while (this.#left.length > 0) await this.#room.wait()
+    this.offer()
+    while (this.#left.length > 0) await this.wait()
   }
 
   async end(): Promise<void> {
-    this.#room.assertOpen()
+    this.assertOpen()
     if (this.bytesWritten < this.#sizeBytes) throw this.#otherSize('less than')
     // The head is sent with the first offer.
-    if (this.#sizeBytes === 0) this.#offer()
+    if (this.#sizeBytes === 0) this.offer()
   }
 
-  onWritable(): void {
-    this.#room.onWritable()
-  }
-
-  abort(reason: ConnectionLossReason): void {
-    this.#room.abort(reason)
-  }
-
-  get slowInMs(): number {
-    return this.#pace.slowInMs
-  }
-
-  displace(): void {
-    this.#room.cutOff('displaced')
-  }
-
-  #offer(): boolean {
+  protected offer(): boolean {
     const taken = this.#socket.offer(this.#left)
     this.#left = this.#left.subarray(taken)
     this.bytesWritten += taken
     if (taken === 0) return false
-    this.#pace.took(taken)
-    this.#room.noteProgress()
+    this.pace.took(taken)
+    this.noteProgress()
     return true
   }
 

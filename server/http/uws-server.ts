@@ -5,7 +5,7 @@
 // returns pays for none of the three.
 //
 // The header lines are gone through once, before anything is answered: their order and number tell what one look-up by
-// name does not (request-framing.ts).
+// name does not (request-headers.ts).
 //
 // What one cork holds must fit the library's cork buffer. A write that does not makes the library flush the buffer first,
 // and when the kernel takes nothing of that, the write's own bytes are dropped, though their chunk's size line is kept

@@ -22,17 +22,14 @@ export function toldRows(fetched: ObservationRows | null, nowMs: number): ToldRo
   const problems: string[] = []
   if (malformed > 0) problems.push(`${malformed} reports cannot be read`)
   if (other_station > 0) problems.push(`${other_station} reports of stations that were not asked for`)
-  const byTime = withoutFuture(fetched.rows, instantOf, nameOf, nowMs)
+  const byTime = withoutFuture(
+    fetched.rows,
+    ({ observed_at }) => observed_at,
+    ({ station_code, observation_type }) => `${station_code} ${observation_type}`,
+    nowMs,
+  )
   problems.push(...byTime.problems)
   return { rows: byTime.told, problems, aheadCount: byTime.ahead.length }
-}
-
-function instantOf({ observed_at }: Observation): number {
-  return observed_at
-}
-
-function nameOf({ station_code, observation_type }: Observation): string {
-  return `${station_code} ${observation_type}`
 }
 
 /** The rows as a step's result. Of several reports of one observation the table of precedence keeps what counts. */

@@ -56,29 +56,6 @@ function observationKey(observation: Observation): string {
   return `${observation.station_code} ${observation.observed_at} ${observation.observation_type}`
 }
 
-/** Merges any number of observations into one per key, ordered by time, station and type. */
-export function mergeObservations(observations: Iterable<Observation>): MergedObservation[] {
-  const merged = new Map<string, MergedObservation>()
-  for (const observation of observations) {
-    const key = observationKey(observation)
-    const known = merged.get(key)
-    const candidate = { observation, filled: {} }
-    merged.set(key, known === undefined ? candidate : mergeObservation(known, candidate))
-  }
-  return [...merged.values()].toSorted(byTimeStationType)
-}
-
-function byTimeStationType(
-  { observation: a }: MergedObservation,
-  { observation: b }: MergedObservation,
-): number {
-  return (
-    a.observed_at - b.observed_at ||
-    compareText(a.station_code, b.station_code) ||
-    compareText(a.observation_type, b.observation_type)
-  )
-}
-
 /** Merges two records of one key. Either may be the result of earlier merges. */
 export function mergeObservation(a: MergedObservation, b: MergedObservation): MergedObservation {
   assert.equal(observationKey(a.observation), observationKey(b.observation))

@@ -1,6 +1,8 @@
 // Warnings that come again with every poll: told at once the first time, then once an hour with how often they came. One
 // that stayed away for an hour counts as new.
 
+import { BoundedMap } from '../../shared/bounded-map.ts'
+
 const SUMMARY_MS = 60 * 60 * 1000
 /** Different warnings remembered; beyond them the longest unheard one is forgotten, and counts as new. */
 const WARNINGS_MAX = 1_000
@@ -13,28 +15,20 @@ interface Heard {
 }
 
 export class RepeatedWarnings {
-  /** The longest unheard first. */
-  readonly #heard = new Map<string, Heard>()
+  readonly #heard = new BoundedMap<Heard>(WARNINGS_MAX)
 
   /** How many times a warning stands for that is to be told now, or null when it is not: it was told not long ago. */
   timesToTell(key: string, nowMs: number): number | null {
     const heard = this.#heard.get(key)
-    this.#heard.delete(key)
     if (heard === undefined || nowMs - heard.heardAtMs >= SUMMARY_MS) {
-      this.#remember(key, { toldAtMs: nowMs, heardAtMs: nowMs, count: 0 })
+      this.#heard.set(key, { toldAtMs: nowMs, heardAtMs: nowMs, count: 0 })
       return 1
     }
     const count = heard.count + 1
     const isDue = nowMs - heard.toldAtMs >= SUMMARY_MS
     const toldAtMs = isDue ? nowMs : heard.toldAtMs
-    this.#remember(key, { toldAtMs, heardAtMs: nowMs, count: isDue ? 0 : count })
+    this.#heard.set(key, { toldAtMs, heardAtMs: nowMs, count: isDue ? 0 : count })
     return isDue ? count : null
-  }
-
-  #remember(key: string, heard: Heard): void {
-    this.#heard.set(key, heard)
-    const [longest] = this.#heard.keys()
-    if (this.#heard.size > WARNINGS_MAX && longest !== undefined) this.#heard.delete(longest)
   }
 }
 

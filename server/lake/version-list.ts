@@ -9,6 +9,7 @@ import { contentIdentity } from '../../shared/content-identity.ts'
 import { noneThere } from '../../shared/errno.ts'
 import { type LakeDataset } from '../../shared/lake-layout.ts'
 import { type LakePin, type VersionFile, VERSIONS_DIRECTORY } from '../../shared/lake-pin.ts'
+import { parsedJson } from '../../shared/parsed-json.ts'
 import { replaceFile } from './temporary-file.ts'
 
 /** Versions that are remembered, and by how many fewer when the oldest are forgotten. */
@@ -178,10 +179,6 @@ function lineOf(change: VersionChange): string {
 }
 
 function changeOf(line: string): VersionChange | undefined {
-  try {
-    const change = JSON.parse(line) as VersionChange
-    return Array.isArray(change.files) && Array.isArray(change.removed) ? change : undefined
-  } catch {
-    return undefined
-  }
+  const change = parsedJson(line) as VersionChange | null | undefined
+  return Array.isArray(change?.files) && Array.isArray(change.removed) ? change : undefined
 }

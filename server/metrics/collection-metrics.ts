@@ -2,13 +2,12 @@
 // its runs, rows, errors, last success and lag, and for each recorder the state of its feed. The tasks count for
 // themselves; here their figures are only shown, when somebody asks.
 
-import { collectDefaultMetrics, type Counter, type Gauge, Registry } from 'prom-client'
-import { buildInfo } from './build-info.ts'
+import type { Counter, Gauge, Registry } from 'prom-client'
+import { registryOf } from './metric-registry.ts'
 import { counterOf, gaugeOf, type Values } from './read-metrics.ts'
 import type { DiskFigures, StorageFigures } from '../health/storage-watch.ts'
 import type { RecorderMetrics } from '../recorder/recorder-metrics.ts'
 import type { TaskMetrics } from '../ingest/task-loop.ts'
-import type { MetricsText } from '../http/metrics-text.ts'
 import type { NewestRow } from '../storage/newest-rows.ts'
 import type { ReadTradeProof } from '../storage/trade-proof-store.ts'
 
@@ -32,18 +31,32 @@ export interface SyncFigures {
 export function collectionMetrics(read: () => CollectionMetrics): (Counter | Gauge)[] {
   const tasks = () => read().tasks.map((task) => ({ name: task.task, subject: task }))
   const recorders = () => read().recorders.map((recorder) => ({ name: recorder.source, subject: recorder }))
-  const syncs = () => (read().syncs ?? []).map((sync) => ({ name: sync.task, subject: sync }))
   const disks = () => (read().storage?.disks ?? []).map((disk) => ({ name: disk.place, subject: disk }))
-  const logs = () =>
-    Object.entries(read().storage?.walBytes ?? {}).map(([name, bytes]) => ({ name, subject: bytes }))
-  const lake = () => [{ name: 'lake', subject: read().storage?.lakeBytes ?? null }]
   return [
     ...TASK_METRICS.map((metric) => show(metric, 'task', tasks)),
     ...RECORDER_METRICS.map((metric) => show(metric, 'exchange', recorders)),
     ...DISK_METRICS.map((metric) => show(metric, 'place', disks)),
-    show(CONFLICTS, 'task', syncs),
-    show(LOG_BYTES, 'exchange', logs),
-    show(LAKE_BYTES, 'place', lake),
+    gaugeOf(
+      'bookcast_sync_conflicts',
+      'Files that were not brought over, because they cover less than what is there or somebody else wrote that.',
+      () => (read().syncs ?? []).map(({ task, conflictCount }) => [{ task }, conflictCount]),
+      ['task'],
+    ),
+    gaugeOf(
+      'bookcast_recorder_log_bytes',
+      "Size of a recorder's write-ahead log.",
+      () => Object.entries(read().storage?.walBytes ?? {}).map(([exchange, bytes]) => [{ exchange }, bytes]),
+      ['exchange'],
+    ),
+    gaugeOf(
+      'bookcast_lake_bytes',
+      "Size of the lake's files.",
+      () => {
+        const bytes = read().storage?.lakeBytes ?? null
+        return bytes === null ? [] : [[{ place: 'lake' }, bytes]]
+      },
+      ['place'],
+    ),
   ]
 }
 
@@ -91,28 +104,16 @@ export function tradeProofMetric(read: ReadTradeProof): Gauge {
 }
 
 /** The metrics of a process that only collects. */
-export class CollectorMetrics implements MetricsText {
-  readonly #registry = new Registry()
-
-  constructor(
-    read: () => CollectionMetrics,
-    newestRows: () => Promise<readonly NewestRow[]> = async () => [],
-    tradeProof: ReadTradeProof = async () => undefined,
-  ) {
-    collectDefaultMetrics({ register: this.#registry })
-    this.#registry.registerMetric(buildInfo())
-    for (const metric of collectionMetrics(read)) this.#registry.registerMetric(metric)
-    for (const metric of newestRowMetrics(newestRows)) this.#registry.registerMetric(metric)
-    this.#registry.registerMetric(tradeProofMetric(tradeProof))
-  }
-
-  get contentType(): string {
-    return this.#registry.contentType
-  }
-
-  async text(): Promise<string> {
-    return this.#registry.metrics()
-  }
+export function collectorMetrics(
+  read: () => CollectionMetrics,
+  newestRows: () => Promise<readonly NewestRow[]> = async () => [],
+  tradeProof: ReadTradeProof = async () => undefined,
+): Registry {
+  return registryOf([
+    ...collectionMetrics(read),
+    ...newestRowMetrics(newestRows),
+    tradeProofMetric(tradeProof),
+  ])
 }
 
 /** A metric with one value for each task, or for each recorder. */
@@ -162,24 +163,6 @@ const DISK_METRICS: readonly Shown<DiskFigures>[] = [
   { kind: 'gauge', name: 'bookcast_disk_size_bytes', help: 'Size of the file system where the process writes.', valueOf: ({ sizeBytes }) => sizeBytes },
   { kind: 'gauge', name: 'bookcast_disk_low', help: '1 while a disk is nearly full.', valueOf: ({ isLow }) => Number(isLow) },
 ]
-const CONFLICTS: Shown<SyncFigures> = {
-  kind: 'gauge',
-  name: 'bookcast_sync_conflicts',
-  help: 'Files that were not brought over, because they cover less than what is there or somebody else wrote that.',
-  valueOf: ({ conflictCount }) => conflictCount,
-}
-const LOG_BYTES: Shown<number> = {
-  kind: 'gauge',
-  name: 'bookcast_recorder_log_bytes',
-  help: "Size of a recorder's write-ahead log.",
-  valueOf: (bytes) => bytes,
-}
-const LAKE_BYTES: Shown<number | null> = {
-  kind: 'gauge',
-  name: 'bookcast_lake_bytes',
-  help: "Size of the lake's files.",
-  valueOf: (bytes) => bytes,
-}
 
 function sumOf<T>(items: readonly T[], valueOf: (item: T) => number): number {
   return items.reduce((sum, item) => sum + valueOf(item), 0)

@@ -1,7 +1,7 @@
 // Counts every request when it is over, in plain numbers: this runs for each of them. The client library's metrics are
 // made from the numbers when they are asked for.
 
-import type { Counter, Registry } from 'prom-client'
+import type { Metric } from 'prom-client'
 import type { Ending, RequestRecord } from '../http/access-log.ts'
 import { counterOf, type Values } from './read-metrics.ts'
 import { type Tally, TallyHistogram } from './tally-histogram.ts'
@@ -40,12 +40,6 @@ export class RequestMetrics {
     bounds: DURATION_BOUNDS_S,
   })
 
-  constructor(registry: Registry) {
-    registry.registerMetric(this.#duration.asMetric())
-    registry.registerMetric(this.#firstByte.asMetric())
-    for (const counter of this.#counters()) registry.registerMetric(counter)
-  }
-
   /** The request is over. */
   readonly observe = (record: RequestRecord): void => {
     // Unknown paths share one name: clients must not be able to make names up.
@@ -79,10 +73,12 @@ export class RequestMetrics {
     return route
   }
 
-  #counters(): Counter[] {
+  metrics(): Metric[] {
     const byPath = (read: (route: RouteFigures) => number) => (): Values =>
       [...this.#routes].map(([path, route]) => [{ path }, read(route)])
     return [
+      this.#duration.asMetric(),
+      this.#firstByte.asMetric(),
       counterOf(
         'bookcast_http_requests_total',
         'Requests that are over, by declared path, method and status; status 0: the client left before one.',

@@ -1,8 +1,7 @@
-// All metrics of the process in one registry: requests, order-book slots and threads, Node's own (memory, garbage
-// collection, event-loop delay), how old the ingested data is, and what collects here, asked for when the metrics are.
+// All metrics of the serving process: requests, order-book slots and threads, how old the ingested data is, and what
+// collects here, asked for when the metrics are.
 
-import { collectDefaultMetrics, type Gauge, Registry } from 'prom-client'
-import { buildInfo } from './build-info.ts'
+import type { Gauge, Registry } from 'prom-client'
 import { LakeFileVerdicts } from '../../shared/lake-file-verdicts.ts'
 import { LOB_CONCURRENT_REQUESTS_MAX } from '../../shared/limits.ts'
 import type { CollectionMetrics } from './collection-metrics.ts'
@@ -13,7 +12,7 @@ import { collectionMetrics, newestRowMetrics, tradeProofMetric } from './collect
 import { lakeFileGauge } from './lake-file-metrics.ts'
 import type { IngestAge } from '../catalogue/store-services.ts'
 import { laneMetrics } from './lane-metrics.ts'
-import type { MetricsText } from '../http/metrics-text.ts'
+import { registryOf } from './metric-registry.ts'
 import { gaugeOf } from './read-metrics.ts'
 import type { NewestRow } from '../storage/newest-rows.ts'
 import type { ReadTradeProof } from '../storage/trade-proof-store.ts'
@@ -38,36 +37,27 @@ export interface MetricSources {
   readonly answerCache: AnswerCache
 }
 
-export class ServiceMetrics implements MetricsText {
-  readonly #registry = new Registry()
+export class ServiceMetrics {
   readonly #lakeFiles = new LakeFileVerdicts()
-  readonly requests: RequestMetrics
+  readonly requests = new RequestMetrics()
+  readonly registry: Registry
 
   constructor(sources: MetricSources) {
-    this.requests = new RequestMetrics(this.#registry)
-    collectDefaultMetrics({ register: this.#registry })
-    this.#registry.registerMetric(buildInfo())
-    for (const gauge of createGauges(sources)) this.#registry.registerMetric(gauge)
-    for (const metric of laneMetrics(sources.lanes)) this.#registry.registerMetric(metric)
-    for (const metric of answerCacheMetrics(sources.answerCache)) this.#registry.registerMetric(metric)
-    this.#registry.registerMetric(lakeFileGauge(this.#lakeFiles))
-    for (const metric of collectionMetrics(sources.collection)) this.#registry.registerMetric(metric)
-    for (const metric of newestRowMetrics(sources.newestRows)) this.#registry.registerMetric(metric)
-    this.#registry.registerMetric(tradeProofMetric(sources.tradeProof))
-  }
-
-  get contentType(): string {
-    return this.#registry.contentType
-  }
-
-  /** The Prometheus text of all metrics. */
-  async text(): Promise<string> {
-    return this.#registry.metrics()
+    this.registry = registryOf([
+      ...this.requests.metrics(),
+      ...createGauges(sources),
+      ...laneMetrics(sources.lanes),
+      ...answerCacheMetrics(sources.answerCache),
+      lakeFileGauge(this.#lakeFiles),
+      ...collectionMetrics(sources.collection),
+      ...newestRowMetrics(sources.newestRows),
+      tradeProofMetric(sources.tradeProof),
+    ])
   }
 
   close(): void {
     this.#lakeFiles.close()
-    this.#registry.clear()
+    this.registry.clear()
   }
 }
 

@@ -42,6 +42,8 @@ export interface OptionFile {
 
 export interface ParsedOptions {
   readonly help: boolean
+  /** The arguments that are no options. */
+  readonly files: readonly string[]
   /** Whether a flag stands on the command line, or its variable or the file says so. @throws {UsageError} */
   has(name: string): boolean
   /** The option's text; its default when it is given nowhere; `undefined` when it has none. */
@@ -50,12 +52,12 @@ export interface ParsedOptions {
   demand(name: string): OptionText
 }
 
-/** @throws {UsageError} for unknown options, missing values and arguments that are no options */
+/** @throws {UsageError} for unknown options, missing values and, unless the command takes files, other arguments */
 export function parseOptions(
   args: readonly string[],
   env: NodeJS.ProcessEnv,
   declarations: readonly OptionDeclaration[],
-  file?: OptionFile,
+  { file, takesFiles = false }: { readonly file?: OptionFile; readonly takesFiles?: boolean } = {},
 ): ParsedOptions {
   const onCommandLine = declarations.filter((declaration) => declaration.isSecret !== true)
   const options = Object.fromEntries(
@@ -67,9 +69,9 @@ export function parseOptions(
     ),
   )
   const known = { ...options, help: { type: 'boolean' as const, short: 'h' } }
-  const parsed: Readonly<Record<string, unknown>> = parseArguments({ args: [...args], options: known }, () =>
-    meantOption(args, known, declarations),
-  ).values
+  const config = { args: [...args], options: known, allowPositionals: takesFiles }
+  const { values, positionals } = parseArguments(config, () => meantOption(args, known, declarations))
+  const parsed: Readonly<Record<string, unknown>> = values
   if (file !== undefined) refuseUnknownNames(file, declarations)
   const find = (name: string): OptionDeclaration => {
     const declaration = declarations.find((candidate) => candidate.name === name)
@@ -90,6 +92,7 @@ export function parseOptions(
   }
   return {
     help: parsed['help'] === true,
+    files: positionals,
     get,
     demand(name) {
       const option = get(name)
@@ -155,9 +158,9 @@ function meantOption(
 }
 
 /** What Node's parser finds. @throws {UsageError} in its words, and `hint()` behind them */
-export function parseArguments<Config extends ParseArgsConfig>(
+function parseArguments<Config extends ParseArgsConfig>(
   config: Config,
-  hint: () => string = () => '',
+  hint: () => string,
 ): ReturnType<typeof parseArgs<Config>> {
   try {
     return parseArgs(config)
@@ -167,7 +170,7 @@ export function parseArguments<Config extends ParseArgsConfig>(
 }
 
 /** What a variable or a file says of a flag: nothing is no. @throws {UsageError} naming the option */
-export function flagOption(option: OptionText | undefined): boolean {
+function flagOption(option: OptionText | undefined): boolean {
   const text = option?.text.toLowerCase()
   if (text === undefined || ['0', 'false', 'no', 'off'].includes(text)) return false
   if (['1', 'true', 'yes', 'on'].includes(text)) return true

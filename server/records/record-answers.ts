@@ -5,6 +5,7 @@
 // answer that was made of lake files alone is given again as long as these and their directories are as they were: neither
 // a thread nor the store is asked.
 
+import { BoundedMap } from '../../shared/bounded-map.ts'
 import type { SeenFile } from '../../shared/file-identity.ts'
 import type { LakePin } from '../../shared/lake-pin.ts'
 import type { RecordHead, RecordQuery } from '../../shared/record-task.ts'
@@ -68,7 +69,7 @@ export class RecordAnswers {
   readonly #validators: RecordValidators
   readonly #cache: AnswerCache
   readonly #rounds = new Rounds<RoundResult>()
-  readonly #long = new Set<string>()
+  readonly #long = new BoundedMap<true>(LONG_KNOWN_MAX)
   readonly #seenFiles = new SeenFiles()
 
   constructor(pool: RecordPool, validators: RecordValidators, cache: AnswerCache) {
@@ -83,7 +84,7 @@ export class RecordAnswers {
     if (pin === undefined && isFixed && !headOnly && this.#cache.bodyBytesMax > 0 && isSmallByRows(query)) {
       // The moment of a request decides nothing by itself: what it decides is in the answer's name.
       const key = JSON.stringify({ ...query, nowMs: undefined })
-      const shared = this.#long.has(key) ? undefined : await this.#openShared(key, query, request)
+      const shared = this.#long.get(key) === true ? undefined : await this.#openShared(key, query, request)
       if (shared !== undefined) return shared
     }
     return this.#openAlone(query, request)
@@ -187,7 +188,7 @@ export class RecordAnswers {
         // Copied: the thread writes into the memory again. Each chunk is several times as long as those before.
         body = Buffer.concat([body, chunk])
         if (identity !== null && body.length <= this.#cache.bodyBytesMax) continue
-        this.#noteLong(key)
+        this.#long.set(key, true)
         return handOver(stream, [body], abort)
       }
     } catch (error) {
@@ -198,12 +199,6 @@ export class RecordAnswers {
     const facts = { identity: identity ?? '', nextOffset, rows, keys, stamps, files }
     const answer = this.#cache.put(key, body, () => facts)
     return { kind: 'kept', answer, unserved: 1 }
-  }
-
-  #noteLong(key: string): void {
-    this.#long.add(key)
-    const [oldest] = this.#long
-    if (this.#long.size > LONG_KNOWN_MAX && oldest !== undefined) this.#long.delete(oldest)
   }
 }
 

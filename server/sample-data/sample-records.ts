@@ -7,9 +7,8 @@ import { PRICE_UNITS_PER_DOLLAR } from '../../shared/lob-v1.ts'
 import type { Observation } from '../../shared/observation.ts'
 import type { StoredCandle } from '../../shared/sql/candle-queries.ts'
 import { addDays, MS_PER_HOUR, utcDatesBetween, utcDateStartMs } from '../../shared/utc-date.ts'
-import type { StationReport } from '../ingest/climate-reports/station-reports.ts'
 import { decodeMetar } from '../ingest/metar/decode-metar.ts'
-import type { ClimateEstimate } from '../storage/climate-store.ts'
+import type { ClimateEstimate, ClimateReportRow } from '../storage/climate-store.ts'
 import type { MarketRecord, SeriesRecord } from '../storage/catalogue-store.ts'
 import type { MarketName } from '../storage/market-name-store.ts'
 import { candlesOf } from './sample-candles.ts'
@@ -27,7 +26,7 @@ export interface SampleRecords {
   readonly candles: readonly StoredCandle[]
   readonly names: readonly MarketName[]
   readonly observations: readonly Observation[]
-  readonly reports: readonly StationReport[]
+  readonly reports: readonly ClimateReportRow[]
   readonly estimates: readonly ClimateEstimate[]
 }
 
@@ -214,17 +213,17 @@ function metarText(
 }
 
 /** Two weeks of daily reports with what real ones have: a preliminary before each final, a correction, a gap. */
-function reportsOf(station: SampleStation, seed: number): StationReport[] {
+function reportsOf(station: SampleStation, seed: number): ClimateReportRow[] {
   const dates = utcDatesBetween(addDays(SAMPLE_LAST_DATE, -CLIMATE_DAYS), SAMPLE_LAST_DATE)
   return dates.flatMap((date, index) => {
     const daysBack = dates.length - 1 - index
     if (daysBack === DAYS_WITHOUT_REPORT || daysBack === DAYS_WITH_ESTIMATE) return []
     const { endMs, highF, lowF, extremesUntil } = stationDay(station, date, seed)
     const report = (
-      report_type: StationReport['report_type'],
+      report_type: ClimateReportRow['report_type'],
       issuedMs: number,
       extremes: { readonly highF: number; readonly lowF: number },
-    ): StationReport => ({
+    ): ClimateReportRow => ({
       station_code: station.code,
       observation_date: date,
       high_temp_f: extremes.highF,

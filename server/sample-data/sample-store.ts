@@ -2,7 +2,7 @@
 // is never touched, and a start that was interrupted begins anew.
 
 import { classifyReports } from '../ingest/climate-reports/station-reports.ts'
-import { mergeObservation, mergeObservations } from '../ingest/observation-precedence.ts'
+import { mergeObservation } from '../ingest/observation-precedence.ts'
 import { writeCandles } from '../storage/candle-store.ts'
 import { readSeries, writeMarkets, writeSeries } from '../storage/catalogue-store.ts'
 import { writeClimateEstimates, writeClimateReports } from '../storage/climate-store.ts'
@@ -21,7 +21,8 @@ export async function loadSampleRecords(postgres: Postgres): Promise<boolean> {
     await writeMarkets(transaction, records.markets)
     await writeMarketNames(transaction, records.names)
     await writeCandles(transaction, records.candles)
-    await writeObservations(transaction, mergeObservations(records.observations), mergeObservation)
+    const observations = records.observations.map((observation) => ({ observation, filled: {} }))
+    await writeObservations(transaction, observations, mergeObservation)
     await writeClimateReports(transaction, records.reports, (reports) => classifyReports(reports))
     await writeClimateEstimates(transaction, records.estimates)
   })

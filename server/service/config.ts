@@ -110,7 +110,8 @@ export function readServeCall(args: readonly string[], env: NodeJS.ProcessEnv): 
   const withoutFile = parseOptions(args, env, SERVE_OPTIONS)
   if (withoutFile.help) return 'help'
   const path = withoutFile.get('config')
-  const options = path === undefined ? withoutFile : parseOptions(args, env, SERVE_OPTIONS, readFile(path))
+  const options =
+    path === undefined ? withoutFile : parseOptions(args, env, SERVE_OPTIONS, { file: readFile(path) })
   const config = Object.freeze({
     lake: options.demand('lake').text,
     host: options.demand('host').text,

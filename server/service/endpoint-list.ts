@@ -111,7 +111,7 @@ export function createEndpoints(
     readyzEndpoint(() => store === undefined || catalogue.isLoaded),
     livezEndpoint,
   ]
-  if (config.metrics === 'on') endpoints.push(metricsEndpoint(metrics))
+  if (config.metrics === 'on') endpoints.push(metricsEndpoint(metrics.registry))
   const described = [...endpoints, ...documentationEndpoints(endpoints)]
   return [...described, ...siteEndpoints(described, { ...config, marketNames: store?.marketNames })]
 }

@@ -69,7 +69,7 @@ export async function startServer(
     await Promise.all([lobPool.warm(), recordPool.warm(), background.feed?.start()])
     await lakeVersions.start()
     if (typeof config.metrics !== 'string')
-      metricsServer = await startMetricsServer(config.metrics, metrics, logger)
+      metricsServer = await startMetricsServer(config.metrics, metrics.registry, logger)
     const { fairBytesPerS } = config.shares ?? DEFAULT_SHARES
     // Behind a proxy all connections come from its address.
     const clientConnectionsMax = config.trustedProxies > 0 ? Infinity : config.clientConnectionsMax

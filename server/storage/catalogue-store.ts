@@ -12,69 +12,16 @@ import {
   typedValue,
   whereAll,
 } from '../../shared/sql/statement.ts'
+import type { StoredRow } from '../../shared/sql/stored-row.ts'
 import { assignments, bulkStatement, differs, lastOfEachKey, recordset, writeBatches } from './bulk-write.ts'
 import type { Postgres } from './postgres.ts'
 import type { StoreTransaction } from './store-transaction.ts'
-
-/** A temperature series (contract.md 22) and what the exchange says of it besides. */
-export interface SeriesRecord {
-  readonly ticker: string
-  readonly measure_type: string
-  readonly title: string
-  /** Null when the series is not one of the known stations'. */
-  readonly station_code: string | null
-  readonly category: string
-  readonly frequency: string
-  readonly tags: readonly string[]
-  readonly active: boolean
-  readonly settlement_sources: readonly unknown[]
-  readonly contract_url: string | null
-  readonly fee_type: string | null
-  readonly fee_multiplier: number | null
-  readonly last_seen_at: number
-}
-
-/** A single strike with everything the exchange says of it. */
-export interface MarketRecord {
-  readonly ticker: string
-  readonly event_ticker: string
-  readonly series_ticker: string
-  /** The market's own station; null stands for its series' one. */
-  readonly station_code: string | null
-  readonly status: string
-  /** Empty until the market is determined. */
-  readonly result: string
-  readonly title: string | null
-  readonly open_time: number | null
-  readonly close_time: number
-  readonly market_type: string | null
-  readonly yes_sub_title: string | null
-  readonly no_sub_title: string | null
-  readonly strike_type: string | null
-  readonly floor_strike: number | null
-  readonly cap_strike: number | null
-  readonly created_time: number | null
-  readonly updated_time: number | null
-  readonly expected_expiration_time: number | null
-  readonly latest_expiration_time: number | null
-  readonly settlement_timer_seconds: number | null
-  readonly settlement_value: number | null
-  readonly settlement_ts: number | null
-  readonly expiration_value: string | null
-  readonly can_close_early: boolean | null
-  readonly price_level_structure: string | null
-  readonly price_ranges: readonly unknown[] | null
-  readonly rules_primary: string | null
-  readonly rules_secondary: string | null
-  /** Contracts traded so far, 1/100. */
-  readonly volume: bigint | null
-  readonly last_seen_at: number
-}
 
 const SERIES_TYPES = {
   ticker: 'text',
   measure_type: 'text',
   title: 'text',
+  /** Null when the series is not one of the known stations'. */
   station_code: 'text',
   category: 'text',
   frequency: 'text',
@@ -85,14 +32,16 @@ const SERIES_TYPES = {
   fee_type: 'text',
   fee_multiplier: 'float8',
   last_seen_at: 'timestamptz',
-} as const satisfies Record<keyof SeriesRecord, string>
+} as const
 
 const MARKET_TYPES = {
   ticker: 'text',
   event_ticker: 'text',
   series_ticker: 'text',
+  /** The market's own station; null stands for its series' one. */
   station_code: 'text',
   status: 'text',
+  /** Empty until the market is determined. */
   result: 'text',
   title: 'text',
   open_time: 'timestamptz',
@@ -116,9 +65,33 @@ const MARKET_TYPES = {
   price_ranges: 'jsonb',
   rules_primary: 'text',
   rules_secondary: 'text',
+  /** Contracts traded so far, 1/100. */
   volume: 'int8',
   last_seen_at: 'timestamptz',
-} as const satisfies Record<keyof MarketRecord, string>
+} as const
+
+/** A temperature series (contract.md 22) and what the exchange says of it besides. */
+export interface SeriesRecord extends StoredRow<
+  typeof SERIES_TYPES,
+  'station_code' | 'contract_url' | 'fee_type' | 'fee_multiplier'
+> {
+  readonly tags: readonly string[]
+}
+
+type RequiredOfMarket =
+  | 'ticker'
+  | 'event_ticker'
+  | 'series_ticker'
+  | 'status'
+  | 'result'
+  | 'close_time'
+  | 'last_seen_at'
+
+/** A single strike with everything the exchange says of it. */
+export type MarketRecord = StoredRow<
+  typeof MARKET_TYPES,
+  Exclude<keyof typeof MARKET_TYPES, RequiredOfMarket>
+>
 
 const SERIES_NAMES = Object.keys(SERIES_TYPES)
 const MARKET_NAMES = Object.keys(MARKET_TYPES)

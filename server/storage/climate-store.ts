@@ -14,7 +14,10 @@ import { assignments, bulkStatement, differs, lastOfEachKey, recordset, writeBat
 import type { Postgres } from './postgres.ts'
 import type { StoreTransaction } from './store-transaction.ts'
 
-/** An official report, as the ingest makes it. */
+/**
+ * An official report, as the ingest makes it. Before classification `report_type` tells only preliminary from the rest.
+ * Without `is_correction` the type could not be found anew when an earlier report arrives late.
+ */
 export interface ClimateReportRow extends StoredClimateRecord {
   readonly source: 'nws' | 'iem'
   readonly report_type: 'final' | 'correction' | 'preliminary'
@@ -26,38 +29,25 @@ export interface ClimateReportRow extends StoredClimateRecord {
 export type ClassifyReports = (reports: readonly ClimateReportRow[]) => readonly ClimateReportRow[]
 
 /** An estimate for one station and date. */
-export interface ClimateEstimate {
-  readonly station_code: string
-  readonly observation_date: string
-  readonly high_temp_f: number | null
-  readonly low_temp_f: number | null
-}
+export type ClimateEstimate = Pick<
+  StoredClimateRecord,
+  'station_code' | 'observation_date' | 'high_temp_f' | 'low_temp_f'
+>
 
-const COLUMN_TYPES = {
-  station_code: 'text',
-  observation_date: 'date',
-  high_temp_f: 'float8',
-  low_temp_f: 'float8',
-  report_type: 'text',
-  source: 'text',
-  product_id: 'text',
-  issued_at: 'timestamptz',
-  is_correction: 'boolean',
-} as const satisfies Record<keyof StoredClimateRecord, string>
-
+const LIST = Object.keys(STORED_CLIMATE_COLUMNS).join(', ')
 const KEY = 'station_code, observation_date, product_id'
-const WRITTEN = recordset('written', COLUMN_TYPES)
+const WRITTEN = recordset('written', STORED_CLIMATE_COLUMNS)
 const DATE_TYPES = { station_code: 'text', observation_date: 'date' } as const
 const DATES = recordset('written', DATE_TYPES)
 
 const REPORTS_OF_DATES = `
-  SELECT ${STORED_CLIMATE_COLUMNS} FROM climate_records JOIN ${DATES} USING (station_code, observation_date)
+  SELECT ${LIST} FROM climate_records JOIN ${DATES} USING (station_code, observation_date)
   WHERE report_type <> 'estimated'`
 
 // A second copy of a product may hold a value that the first one lacked; it never changes one.
 const UPSERT_REPORTS = `
-  INSERT INTO climate_records (${STORED_CLIMATE_COLUMNS}, received_at)
-  SELECT ${STORED_CLIMATE_COLUMNS}, now() FROM ${WRITTEN} ORDER BY ${KEY}
+  INSERT INTO climate_records (${LIST}, received_at)
+  SELECT ${LIST}, now() FROM ${WRITTEN} ORDER BY ${KEY}
   ON CONFLICT (${KEY}) DO UPDATE
   SET report_type = excluded.report_type,
     high_temp_f = coalesce(climate_records.high_temp_f, excluded.high_temp_f),
@@ -70,8 +60,8 @@ const UPSERT_REPORTS = `
 
 const VALUES = ['high_temp_f', 'low_temp_f', 'source']
 const UPSERT_ESTIMATES = `
-  INSERT INTO climate_records (${STORED_CLIMATE_COLUMNS}, received_at)
-  SELECT ${STORED_CLIMATE_COLUMNS}, now() FROM ${WRITTEN}
+  INSERT INTO climate_records (${LIST}, received_at)
+  SELECT ${LIST}, now() FROM ${WRITTEN}
   WHERE NOT EXISTS (SELECT FROM climate_records official
     WHERE official.station_code = written.station_code AND official.observation_date = written.observation_date
       AND official.report_type <> 'estimated')
@@ -95,7 +85,8 @@ export async function writeClimateReports(
     const dates = bulkStatement(REPORTS_OF_DATES, lastOfEachKey(incoming, dateKey), DATE_TYPES)
     const stored = await transaction.run<ClimateReportRow>(dates)
     const classified = classify(withoutCopies([...stored, ...incoming]))
-    changedCount += (await transaction.run(bulkStatement(UPSERT_REPORTS, classified, COLUMN_TYPES))).length
+    changedCount += (await transaction.run(bulkStatement(UPSERT_REPORTS, classified, STORED_CLIMATE_COLUMNS)))
+      .length
   }
   if (changedCount > 0) transaction.markChanged('climate')
   return changedCount
@@ -109,8 +100,16 @@ export async function writeClimateEstimates(
   await lockWriters(transaction)
   let changedCount = 0
   for (const batch of writeBatches(lastOfEachKey(estimates, dateKey))) {
-    const rows = batch.map(estimateRecord)
-    changedCount += (await transaction.run(bulkStatement(UPSERT_ESTIMATES, rows, COLUMN_TYPES))).length
+    const rows = batch.map((estimate): StoredClimateRecord => ({
+      ...estimate,
+      report_type: 'estimated',
+      source: 'acis',
+      product_id: null,
+      issued_at: null,
+      is_correction: false,
+    }))
+    changedCount += (await transaction.run(bulkStatement(UPSERT_ESTIMATES, rows, STORED_CLIMATE_COLUMNS)))
+      .length
   }
   if (changedCount > 0) transaction.markChanged('climate')
   return changedCount
@@ -144,21 +143,6 @@ function withoutCopies(reports: readonly ClimateReportRow[]): ClimateReportRow[]
     })
   }
   return [...byProduct.values()]
-}
-
-function estimateRecord(estimate: ClimateEstimate): StoredClimateRecord {
-  const { station_code, observation_date, high_temp_f, low_temp_f } = estimate
-  return {
-    station_code,
-    observation_date,
-    high_temp_f,
-    low_temp_f,
-    report_type: 'estimated',
-    source: 'acis',
-    product_id: null,
-    issued_at: null,
-    is_correction: false,
-  }
 }
 
 function dateKey(row: { readonly station_code: string; readonly observation_date: string }): string {

@@ -5,6 +5,7 @@ import { readFile, readlink } from 'node:fs/promises'
 import { createConnection } from 'node:net'
 import { hostname } from 'node:os'
 import { isErrno } from '../../shared/errno.ts'
+import { parsedJson } from '../../shared/parsed-json.ts'
 import { isBeating } from './lock-beat.ts'
 
 /** A thread's lock that was written so lately is not watched. */
@@ -29,11 +30,7 @@ export interface LockOwner {
 
 /** The owner of a lock file; undefined for a file that was not written to its end. */
 export function parseOwner(content: string): LockOwner | undefined {
-  try {
-    return JSON.parse(content) as LockOwner
-  } catch {
-    return undefined
-  }
+  return parsedJson(content) as LockOwner | undefined
 }
 
 export async function isAlive(owner: LockOwner, path: string, draftPath: string): Promise<boolean> {

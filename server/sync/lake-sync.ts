@@ -5,32 +5,27 @@
 // stops no other. Samples are never pushed.
 
 import { mkdir } from 'node:fs/promises'
-import { type Clock, SYSTEM_CLOCK } from '../tasks/clock.ts'
+import { SYSTEM_CLOCK } from '../tasks/clock.ts'
 import { isChosen, type LakeChoice } from '../lake/lake-choice.ts'
 import { RawFolder } from '../fold/raw-folder.ts'
 import { DirectoryStore } from './directory-store.ts'
 import { inParallel } from './in-parallel.ts'
-import { listAll, type ListedObject, type ObjectStore } from './object-store.ts'
+import { listAll, type ListedObject } from './object-store.ts'
 import { DateSplit, recordedDateOfKey } from './raw-dates.ts'
 import { removeReplacedFiles } from './replaced-files.ts'
 import { SyncJournal, writeOutcome } from './sync-journal.ts'
 import { type LakeSyncResult, SyncReport } from './sync-report.ts'
-import { type Direction, type RecordedDate, type SyncProgress, Transfers } from './transfers.ts'
+import { type RecordedDate, type TransferOptions, Transfers } from './transfers.ts'
 
 export type { LakeSyncResult } from './sync-report.ts'
 export type { SyncProgress } from './transfers.ts'
 
 const HELD = 'object storage holds raw segments of its date; push without --no-raw'
 
-export interface LakeSyncOptions {
-  /** The lake's root directory. */
-  readonly lake: string
-  readonly remote: ObjectStore
-  /** `pull` brings remote objects to the lake, `push` the lake's files to the remote place. */
-  readonly direction: Direction
-  readonly parallel?: number
-  /** Whether objects of other writers are replaced too. */
-  readonly replace?: boolean
+export interface LakeSyncOptions
+  extends
+    Omit<TransferOptions, 'journal' | 'report' | 'clock' | 'signal'>,
+    Partial<Pick<TransferOptions, 'clock' | 'signal'>> {
   /** Whether raw segments are synchronized too: a push does it by default, a pull does not. */
   readonly raw?: boolean
   /** What of the lake a pull brings; null for all. */
@@ -39,13 +34,6 @@ export interface LakeSyncOptions {
   readonly folder?: RawFolder | null
   /** Only the raw segments and derived files of these dates. */
   readonly onlyDates?: ((date: RecordedDate) => boolean) | undefined
-  /** Dates to which a recorder of this lake may write: a push pulls the raw segments of those of which the lake has none. */
-  readonly isRecorded?: ((date: RecordedDate) => boolean) | undefined
-  /** Another synchronization follows soon: a manifest that only adds slices of the open hour waits for it. */
-  readonly isRepeated?: boolean
-  readonly signal?: AbortSignal
-  readonly progress?: SyncProgress
-  readonly clock?: Clock
 }
 
 /**

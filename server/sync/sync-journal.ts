@@ -8,6 +8,7 @@ import { type FileHandle, mkdir, open, readdir, readFile, rename, rm, writeFile 
 import { join } from 'node:path'
 import { noneThere } from '../../shared/errno.ts'
 import { SYNC_OWN_DIGESTS_MAX } from '../../shared/limits.ts'
+import { parsedJson } from '../../shared/parsed-json.ts'
 import { temporaryPath } from '../lake/temporary-file.ts'
 import type { ObjectHead } from './object-store.ts'
 
@@ -251,12 +252,8 @@ async function replaceFile(path: string, text: string): Promise<void> {
 }
 
 function parseLine(line: string): (SyncRecord & { readonly key: string }) | undefined {
-  try {
-    const value: unknown = JSON.parse(line)
-    return isLine(value) ? value : undefined
-  } catch {
-    return undefined
-  }
+  const value = parsedJson(line)
+  return isLine(value) ? value : undefined
 }
 
 function isLine(value: unknown): value is SyncRecord & { readonly key: string } {

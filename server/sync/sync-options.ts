@@ -1,15 +1,17 @@
 // The options of `bookcast serve` that keep its lake up to date with object storage, from text to checked values.
 
 import {
+  choiceOption,
+  dateOption,
   integerOption,
   type OptionDeclaration,
   type OptionText,
   type ParsedOptions,
+  urlOption,
 } from '../options/options.ts'
 import { CONFIGURED_TIMEOUT_MS_MAX, SYNC_INTERVAL_MS } from '../../shared/limits.ts'
 import type { LakeChoice } from '../lake/lake-choice.ts'
 import { isSeriesName } from '../../shared/series-name.ts'
-import { utcDateStartMs } from '../../shared/utc-date.ts'
 import { UsageError } from '../options/usage-error.ts'
 import { parsePlace } from './sync-place.ts'
 import type { S3Settings } from './sync-target.ts'
@@ -81,8 +83,8 @@ export function readSync(options: ParsedOptions): SyncConfig | null {
  * @throws {UsageError}
  */
 export function readChoice(options: ParsedOptions, lacking?: string): LakeChoice | null {
-  const [series, fromDate] = [options.get('sync-series'), options.get('sync-from-date')]
-  for (const option of [series, fromDate])
+  const series = options.get('sync-series')
+  for (const option of [series, options.get('sync-from-date')])
     if (option !== undefined && lacking !== undefined)
       throw new UsageError(`${option.origin} needs ${lacking}`)
   const names = series?.text.split(',').map((name) => name.trim())
@@ -90,12 +92,8 @@ export function readChoice(options: ParsedOptions, lacking?: string): LakeChoice
     throw new UsageError(
       `${series!.origin} takes series, comma-separated, not ${JSON.stringify(series!.text)}`,
     )
-  if (fromDate !== undefined && utcDateStartMs(fromDate.text) === undefined)
-    throw new UsageError(
-      `${fromDate.origin} takes a date such as 2026-07-01, not ${JSON.stringify(fromDate.text)}`,
-    )
-  if (names === undefined && fromDate === undefined) return null
-  return { series: names ?? null, fromDate: fromDate?.text ?? null }
+  const fromDate = dateOption(options.get('sync-from-date')) ?? null
+  return names === undefined && fromDate === null ? null : { series: names ?? null, fromDate }
 }
 
 /** @throws {UsageError} */
@@ -108,9 +106,11 @@ export function readSyncInterval(options: ParsedOptions): number {
  * @throws {UsageError} when it names none
  */
 export function readPlace(place: OptionText, options: ParsedOptions): S3Settings {
+  const endpoint = options.get('s3-endpoint')
+  const pathStyle = options.get('s3-path-style')
   const settings = {
-    endpoint: readEndpoint(options.get('s3-endpoint')),
-    pathStyle: readPathStyle(options.get('s3-path-style')),
+    endpoint: endpoint && urlOption(endpoint, ['http:', 'https:']),
+    pathStyle: pathStyle && choiceOption(pathStyle, ['yes', 'no']) === 'yes',
   }
   if (parsePlace(place.text) === undefined) {
     throw new UsageError(
@@ -118,17 +118,4 @@ export function readPlace(place: OptionText, options: ParsedOptions): S3Settings
     )
   }
   return settings
-}
-
-/** @throws {UsageError} */
-function readEndpoint(option: OptionText | undefined): string | undefined {
-  if (option === undefined || /^https?:\/\/[^/]/.test(option.text)) return option?.text
-  throw new UsageError(`${option.origin} takes an http or https address, not ${JSON.stringify(option.text)}`)
-}
-
-/** @throws {UsageError} */
-function readPathStyle(option: OptionText | undefined): boolean | undefined {
-  if (option === undefined) return undefined
-  if (option.text === 'yes' || option.text === 'no') return option.text === 'yes'
-  throw new UsageError(`${option.origin} takes yes or no, not ${JSON.stringify(option.text)}`)
 }

@@ -5,22 +5,6 @@ export interface SyncProblem {
   readonly reason: string
 }
 
-export interface LakeSyncResult {
-  /** Objects of the source. */
-  readonly objectCount: number
-  readonly transferredCount: number
-  readonly transferredBytes: number
-  /** Objects that were removed on either side. */
-  readonly removedCount: number
-  /** Keys of objects that wait for a decision of the operator, sorted. */
-  readonly conflicts: readonly string[]
-  /** Why, by key, for people. */
-  readonly conflictReasons: ReadonlyMap<string, string>
-  /** Samples that were not pushed. */
-  readonly sampleCount: number
-  readonly failures: readonly SyncProblem[]
-}
-
 /** An object cannot be synchronized until an operator acts. */
 export class SyncConflict extends Error {
   readonly key: string
@@ -34,15 +18,22 @@ export class SyncConflict extends Error {
   }
 }
 
-export class SyncReport implements LakeSyncResult {
-  readonly conflictReasons = new Map<string, string>()
-  readonly failures: SyncProblem[] = []
+export type LakeSyncResult = Readonly<Omit<SyncReport, 'addError'>>
+
+export class SyncReport {
+  /** Objects of the source. */
   objectCount = 0
-  sampleCount = 0
   transferredCount = 0
   transferredBytes = 0
+  /** Objects that were removed on either side. */
   removedCount = 0
+  /** Why an object waits for a decision of the operator, by key, for people. */
+  readonly conflictReasons = new Map<string, string>()
+  /** Samples that were not pushed. */
+  sampleCount = 0
+  readonly failures: SyncProblem[] = []
 
+  /** Keys of objects that wait for a decision of the operator, sorted. */
   get conflicts(): readonly string[] {
     return [...this.conflictReasons.keys()].toSorted()
   }

@@ -2,15 +2,11 @@
 
 import { DirectoryStore } from './directory-store.ts'
 import type { ObjectStore } from './object-store.ts'
-import { S3Store } from './s3-store.ts'
+import { S3Store, type S3StoreOptions } from './s3-store.ts'
 import { parsePlace } from './sync-place.ts'
 import { TailedStore } from './tailed-store.ts'
 
-export interface S3Settings {
-  readonly endpoint?: string | undefined
-  readonly region?: string | undefined
-  readonly pathStyle?: boolean | undefined
-}
+export type S3Settings = Omit<S3StoreOptions, 'bucket' | 'prefix'>
 
 /** The place a text names. Opens no connection. @throws {Error} for an `s3:` address without a valid bucket */
 export function openObjectStore(text: string, settings: S3Settings = {}): ObjectStore {

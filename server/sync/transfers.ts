@@ -43,9 +43,13 @@ export interface SyncProgress {
 }
 
 export interface TransferOptions {
+  /** The lake's root directory. */
   readonly lake: string
   readonly remote: ObjectStore
-  /** The direction of the synchronization. A push may also pull what the lake lacks. */
+  /**
+   * `pull` brings remote objects to the lake, `push` the lake's files to the remote place. A push may also pull what the
+   * lake lacks.
+   */
   readonly direction: Direction
   readonly journal: SyncJournal
   readonly report: SyncReport
@@ -54,9 +58,9 @@ export interface TransferOptions {
   readonly parallel?: number | undefined
   /** Whether any file of the receiving side may be replaced. */
   readonly replace?: boolean | undefined
-  /** Another synchronization follows soon. */
+  /** Another synchronization follows soon: a manifest that only adds slices of the open hour waits for it. */
   readonly isRepeated?: boolean | undefined
-  /** Whether a recorder of this lake may write to a date. */
+  /** Dates to which a recorder of this lake may write: a push pulls the raw segments of those of which the lake has none. */
   readonly isRecorded?: ((date: RecordedDate) => boolean) | undefined
   readonly progress?: SyncProgress | undefined
 }

@@ -39,6 +39,9 @@ export interface UpstreamOptions {
   readonly random?: () => number
 }
 
+/** Of a client that knows its own name and rate. */
+export type ClientOptions = Omit<UpstreamOptions, 'name' | 'rate'>
+
 /** What an answer said about its version; given back, it makes the next request conditional. */
 export interface Validators {
   readonly etag: string | null
@@ -110,11 +113,14 @@ export class UpstreamHttp {
 
   /** The same of an answer in JSON. */
   async fetchJson(request: Omit<UpstreamRequest, 'validators'>): Promise<unknown> {
-    const body = await this.fetchBody(request)
+    return this.readJson(await this.fetchBody(request))
+  }
+
+  readJson(body: Buffer): unknown {
     try {
       return JSON.parse(body.toString('utf8'))
     } catch (error) {
-      throw this.malformed('the answer is no JSON', error)
+      throw this.malformed(`the answer is no JSON: ${JSON.stringify(body.toString('latin1', 0, 80))}`, error)
     }
   }
 

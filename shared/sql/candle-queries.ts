@@ -16,32 +16,17 @@ import {
   typedValue,
   whereAll,
 } from './statement.ts'
+import type { StoredRow } from './stored-row.ts'
 
 /** Minutes of the stored intervals; the others are rolled up from 1. */
 type StoredInterval = 1 | 60 | 1440
-
-/** A traded candle. Prices are 1/10000 dollar, volume and open interest 1/100 contract. */
-export interface StoredCandle {
-  readonly market_ticker: string
-  readonly event_ticker: string
-  readonly series_ticker: string
-  /** Minutes. */
-  readonly period_interval: StoredInterval
-  /** Milliseconds since the epoch. */
-  readonly end_period_ts: number
-  readonly open: number
-  readonly high: number
-  readonly low: number
-  readonly close: number
-  readonly volume: bigint
-  readonly open_interest: bigint
-}
 
 /** Every column of a candle as it is stored: name and SQL type. */
 export const STORED_CANDLE_COLUMNS = {
   market_ticker: 'text',
   event_ticker: 'text',
   series_ticker: 'text',
+  /** Minutes. */
   period_interval: 'int4',
   end_period_ts: 'timestamptz',
   open: 'int4',
@@ -50,7 +35,12 @@ export const STORED_CANDLE_COLUMNS = {
   close: 'int4',
   volume: 'int8',
   open_interest: 'int8',
-} as const satisfies Record<keyof StoredCandle, string>
+} as const
+
+/** A traded candle. Prices are 1/10000 dollar, volume and open interest 1/100 contract. */
+export interface StoredCandle extends StoredRow<typeof STORED_CANDLE_COLUMNS> {
+  readonly period_interval: StoredInterval
+}
 
 /** Which markets: every condition given must hold. Null is no condition, an empty list matches nothing. */
 export interface CandleSelection {

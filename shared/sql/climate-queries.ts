@@ -2,9 +2,10 @@
 // date, in order of issue. Which of them is served is one rule in one place (shared/climate.ts) and not repeated in
 // SQL. Climate records never move to the lake.
 
-import type { ClimateRecord } from '../climate.ts'
+import { CLIMATE_FIELDS, type ClimateRecord } from '../climate.ts'
 import type { BatchStart, KeysetRead } from './keyset-pages.ts'
 import { instantValue, rawSql, type Sql, type SqlStatement, sql, typedValue, whereAll } from './statement.ts'
+import { columnsOf } from './stored-row.ts'
 
 /** A record as it is stored. */
 export interface StoredClimateRecord extends ClimateRecord {
@@ -12,9 +13,12 @@ export interface StoredClimateRecord extends ClimateRecord {
   readonly is_correction: boolean
 }
 
-export const STORED_CLIMATE_COLUMNS =
-  'station_code, observation_date, high_temp_f, low_temp_f, report_type, source, product_id, issued_at, is_correction'
-const COLUMNS = rawSql(STORED_CLIMATE_COLUMNS)
+/** Every column of a record as it is stored: name and SQL type. */
+export const STORED_CLIMATE_COLUMNS = {
+  ...columnsOf(CLIMATE_FIELDS),
+  is_correction: 'boolean',
+} as const satisfies Record<keyof StoredClimateRecord, string>
+const COLUMNS = rawSql(Object.keys(STORED_CLIMATE_COLUMNS).join(', '))
 
 /** Both dates inclusive. Null is no condition. */
 export interface ClimateSelection {

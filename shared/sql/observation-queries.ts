@@ -1,48 +1,21 @@
 // The hot half of `/observations`: statements over the reports that Postgres holds. As for candles, what the manifest
 // declares cold is left out here. Unit conversion and time zones are the caller's.
 
-import type { Observation, ObservationType } from '../observation.ts'
+import { type Observation, OBSERVATION_FIELDS, type ObservationType } from '../observation.ts'
 import { countOutside, type CoveredSpan } from './covered-spans.ts'
 import type { BatchStart, KeysetRead } from './keyset-pages.ts'
 import { generationColumn, type WithGeneration } from './manifest-queries.ts'
 import { instantValue, rawSql, type Sql, type SqlStatement, sql, whereAll } from './statement.ts'
+import { columnsOf } from './stored-row.ts'
+
+const { station_code, observed_at, ...others } = columnsOf(OBSERVATION_FIELDS)
 
 /** Every column of an observation as it is stored: name and SQL type. Instants are milliseconds since the epoch. */
 export const STORED_OBSERVATION_COLUMNS = {
-  station_code: 'text',
-  observed_at: 'timestamptz',
+  station_code,
+  observed_at,
   received_at: 'timestamptz',
-  observation_type: 'text',
-  source: 'text',
-  temp_f: 'float8',
-  dewpoint_f: 'float8',
-  wind_speed_kt: 'float8',
-  altimeter_inhg: 'float8',
-  visibility_miles: 'float8',
-  sky_cover_1: 'text',
-  raw_metar: 'text',
-  relative_humidity: 'float8',
-  wind_dir_degrees: 'int4',
-  wind_gust_kt: 'float8',
-  sea_level_pressure_mb: 'float8',
-  weather_codes: 'text',
-  sky_base_1_ft: 'int4',
-  sky_cover_2: 'text',
-  sky_base_2_ft: 'int4',
-  sky_cover_3: 'text',
-  sky_base_3_ft: 'int4',
-  sky_cover_4: 'text',
-  sky_base_4_ft: 'int4',
-  precip_1hr_inches: 'float8',
-  snow_depth_inches: 'float8',
-  peak_wind_speed_kt: 'float8',
-  peak_wind_dir_degrees: 'int4',
-  peak_wind_time: 'timestamptz',
-  feels_like_f: 'float8',
-  max_temp_6hr_f: 'float8',
-  min_temp_6hr_f: 'float8',
-  max_temp_24hr_f: 'float8',
-  min_temp_24hr_f: 'float8',
+  ...others,
 } as const satisfies Record<keyof Observation, string>
 
 /** One report in raw units. A null is "not reported". */

@@ -8,7 +8,7 @@ import { beforeEach, test } from 'node:test'
 import { pino } from 'pino'
 import type { CollectConfig } from '../../server/collect/collect-config.ts'
 import { type Collection, startCollection } from '../../server/collect/collection.ts'
-import { CollectorMetrics } from '../../server/metrics/collection-metrics.ts'
+import { collectorMetrics } from '../../server/metrics/collection-metrics.ts'
 import { DirectoryStore } from '../../server/sync/directory-store.ts'
 import { syncLake } from '../../server/sync/lake-sync.ts'
 import { writeObservations } from '../../server/storage/observation-store.ts'
@@ -140,7 +140,7 @@ test('what fails stops nothing else, keeps rows where they are safe, and goes on
 
 /** What Prometheus reads. */
 async function checkMetrics(collection: Collection): Promise<void> {
-  const text = await new CollectorMetrics(() => collection.metrics()).text()
+  const text = await collectorMetrics(() => collection.metrics()).metrics()
   for (const line of [
     /^bookcast_collect_rows_total\{task="aviation-weather"\} [1-9]/m,
     /^bookcast_collect_runs_total\{task="compaction"\} [1-9]/m,

@@ -153,10 +153,10 @@ test('disconnects without any order-book message are kept', async (t) => {
 
 test('wrong use names the option', async () => {
   const cases: [string[], NodeJS.ProcessEnv, RegExp][] = [
-    [[], {}, /--source kalshi or polymarket is missing/],
-    [['--source', 'nyse', '--lake', 'x'], {}, /--source takes kalshi or polymarket, not "nyse"/],
-    [['--source', 'kalshi'], {}, /--lake <dir> is missing/],
-    [['--source', 'kalshi', '--lake', ''], {}, /--lake <dir> is missing/],
+    [[], {}, /--source \(or BOOKCAST_IMPORT_SOURCE\) must be given/],
+    [['--source', 'nyse', '--lake', 'x'], {}, /--source must be one of kalshi, polymarket, not "nyse"/],
+    [['--source', 'kalshi'], {}, /--lake \(or BOOKCAST_LAKE\) must be given/],
+    [['--source', 'kalshi', '--lake', ''], {}, /--lake \(or BOOKCAST_LAKE\) must be given/],
     [['--source', 'kalshi', '--lake', 'x', '--series', '../up'], {}, /--series takes/],
     [['--sauce', 'kalshi'], {}, /--sauce/],
     [
@@ -364,6 +364,6 @@ test('a part of a connection is recognised by its holes, and --sequence per-mark
   assert.match(bookless.out, /1 change, but no snapshot: the books stay unknown/)
   await assert.rejects(
     run(['--source', 'kalshi', '--lake', lake, '--sequence', 'lax']),
-    /--sequence takes strict/,
+    /--sequence must be one of strict/,
   )
 })

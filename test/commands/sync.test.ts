@@ -114,8 +114,11 @@ test('wrong use is told with the option in question', async () => {
     [['--lake', 'x', '--from', 'a', '--to', 'b'], /one of --from/],
     [['--lake', 'x', '--from', 's3://UPPER'], /--from takes s3:\/\/bucket/],
     [['--lake', 'x', '--from', 'a', '--parallel', '0'], /--parallel must be a whole number from 1 to 64/],
-    [['--lake', 'x', '--from', 's3://abc', '--s3-endpoint', 'ftp://x'], /--s3-endpoint takes an http/],
-    [['--lake', 'x', '--from', 's3://abc', '--s3-path-style', 'maybe'], /--s3-path-style takes yes or no/],
+    [['--lake', 'x', '--from', 's3://abc', '--s3-endpoint', 'ftp://x'], /--s3-endpoint takes a http:/],
+    [
+      ['--lake', 'x', '--from', 's3://abc', '--s3-path-style', 'maybe'],
+      /--s3-path-style must be one of yes, no/,
+    ],
   ] as const) {
     const { code, stderr } = await sync(args)
     assert.equal(code, 2, stderr)

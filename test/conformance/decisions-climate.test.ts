@@ -17,8 +17,8 @@ async function ingest(...texts: readonly string[]): Promise<void> {
   for (const text of texts) {
     const { reports, errors } = parseClimateText(wrapped(text))
     assert.deepEqual(errors, [])
-    const { matched, unmatched } = matchStations(reports, STATIONS, 'nws')
-    assert.deepEqual(unmatched, [])
+    const matched = matchStations(reports, STATIONS, 'nws')
+    assert.equal(matched.length, reports.length)
     await file.service.postgres.transaction((transaction) =>
       writeClimateReports(transaction, matched, (stored) => classifyReports(stored)),
     )

@@ -6,7 +6,7 @@ import { test } from 'node:test'
 import { parseSamples } from '../../explorer/prometheus-text.ts'
 import { type FactTable, healthTable, metricTables, sampleText } from '../../explorer/service-facts.ts'
 import type { CollectionMetrics } from '../../server/metrics/collection-metrics.ts'
-import { CollectorMetrics } from '../../server/metrics/collection-metrics.ts'
+import { collectorMetrics } from '../../server/metrics/collection-metrics.ts'
 import { goodLane, goodRecorder, goodTask } from '../support/collector-figures.ts'
 
 const NOW_MS = Date.UTC(2026, 6, 3, 12)
@@ -34,11 +34,11 @@ function tableOf(tables: readonly FactTable[], caption: string): FactTable['rows
 }
 
 test('collectors, recorders, disks and lag are read from the metrics that the server writes', async () => {
-  const metrics = new CollectorMetrics(
+  const metrics = collectorMetrics(
     () => COLLECTED,
     async () => [{ kind: 'observations', name: 'awc', atS: NOW_MS / 1000 - 600 }],
   )
-  const tables = metricTables(parseSamples(await metrics.text()), NOW_MS)
+  const tables = metricTables(parseSamples(await metrics.metrics()), NOW_MS)
   assert.deepEqual(tableOf(tables, 'Collectors'), [
     ['aviation-weather', '1,200', '34,000', '2', '5 s ago (2026-07-03 11:59:55Z)'],
   ])
@@ -52,7 +52,7 @@ test('collectors, recorders, disks and lag are read from the metrics that the se
 test('a recorder that failed is down, and nothing is told of what there is not', async () => {
   const recorder = { ...goodRecorder(NOW_MS), frames: 5678, isRunning: false, lanes: [] }
   const down = { ...COLLECTED, tasks: [], recorders: [recorder] }
-  const tables = metricTables(parseSamples(await new CollectorMetrics(() => down).text()), NOW_MS)
+  const tables = metricTables(parseSamples(await collectorMetrics(() => down).metrics()), NOW_MS)
   assert.deepEqual(tableOf(tables, 'Recorders'), [['kalshi', 'down', '0', '0', '5,678', '0']])
   assert.deepEqual(
     tables.map(({ caption }) => caption),

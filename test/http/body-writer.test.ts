@@ -5,7 +5,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as fc from 'fast-check'
 import { BodyWriter, type BodySocket } from '../../server/http/body-writer.ts'
-import { STALL_PROBE_MS } from '../../server/http/room-wait.ts'
+import { STALL_PROBE_MS } from '../../server/http/paced-body.ts'
 import {
   BODY_LAST_BYTES_MAX,
   BODY_PIECE_BYTES_MIN,

@@ -9,7 +9,7 @@ const endpoint = (path: string) =>
 const router = new Router([
   endpoint('/api/v1/series'),
   endpoint('/api/v1/series/{ticker}'),
-  endpoint('/api/v1/series/{ticker}/markets/{market}'),
+  endpoint('/api/v1/series/all/markets/{market}'),
   endpoint('/api/v1/series/all'),
 ])
 
@@ -23,9 +23,9 @@ test('finds exact paths before patterns and decodes the values of patterns', () 
   assert.deepEqual(found('/api/v1/series/all'), ['/api/v1/series/all', {}])
   assert.deepEqual(found('/api/v1/series/KXHIGHNY'), ['/api/v1/series/{ticker}', { ticker: 'KXHIGHNY' }])
   assert.deepEqual(found('/api/v1/series/a%2Fb%20c+d'), ['/api/v1/series/{ticker}', { ticker: 'a/b c+d' }])
-  assert.deepEqual(found('/api/v1/series/A/markets/B'), [
-    '/api/v1/series/{ticker}/markets/{market}',
-    { ticker: 'A', market: 'B' },
+  assert.deepEqual(found('/api/v1/series/all/markets/B'), [
+    '/api/v1/series/all/markets/{market}',
+    { market: 'B' },
   ])
 })
 
@@ -40,6 +40,10 @@ test('finds nothing for other paths', () => {
     '/API/v1/series',
   ])
     assert.equal(found(path), undefined, path)
+})
+
+test('refuses a placeholder that is not the last segment', () => {
+  assert.throws(() => new Router([endpoint('/series/{ticker}/markets')]), /only the last segment/)
 })
 
 test('refuses a path value that is not valid percent-encoding', () => {

@@ -299,7 +299,7 @@ async function bench(t: TestContext, script: readonly Answer[]): Promise<Bench> 
     asked: upstream.asked,
     clock,
     fetch: (signal) =>
-      client.fetch({
+      client.reports({
         station: NYC,
         fromMs: FROM_MS,
         toMs: TO_MS,
@@ -347,7 +347,7 @@ test('a busy archive is asked again', async (t) => {
 test('a span that is no window is refused before it is sent', async (t) => {
   const { client, asked } = await bench(t, [])
   for (const toMs of [FROM_MS, FROM_MS - 1, FROM_MS + 32 * 86_400_000, Number.NaN]) {
-    await assert.rejects(client.fetch({ station: NYC, fromMs: FROM_MS, toMs }), RangeError)
+    await assert.rejects(client.reports({ station: NYC, fromMs: FROM_MS, toMs }), RangeError)
   }
   assert.equal(asked.length, 0)
 })

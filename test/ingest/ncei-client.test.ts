@@ -39,7 +39,7 @@ async function bench(
   return {
     asked: upstream.asked,
     fetch: (validators) =>
-      client.fetch({ station: OKC, year: 2023, ...(validators === undefined ? {} : { validators }) }),
+      client.file({ station: OKC, year: 2023, ...(validators === undefined ? {} : { validators }) }),
   }
 }
 

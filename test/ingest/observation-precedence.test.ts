@@ -6,7 +6,6 @@ import {
   fillGroups,
   type MergedObservation,
   mergeObservation,
-  mergeObservations,
 } from '../../server/ingest/observation-precedence.ts'
 import {
   OBSERVATION_FIELDS,
@@ -45,9 +44,9 @@ function observation(fields: Partial<Observation> = {}): Observation {
 }
 
 function merge(...observations: Observation[]): MergedObservation {
-  const [merged, ...others] = mergeObservations(observations)
-  assert.ok(merged !== undefined && others.length === 0)
-  return merged
+  return observations
+    .map((each): MergedObservation => ({ observation: each, filled: {} }))
+    .reduce((a, b) => mergeObservation(a, b))
 }
 
 test('the live feed comes before both archives, and they fill in what it leaves out', () => {
@@ -107,28 +106,6 @@ test('what the air feels like follows from the merged values', () => {
   const iem = observation({ source: 'iem', wind_speed_kt: 20 })
   assert.equal(awc.feels_like_f, null)
   assert.equal(merge(awc, iem).observation.feels_like_f, feelsLikeF(30, 66, 20))
-})
-
-test('other stations, times and types stay apart, in the order of the answer', () => {
-  const merged = mergeObservations([
-    observation({ observed_at: OBSERVED_MS + 1 }),
-    observation({ observation_type: 'SPECI' }),
-    observation({ station_code: 'LAX' }),
-    observation(),
-  ])
-  assert.deepEqual(
-    merged.map(({ observation: row }) => [
-      row.observed_at - OBSERVED_MS,
-      row.station_code,
-      row.observation_type,
-    ]),
-    [
-      [0, 'LAX', 'METAR'],
-      [0, 'NYC', 'METAR'],
-      [0, 'NYC', 'SPECI'],
-      [1, 'NYC', 'METAR'],
-    ],
-  )
 })
 
 test('observations of different keys cannot be merged', () => {

@@ -305,6 +305,8 @@ test('one unreadable entry of a list costs nobody but itself', async (t) => {
     const data = [
       ['2026-08-27', 'warm', '71'],
       ['2026-08-28', '88', '71'],
+      // A day without any value gives no estimate.
+      ['2026-08-29', 'M', 'M'],
     ]
     return send(200, JSON.stringify({ meta: { sids: ['KMIA 5', 'KNYC 5'] }, data }))
   }

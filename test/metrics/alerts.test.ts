@@ -122,7 +122,7 @@ async function scrape(world: World): Promise<string> {
     lakeBooks: () => books,
   })
   try {
-    return await metrics.text()
+    return await metrics.registry.metrics()
   } finally {
     metrics.close()
   }

@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { pino } from 'pino'
 import { startCollection } from '../../server/collect/collection.ts'
-import { CollectorMetrics } from '../../server/metrics/collection-metrics.ts'
+import { collectorMetrics } from '../../server/metrics/collection-metrics.ts'
 import { newestRowsOf } from '../../server/storage/newest-rows.ts'
 import { writeObservations } from '../../server/storage/observation-store.ts'
 import { send } from '../support/local-upstream.ts'
@@ -57,7 +57,7 @@ test('an empty answer is counted as one, and the newest row stays what it was', 
     assert.equal(task()?.rowCount, 0)
     assert.equal(task()?.lastRowsAtMs, null)
     assert.ok(task()!.emptyRunCount <= answers)
-    const text = await new CollectorMetrics(() => collection.metrics(), newestRowsOf(postgres)).text()
+    const text = await collectorMetrics(() => collection.metrics(), newestRowsOf(postgres)).metrics()
     for (const line of [
       /^bookcast_collect_empty_runs_total\{task="aviation-weather"\} [1-9]/m,
       new RegExp(`^bookcast_newest_observation_timestamp_seconds\\{station="NYC"\\} ${lastMs / 1000}$`, 'm'),

@@ -2,7 +2,7 @@
 // was asked for.
 
 import type { CollectionMetrics } from '../../server/metrics/collection-metrics.ts'
-import { CollectorMetrics } from '../../server/metrics/collection-metrics.ts'
+import { collectorMetrics } from '../../server/metrics/collection-metrics.ts'
 
 /** Metrics that were exported to the scrapes of this process, and those that were held against something. */
 export const exported = new Set<string>()
@@ -18,10 +18,10 @@ export class Scrape {
 
   static async of(
     read: () => CollectionMetrics,
-    newest?: ConstructorParameters<typeof CollectorMetrics>[1],
-    proof?: ConstructorParameters<typeof CollectorMetrics>[2],
+    newest?: Parameters<typeof collectorMetrics>[1],
+    proof?: Parameters<typeof collectorMetrics>[2],
   ): Promise<Scrape> {
-    const text = await new CollectorMetrics(read, newest, proof).text()
+    const text = await collectorMetrics(read, newest, proof).metrics()
     const values = new Map<string, number>()
     for (const line of text.split('\n')) {
       const type = /^# TYPE (bookcast_\w+)/.exec(line)?.[1]

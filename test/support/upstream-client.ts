@@ -1,11 +1,9 @@
 // What an ingest client needs in a test: a local upstream, a clock that never waits, no jitter.
 
 import type { TestContext } from 'node:test'
-import type { UpstreamOptions } from '../../server/upstream/upstream-http.ts'
+import type { ClientOptions } from '../../server/upstream/upstream-http.ts'
 import { type Answer, type AskedRequest, startUpstream } from './local-upstream.ts'
 import { ManualClock } from './manual-clock.ts'
-
-type ClientOptions = Omit<UpstreamOptions, 'name' | 'rate'>
 
 export interface ClientBench<C> {
   readonly client: C

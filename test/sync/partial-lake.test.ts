@@ -91,7 +91,7 @@ test('a choice that cannot be meant is refused by name', async (t) => {
     [[...from, '--sync-series', 'A,,B'], '--sync-series takes series, comma-separated, not "A,,B"'],
     [
       [...from, '--sync-from-date', '2026-02-30'],
-      '--sync-from-date takes a date such as 2026-07-01, not "2026-02-30"',
+      '--sync-from-date must be a date (YYYY-MM-DD), not "2026-02-30"',
     ],
   ] as const) {
     const { code, stderr } = await bookcast(['serve', '--lake', lake, '--check-config', ...args])

@@ -1,6 +1,7 @@
 // What the connection itself has to know of a Kalshi message: its number, and answers and errors. Deltas and trades
 // come by the thousand a second and are not parsed for it: their head says all.
 
+import { parsedJson } from '../../../shared/parsed-json.ts'
 import { isFrame } from '../../feed/frame.ts'
 
 export interface KalshiControl {
@@ -25,12 +26,7 @@ export function readKalshiControl(data: Buffer): KalshiControl | undefined {
     const [, type = '', sid, seq] = head
     return { ...NUMBERED, type, sid: Number(sid), seq: Number(seq) }
   }
-  let frame: unknown
-  try {
-    frame = JSON.parse(data.toString('utf8'))
-  } catch {
-    return undefined
-  }
+  const frame = parsedJson(data.toString('utf8'))
   if (!isFrame(frame) || typeof frame['type'] !== 'string') return undefined
   const content = isFrame(frame['msg']) ? frame['msg'] : {}
   return {

@@ -29,7 +29,8 @@ const QTY_DIGITS = 6
 const CENTS_MAX = PRICE_UNITS_PER_DOLLAR / PRICE_UNITS_PER_CENT
 // 10: the subscription is lost; 25: the exchange's buffer ran over because the client read too slowly.
 export const TERMINAL_ERROR_CODES: ReadonlySet<unknown> = new Set([10, 25])
-const TYPICAL_TYPES = new Set([
+/** All of them are public. */
+export const TYPICAL_TYPES: ReadonlySet<string> = new Set([
   'orderbook_snapshot',
   'orderbook_delta',
   'ticker',

@@ -3,22 +3,13 @@
 
 import { isFrame, isReceiveTime } from '../../feed/frame.ts'
 import type { Frame } from '../../feed/frame.ts'
+import { TYPICAL_TYPES } from './frame.ts'
 
 const PUBLIC_TYPES: ReadonlySet<unknown> = new Set([
-  'orderbook_snapshot',
-  'orderbook_delta',
-  'ticker',
-  'ticker_v2',
-  'trade',
-  'market_lifecycle',
-  'market_lifecycle_v2',
-  'event_lifecycle',
+  ...TYPICAL_TYPES,
   'event_fee_update',
   'multivariate_lookup',
   'multivariate_market_lifecycle',
-  'subscribed',
-  'unsubscribed',
-  'ok',
   'error',
   // The recorder's own.
   'disconnect',

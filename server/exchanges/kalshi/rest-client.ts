@@ -7,7 +7,7 @@ import type { StoredCandle } from '../../../shared/sql/candle-queries.ts'
 import type { MarketRecord, SeriesRecord } from '../../storage/catalogue-store.ts'
 import { type Clock, SYSTEM_CLOCK } from '../../tasks/clock.ts'
 import { RequestBudget, type RequestRate } from '../../upstream/request-budget.ts'
-import { UpstreamHttp, type UpstreamOptions } from '../../upstream/upstream-http.ts'
+import { type ClientOptions, UpstreamHttp } from '../../upstream/upstream-http.ts'
 import type { JsonObject } from './fixed-point.ts'
 import {
   type ExchangeEvent,
@@ -61,23 +61,16 @@ export interface MarketQuery {
   readonly signal: AbortSignal | undefined
 }
 
-export type KalshiClientOptions = Omit<UpstreamOptions, 'name' | 'rate'>
-
-export class KalshiClient {
-  readonly #http: UpstreamHttp
+export class KalshiClient extends UpstreamHttp {
   readonly #budget: RequestBudget
   readonly #clock: Clock
   #cutoff: { readonly atMs: number; readonly cutoffMs: number } | undefined
 
-  constructor(options: KalshiClientOptions) {
-    this.#budget = options.budget ?? new RequestBudget(KALSHI_RATE)
+  constructor(options: ClientOptions) {
+    const budget = options.budget ?? new RequestBudget(KALSHI_RATE)
+    super({ ...options, name: KALSHI, rate: KALSHI_RATE, budget })
+    this.#budget = budget
     this.#clock = options.clock ?? SYSTEM_CLOCK
-    this.#http = new UpstreamHttp({ ...options, name: KALSHI, rate: KALSHI_RATE, budget: this.#budget })
-  }
-
-  /** Closes the connections; a running request fails. */
-  async close(): Promise<void> {
-    await this.#http.close()
   }
 
   /** The temperature series of a category. Every method throws `UpstreamError`, or the signal's reason on abort. */
@@ -214,13 +207,13 @@ export class KalshiClient {
         return { rows, rejected }
       }
       if (cursors.has(page.cursor)) {
-        throw this.#http.malformed(`${path} repeats its cursor`)
+        throw this.malformed(`${path} repeats its cursor`)
       }
       cursors.add(page.cursor)
       cursor = page.cursor
       wasFull = count >= parameters.limit
     }
-    throw this.#http.malformed(`${path} has more than ${EXCHANGE_PAGES_MAX} pages`)
+    throw this.malformed(`${path} has more than ${EXCHANGE_PAGES_MAX} pages`)
   }
 
   async #payFor(callCount: number, signal: AbortSignal | undefined): Promise<void> {
@@ -236,7 +229,7 @@ export class KalshiClient {
     for (const [name, value] of Object.entries(parameters)) {
       if (value !== null) query.set(name, String(value))
     }
-    const body = await this.#http.fetchBody({
+    const body = await this.fetchBody({
       path: query.size === 0 ? path : `${path}?${query.toString()}`,
       headers: { accept: 'application/json' },
       signal,

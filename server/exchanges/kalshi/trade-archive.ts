@@ -3,7 +3,7 @@
 
 import type { Frame } from '../../feed/frame.ts'
 import type { TimeWindow } from '../../storage/cursor-store.ts'
-import type { UpstreamOptions } from '../../upstream/upstream-http.ts'
+import type { ClientOptions } from '../../upstream/upstream-http.ts'
 import { TradeArchive, type TradeStep } from '../trade-archive.ts'
 import { KALSHI_RATE } from './rest-client.ts'
 import { KALSHI, parseCutoff } from './rest-parse.ts'
@@ -15,7 +15,7 @@ export class KalshiTradeArchive extends TradeArchive {
   readonly isByTime = true
   #cutoffMs: number | undefined
 
-  constructor(options: Omit<UpstreamOptions, 'name' | 'rate'>) {
+  constructor(options: ClientOptions) {
     super({ ...options, name: KALSHI, rate: KALSHI_RATE })
   }
 

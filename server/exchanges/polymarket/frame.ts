@@ -19,7 +19,8 @@ import { refusePriceTwice } from '../../feed/price-levels.ts'
 import type { BookLevel } from '../../lake/exact-book.ts'
 import { KnownIds } from '../known-ids.ts'
 
-const TYPICAL_TYPES = new Set([
+/** All of them are public. */
+export const TYPICAL_TYPES: ReadonlySet<string> = new Set([
   'book',
   'price_change',
   'tick_size_change',

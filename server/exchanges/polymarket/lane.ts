@@ -2,6 +2,7 @@
 // when its first book has come, and the only way to know a book again is a new connection.
 
 import { isFrame } from '../../feed/frame.ts'
+import { parsedJson } from '../../../shared/parsed-json.ts'
 import { backOffMs, vainRefreshBackOff } from '../../tasks/back-off.ts'
 import { FeedConnection } from '../../feed/feed-connection.ts'
 import type { FeedTiming } from '../../feed/feed-connection.ts'
@@ -168,12 +169,7 @@ export class PolymarketLane implements FeedLane {
   }
 
   #noticeBooks(data: Buffer): void {
-    let message: unknown
-    try {
-      message = JSON.parse(data.toString('utf8'))
-    } catch {
-      return
-    }
+    const message = parsedJson(data.toString('utf8'))
     for (const frame of Array.isArray(message) ? message : [message]) {
       if (!isFrame(frame) || typeof frame['asset_id'] !== 'string') continue
       if (frame['bids'] ?? frame['asks'] ?? frame['buys'] ?? frame['sells'])

@@ -2,15 +2,10 @@
 // private: orders and trades of the `user` channel, its subscriptions, and types that are not known yet.
 
 import { type Frame, isReceiveTime } from '../../feed/frame.ts'
+import { TYPICAL_TYPES } from './frame.ts'
 
 const PUBLIC_TYPES: ReadonlySet<unknown> = new Set([
-  'book',
-  'price_change',
-  'tick_size_change',
-  'last_trade_price',
-  'best_bid_ask',
-  'new_market',
-  'market_resolved',
+  ...TYPICAL_TYPES,
   // The recorder's own.
   'disconnect',
   'heartbeat',

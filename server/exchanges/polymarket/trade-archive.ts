@@ -1,7 +1,7 @@
 // Polymarket's trades of the past (data API v2). Requests name conditions and take no bounds of time: an answer reaches back three
 // years. Every fill comes once, on its taker's side.
 
-import type { UpstreamOptions } from '../../upstream/upstream-http.ts'
+import type { ClientOptions } from '../../upstream/upstream-http.ts'
 import { isFrame } from '../../feed/frame.ts'
 import { TradeArchive, type TradeStep, type TradeWalk } from '../trade-archive.ts'
 
@@ -13,7 +13,7 @@ const QUERY = { taker_only: 'true', filter_type: 'TOKENS', filter_amount: '0.01'
 export class PolymarketTradeArchive extends TradeArchive {
   readonly isByTime = false
 
-  constructor(options: Omit<UpstreamOptions, 'name' | 'rate'>) {
+  constructor(options: ClientOptions) {
     super({ ...options, name: 'polymarket-data', rate: RATE })
   }
 

@@ -6,8 +6,8 @@ import { AWC_ENTRIES_MAX, AWC_HOURS_MAX, AWC_REPORTS_PER_STATION_HOUR_MAX } from
 import type { Station } from '../../../shared/stations.ts'
 import { collectRows, type ObservationRows } from '../observation-fetch.ts'
 import { UpstreamError } from '../../upstream/upstream-error.ts'
-import { UpstreamHttp, type UpstreamOptions, type Validators } from '../../upstream/upstream-http.ts'
-import { AWC, parseEntries, readEntries } from './parse.ts'
+import { type ClientOptions, UpstreamHttp, type Validators } from '../../upstream/upstream-http.ts'
+import { AWC, parseEntries } from './parse.ts'
 
 /** 100 requests a minute. */
 const RATE = { burst: 1, intervalMs: 600 } as const
@@ -19,20 +19,19 @@ export interface AviationWeatherRequest {
   readonly signal?: AbortSignal
 }
 
-export class AviationWeatherClient {
-  readonly #http: UpstreamHttp
+export class AviationWeatherClient extends UpstreamHttp {
   /** What the last good answer said about its version, and to which request. */
   #last: { readonly path: string; readonly validators: Validators } | undefined
 
-  constructor(options: Omit<UpstreamOptions, 'name' | 'rate'>) {
-    this.#http = new UpstreamHttp({ ...options, name: AWC, rate: RATE })
+  constructor(options: ClientOptions) {
+    super({ ...options, name: AWC, rate: RATE })
   }
 
   /**
    * The reports of the last hours; null when nothing has changed. Throws `UpstreamError`, and `RangeError` for a
    * request whose answer the feed would cut.
    */
-  async fetch({ stations, hours, signal }: AviationWeatherRequest): Promise<ObservationRows | null> {
+  async reports({ stations, hours, signal }: AviationWeatherRequest): Promise<ObservationRows | null> {
     const entriesMax = stations.length * hours * AWC_REPORTS_PER_STATION_HOUR_MAX
     if (stations.length === 0 || !Number.isInteger(hours) || hours < 1 || hours > AWC_HOURS_MAX) {
       throw new RangeError(`hours must be 1 to ${AWC_HOURS_MAX} of at least one station`)
@@ -44,14 +43,15 @@ export class AviationWeatherClient {
     }
     const ids = stations.map(({ icao }) => icao).join(',')
     const path = `/api/data/metar?ids=${ids}&format=json&taf=false&hours=${hours}`
-    const answer = await this.#http.fetch({
+    const answer = await this.fetch({
       path,
       validators: this.#last?.path === path ? this.#last.validators : undefined,
       signal,
     })
     if (answer.kind === 'not_modified') return null
     // 204 is how the feed says that no report exists.
-    const entries = answer.status === 204 ? [] : readEntries(answer.body.toString('utf8'))
+    const entries = answer.status === 204 ? [] : this.readJson(answer.body)
+    if (!Array.isArray(entries)) throw this.malformed('the answer is no JSON array')
     const collected = await collectRows(AWC, parseEntries(entries, stations))
     if (entries.length >= AWC_ENTRIES_MAX) {
       throw new UpstreamError(AWC, 'too_large', `an answer has ${AWC_ENTRIES_MAX} entries and may be cut`)
@@ -64,9 +64,5 @@ export class AviationWeatherClient {
   /** Makes the next request unconditional: what the last answers held has not been kept. */
   forget(): void {
     this.#last = undefined
-  }
-
-  async close(): Promise<void> {
-    await this.#http.close()
   }
 }

@@ -8,24 +8,11 @@ import type { Observation, ObservationType } from '../../../shared/observation.t
 import type { Station } from '../../../shared/stations.ts'
 import { decodeMetar, MetarError } from '../metar/decode-metar.ts'
 import type { ParsedRow } from '../observation-fetch.ts'
-import { UpstreamError } from '../../upstream/upstream-error.ts'
 
 export const AWC = 'awc'
 
 /** `obsTime` is the report's own time; anything further from it means that the field has changed its meaning. */
 const TIME_DIFFERENCE_MS_MAX = 10 * 60 * 1000
-
-/** The entries of an answer. Throws `UpstreamError` when it is no JSON array. */
-export function readEntries(body: string): readonly unknown[] {
-  let parsed: unknown
-  try {
-    parsed = JSON.parse(body)
-  } catch (error) {
-    throw new UpstreamError(AWC, 'malformed', 'the answer is no JSON', { cause: error })
-  }
-  if (!Array.isArray(parsed)) throw new UpstreamError(AWC, 'malformed', 'the answer is no JSON array')
-  return parsed
-}
 
 /** Decodes entries one by one; `stations` are those that were asked for. */
 export function* parseEntries(

@@ -63,7 +63,7 @@ export class AviationWeatherSource implements IngestSource {
     this.#isOwed = true
     for (let at = 0; at < this.#stations.length; at += perRequest) {
       const stations = this.#stations.slice(at, at + perRequest)
-      const fetched = await this.#client.fetch({ stations, hours, signal })
+      const fetched = await this.#client.reports({ stations, hours, signal })
       isUnchanged &&= fetched === null
       const found = toldRows(fetched, nowMs)
       rows.push(...found.rows)

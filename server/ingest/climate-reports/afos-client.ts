@@ -2,7 +2,7 @@
 // time of issue. One span is one request. It reads and parses; storing and remembering how far it came is the caller's.
 
 import { UpstreamError } from '../../upstream/upstream-error.ts'
-import { UpstreamHttp, type UpstreamOptions } from '../../upstream/upstream-http.ts'
+import { type ClientOptions, UpstreamHttp } from '../../upstream/upstream-http.ts'
 import { type ParsedClimateText, parseClimateText } from './parse.ts'
 import { ClimateReportError } from './report-error.ts'
 
@@ -25,16 +25,9 @@ const NO_PRODUCTS = /^\s*ERROR: Could not Find/i
 const SOH = '\u0001'
 const ETX = '\u0003'
 
-export class AfosClient {
-  readonly #http: UpstreamHttp
-
-  constructor(options: Omit<UpstreamOptions, 'name' | 'rate'>) {
-    this.#http = new UpstreamHttp({ ...options, name: UPSTREAM, rate: RATE })
-  }
-
-  /** Closes the connections; a running request fails. */
-  async close(): Promise<void> {
-    await this.#http.close()
+export class AfosClient extends UpstreamHttp {
+  constructor(options: ClientOptions) {
+    super({ ...options, name: UPSTREAM, rate: RATE })
   }
 
   /**
@@ -51,7 +44,7 @@ export class AfosClient {
       order: 'asc',
     })
     const path = `/cgi-bin/afos/retrieve.py?${query.toString()}`
-    const body = await this.#http.fetchBody({ path, signal })
+    const body = await this.fetchBody({ path, signal })
     return this.#read(pil, body.toString('latin1'))
   }
 

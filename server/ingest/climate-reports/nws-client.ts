@@ -6,7 +6,7 @@ import { BoundedMap } from '../../../shared/bounded-map.ts'
 import { SYSTEM_CLOCK } from '../../tasks/clock.ts'
 import { withoutFuture } from '../future-reports.ts'
 import { UpstreamError } from '../../upstream/upstream-error.ts'
-import { UpstreamHttp, type UpstreamOptions, type Validators } from '../../upstream/upstream-http.ts'
+import { type ClientOptions, UpstreamHttp, type Validators } from '../../upstream/upstream-http.ts'
 import { type ClimateReport, parseClimateText } from './parse.ts'
 import type { ClimateReportError } from './report-error.ts'
 
@@ -44,22 +44,16 @@ const FAILED_MAX = 1_000
 const ACCEPT = { accept: 'application/ld+json' }
 const PRODUCT_ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
-export class NwsClient {
-  readonly #http: UpstreamHttp
+export class NwsClient extends UpstreamHttp {
   readonly #nowMs: () => number
   readonly #seen = new Map<string, SeenProducts>()
   /** Products that could not be fetched when they were last asked for: the number of the failure. */
   readonly #failed = new BoundedMap<number>(FAILED_MAX)
   #failures = 0
 
-  constructor(options: Omit<UpstreamOptions, 'name' | 'rate'>) {
+  constructor(options: ClientOptions) {
+    super({ ...options, name: UPSTREAM, rate: RATE })
     this.#nowMs = () => (options.clock ?? SYSTEM_CLOCK).nowMs()
-    this.#http = new UpstreamHttp({ ...options, name: UPSTREAM, rate: RATE })
-  }
-
-  /** Closes the connections; a running request fails. */
-  async close(): Promise<void> {
-    await this.#http.close()
   }
 
   /** Whether it is known what was fetched of a place before. */
@@ -78,7 +72,7 @@ export class NwsClient {
    */
   async poll(place: string, signal?: AbortSignal): Promise<NwsBatch> {
     const seen = this.#seen.get(place)
-    const answer = await this.#http.fetch({
+    const answer = await this.fetch({
       path: `/products/types/CLI/locations/${encodeURIComponent(place)}`,
       headers: ACCEPT,
       validators: seen?.validators ?? undefined,
@@ -135,10 +129,11 @@ export class NwsClient {
   }
 
   async #fetchText(id: string, signal: AbortSignal | undefined): Promise<string> {
-    const body = await this.#http.fetchBody({ path: `/products/${id}`, headers: ACCEPT, signal })
-    const product = this.#readJson(body)
+    const product = this.#readObject(
+      await this.fetchBody({ path: `/products/${id}`, headers: ACCEPT, signal }),
+    )
     if (product['id'] !== id || typeof product['productText'] !== 'string') {
-      throw this.#http.malformed(`product ${id} has no text or another id`)
+      throw this.malformed(`product ${id} has no text or another id`)
     }
     return product['productText']
   }
@@ -148,8 +143,8 @@ export class NwsClient {
     readonly products: readonly ListedProduct[]
     readonly failures: readonly UpstreamError[]
   } {
-    const items = this.#readJson(body)['@graph']
-    if (!Array.isArray(items)) throw this.#http.malformed('the product list has no @graph')
+    const items = this.#readObject(body)['@graph']
+    if (!Array.isArray(items)) throw this.malformed('the product list has no @graph')
     const products: ListedProduct[] = []
     const failures: UpstreamError[] = []
     for (const item of items as unknown[]) {
@@ -157,7 +152,7 @@ export class NwsClient {
       if (product !== undefined) products.push(product)
       else
         failures.push(
-          this.#http.malformed(`a listed product cannot be read: ${JSON.stringify(item).slice(0, 120)}`),
+          this.malformed(`a listed product cannot be read: ${JSON.stringify(item).slice(0, 120)}`),
         )
     }
     if (products.length === 0 && failures[0] !== undefined) throw failures[0]
@@ -167,18 +162,13 @@ export class NwsClient {
       ({ id }) => id,
       this.#nowMs(),
     )
-    failures.push(...byTime.problems.map((problem) => this.#http.malformed(problem)))
+    failures.push(...byTime.problems.map((problem) => this.malformed(problem)))
     return { products: byTime.told.toSorted((a, b) => a.issuedAtMs - b.issuedAtMs), failures }
   }
 
-  #readJson(body: Buffer): Record<string, unknown> {
-    let value: unknown
-    try {
-      value = JSON.parse(body.toString('utf8'))
-    } catch {
-      throw this.#http.malformed(`no JSON: ${JSON.stringify(body.toString('latin1', 0, 80))}`)
-    }
-    if (!isObject(value)) throw this.#http.malformed('the answer is no JSON object')
+  #readObject(body: Buffer): Record<string, unknown> {
+    const value = this.readJson(body)
+    if (!isObject(value)) throw this.malformed('the answer is no JSON object')
     return value
   }
 }

@@ -2,45 +2,21 @@
 // among all reports of its station and date. Pure and independent of order, so that live feed and archive may
 // arrive in any sequence and again: classify all stored reports of a station and date together with the new ones.
 
-import {
-  type ClimateRecord,
-  type ClimateSource,
-  compareIssue,
-  groupByStationDate,
-} from '../../../shared/climate.ts'
+import { compareIssue, groupByStationDate } from '../../../shared/climate.ts'
 import type { Station } from '../../../shared/stations.ts'
+import type { ClimateReportRow } from '../../storage/climate-store.ts'
 import type { ClimateReport } from './parse.ts'
 
 /**
- * One official report as it is stored. Before classification `report_type` tells only preliminary from the rest.
- * `is_correction` is what the text said of itself; without it the type cannot be found anew when an earlier report
- * arrives late.
- */
-export interface StationReport extends ClimateRecord {
-  readonly source: Exclude<ClimateSource, 'acis'>
-  readonly report_type: 'final' | 'correction' | 'preliminary'
-  readonly product_id: string
-  readonly issued_at: number
-  readonly is_correction: boolean
-}
-
-export interface MatchedReports {
-  readonly matched: readonly StationReport[]
-  /** Reports of places that are no station here, or not clearly one. They are not stored. */
-  readonly unmatched: readonly ClimateReport[]
-}
-
-/**
  * Finds each report's station by product line and headline. When several headlines of one product fit a station none
- * is taken: a wrong value is worse than a gap.
+ * is taken: a wrong value is worse than a gap. Reports of other places are left out.
  */
 export function matchStations(
   reports: readonly ClimateReport[],
   stations: readonly Station[],
-  source: StationReport['source'],
-): MatchedReports {
-  const matched: StationReport[] = []
-  const unmatched: ClimateReport[] = []
+  source: ClimateReportRow['source'],
+): ClimateReportRow[] {
+  const matched: ClimateReportRow[] = []
   for (const report of reports) {
     const station = stations.find((candidate) => isOf(candidate, report))
     const rivals = reports.filter(
@@ -51,22 +27,21 @@ export function matchStations(
         other.stationName !== report.stationName &&
         isOf(station, other),
     )
-    if (station === undefined || rivals.length > 0) unmatched.push(report)
-    else matched.push(toStationReport(report, station, source))
+    if (station !== undefined && rivals.length === 0) matched.push(toStationReport(report, station, source))
   }
-  return { matched, unmatched }
+  return matched
 }
 
 /**
  * Gives every report its type. Per station and date, in order of issue: a preliminary report stays one, corrected or
  * not. Of the others, the first to state a value sets it; a report that calls itself a correction is one, and so is
  * one that states another value than the set one, because offices also re-issue silently. What agrees, or only adds
- * a value that was missing, is final. The same product from two sources is kept once.
+ * a value that was missing, is final. Each product may be among them once.
  */
-export function classifyReports(reports: Iterable<StationReport>): StationReport[] {
+export function classifyReports(reports: Iterable<ClimateReportRow>): ClimateReportRow[] {
   return groupByStationDate(reports).flatMap((group) => {
     const known = { high: null as number | null, low: null as number | null }
-    return withoutCopies(group).map((report): StationReport => {
+    return group.toSorted(compareIssue).map((report): ClimateReportRow => {
       if (report.report_type === 'preliminary') return report
       const differs = isOther(report.high_temp_f, known.high) || isOther(report.low_temp_f, known.low)
       known.high ??= report.high_temp_f
@@ -83,8 +58,8 @@ function isOf(station: Station, report: ClimateReport): boolean {
 function toStationReport(
   report: ClimateReport,
   station: Station,
-  source: StationReport['source'],
-): StationReport {
+  source: ClimateReportRow['source'],
+): ClimateReportRow {
   return {
     station_code: station.code,
     observation_date: report.climateDate,
@@ -108,34 +83,4 @@ function words(name: string): string {
 
 function isOther(value: number | null, known: number | null): boolean {
   return value !== null && known !== null && value !== known
-}
-
-/**
- * In order of issue, each product once. A product id names one minute of one office, so two different texts could
- * share it; then the one with more values counts, and the choice does not depend on who came first.
- */
-function withoutCopies(group: readonly StationReport[]): StationReport[] {
-  const byProduct = new Map<string, StationReport>()
-  for (const report of group) {
-    const other = byProduct.get(report.product_id)
-    if (other === undefined || compareCopies(report, other) < 0) byProduct.set(report.product_id, report)
-  }
-  return [...byProduct.values()].toSorted(compareIssue)
-}
-
-function compareCopies(a: StationReport, b: StationReport): number {
-  const missing = (r: StationReport): number => Number(r.high_temp_f === null) + Number(r.low_temp_f === null)
-  const key = (r: StationReport): string => {
-    const isPreliminary = r.report_type === 'preliminary'
-    return [
-      r.source === 'nws' ? 0 : 1,
-      isPreliminary,
-      r.high_temp_f,
-      r.low_temp_f,
-      r.issued_at,
-      r.is_correction,
-    ].join(' ')
-  }
-  const [keyA, keyB] = [key(a), key(b)]
-  return missing(a) - missing(b) || (keyA < keyB ? -1 : Number(keyA > keyB))
 }

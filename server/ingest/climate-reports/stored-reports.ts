@@ -2,12 +2,12 @@
 // classified among all reports of their date by the store.
 
 import type { Station } from '../../../shared/stations.ts'
-import { writeClimateReports } from '../../storage/climate-store.ts'
+import { type ClimateReportRow, writeClimateReports } from '../../storage/climate-store.ts'
 import type { TimeWindow } from '../../storage/cursor-store.ts'
 import { withoutFuture } from '../future-reports.ts'
 import type { FetchedRows } from '../source.ts'
 import type { ParsedClimateText } from './parse.ts'
-import { classifyReports, matchStations, type StationReport } from './station-reports.ts'
+import { classifyReports, matchStations } from './station-reports.ts'
 
 /** What a step fetched, and how many of its reports were refused because they are of the future. */
 export interface FetchedReports extends FetchedRows {
@@ -18,7 +18,7 @@ export interface FetchedReports extends FetchedRows {
 export function fetchedReports(
   parsed: ParsedClimateText,
   stations: readonly Station[],
-  source: StationReport['source'],
+  source: ClimateReportRow['source'],
   { completed, nowMs }: { readonly completed: TimeWindow | null; readonly nowMs: number },
 ): FetchedReports {
   const byTime = withoutFuture(
@@ -27,7 +27,7 @@ export function fetchedReports(
     ({ productId }) => productId,
     nowMs,
   )
-  const { matched } = matchStations(byTime.told, stations, source)
+  const matched = matchStations(byTime.told, stations, source)
   return {
     write: (transaction) => writeClimateReports(transaction, matched, classifyReports),
     problems: [...parsed.errors.map(({ message }) => message), ...byTime.problems],

@@ -1,23 +1,16 @@
 // The regional climate centers' web service (ACIS): daily maximum and minimum of one station over a range of dates,
 // one POST per range. A plain station identifier is asked, not a "threaded" one, which would join different sites.
 
-import { UpstreamHttp, type UpstreamOptions } from '../../upstream/upstream-http.ts'
+import { type ClientOptions, UpstreamHttp } from '../../upstream/upstream-http.ts'
 import { type DailyExtremes, parseDailyExtremes, type StationRange } from './parse.ts'
 
 const UPSTREAM = 'acis'
 // The service states no figure.
 const RATE = { burst: 1, intervalMs: 1000 } as const
 
-export class ClimateStatisticsClient {
-  readonly #http: UpstreamHttp
-
-  constructor(options: Omit<UpstreamOptions, 'name' | 'rate'>) {
-    this.#http = new UpstreamHttp({ ...options, name: UPSTREAM, rate: RATE })
-  }
-
-  /** Closes the connections; a running request fails. */
-  async close(): Promise<void> {
-    await this.#http.close()
+export class ClimateStatisticsClient extends UpstreamHttp {
+  constructor(options: ClientOptions) {
+    super({ ...options, name: UPSTREAM, rate: RATE })
   }
 
   /** Days in date order; the service may know fewer than were asked. Throws `UpstreamError`. */
@@ -26,7 +19,7 @@ export class ClimateStatisticsClient {
     signal?: AbortSignal,
     onProblem?: (problem: string) => void,
   ): Promise<DailyExtremes[]> {
-    const body = await this.#http.fetchBody({
+    const answer = await this.fetchJson({
       path: '/StnData',
       method: 'POST',
       headers: { 'content-type': 'application/json', accept: 'application/json' },
@@ -40,6 +33,6 @@ export class ClimateStatisticsClient {
       }),
       signal,
     })
-    return parseDailyExtremes(body.toString('utf8'), range, UPSTREAM, onProblem)
+    return parseDailyExtremes(answer, range, UPSTREAM, onProblem)
   }
 }

@@ -34,18 +34,12 @@ const NO_VALUE = /^(?:M|S|T|-?\d{1,3}(?:\.\d+)?A)$/
  * long as another one can. Throws `UpstreamError` under the given name.
  */
 export function parseDailyExtremes(
-  body: string,
+  answer: unknown,
   range: StationRange,
   upstream: string,
   onProblem: (problem: string) => void = () => {},
 ): DailyExtremes[] {
   const malformed = (detail: string): UpstreamError => new UpstreamError(upstream, 'malformed', detail)
-  let answer: unknown
-  try {
-    answer = JSON.parse(body)
-  } catch {
-    throw malformed(`no JSON: ${JSON.stringify(body.slice(0, 80))}`)
-  }
   const { error, meta, data } = asObject(answer)
   // Refusals come with status 200 too.
   if (error !== undefined) {

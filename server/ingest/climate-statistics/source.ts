@@ -11,7 +11,7 @@ import type { TimeWindow } from '../../storage/cursor-store.ts'
 import { monthsOf, pollRecentDays, settledPart, stationHistory } from '../archive-windows.ts'
 import type { FetchedRows, IngestSource, SourceContext, StationSourceOptions } from '../source.ts'
 import type { ClimateStatisticsClient } from './client.ts'
-import { estimatedRecords } from './estimates.ts'
+import type { DailyExtremes } from './parse.ts'
 
 const NAME = 'climate-statistics'
 
@@ -40,6 +40,7 @@ async function fetchEstimates(
   signal: AbortSignal,
 ): Promise<FetchedRows> {
   const nowMs = clock.nowMs()
+  // A running day's maximum is none yet.
   const lastClosedDate = lastClosedClimateDate(nowMs, station.standardOffsetHours)
   const from = utcDateOf(window.fromMs)
   const last = utcDateOf(window.toMs - 1)
@@ -53,10 +54,19 @@ async function fetchEstimates(
   const problems: string[] = []
   const range = { sid: station.icao, from, to }
   const days = await client.dailyExtremes(range, signal, (problem) => problems.push(problem))
-  const estimates = estimatedRecords({ stationCode: station.code, lastClosedDate }, days, known)
+  const estimates = days.filter(hasValue).map(({ date, maxTempF, minTempF }) => ({
+    station_code: station.code,
+    observation_date: date,
+    high_temp_f: maxTempF,
+    low_temp_f: minTempF,
+  }))
   return {
     write: (transaction) => writeClimateEstimates(transaction, estimates),
     problems,
     completed: problems.length > 0 ? null : completed,
   }
+}
+
+function hasValue({ maxTempF, minTempF }: DailyExtremes): boolean {
+  return maxTempF !== null || minTempF !== null
 }

@@ -31,18 +31,15 @@ export async function listGaps(context: SourceContext, lists: SeriesLists): Prom
 
 /** The same for people; `note` ends each line. */
 export function gapProblems(seriesTicker: string, { empty, absent }: ListGaps, note = ''): readonly string[] {
-  const problems: string[] = []
-  if (empty[0] !== undefined) {
-    const are = empty.length === 1 ? '1 event' : `${empty.length} events`
-    const verb = empty.length === 1 ? 'is' : 'are'
-    problems.push(`${are} of ${seriesTicker} ${verb} listed without a market, first ${empty[0]}${note}`)
+  const say = (tickers: readonly string[], what: string, wrong: string): string[] => {
+    if (tickers.length === 0) return []
+    const are =
+      tickers.length === 1
+        ? `1 ${what} of ${seriesTicker} is`
+        : `${tickers.length} ${what}s of ${seriesTicker} are`
+    return [`${are} ${wrong}, first ${tickers[0]}${note}`]
   }
-  if (absent[0] !== undefined) {
-    const are = absent.length === 1 ? '1 settled market' : `${absent.length} settled markets`
-    const verb = absent.length === 1 ? 'is' : 'are'
-    problems.push(`${are} of ${seriesTicker} ${verb} not listed, first ${absent[0]}${note}`)
-  }
-  return problems
+  return [...say(empty, 'event', 'listed without a market'), ...say(absent, 'settled market', 'not listed')]
 }
 
 /** Events listed without a market, but for those of the store whose markets closed before the lists begin. */

@@ -6,7 +6,7 @@ import type { Station } from '../../../shared/stations.ts'
 import { MS_PER_DAY } from '../../../shared/utc-date.ts'
 import type { TimeWindow } from '../../storage/cursor-store.ts'
 import { collectRows, type ObservationRows } from '../observation-fetch.ts'
-import { UpstreamHttp, type UpstreamOptions } from '../../upstream/upstream-http.ts'
+import { type ClientOptions, UpstreamHttp } from '../../upstream/upstream-http.ts'
 import { IEM, IEM_COLUMNS, parseAsosCsv } from './parse.ts'
 
 /** Days of one archive request (IEM). The archive itself allows more but answers slowly. */
@@ -26,18 +26,16 @@ export interface IemRequest extends TimeWindow {
   readonly signal?: AbortSignal
 }
 
-export class IemClient {
-  readonly #http: UpstreamHttp
-
-  constructor(options: Omit<UpstreamOptions, 'name' | 'rate'>) {
-    this.#http = new UpstreamHttp({ ...options, name: IEM, rate: IEM_RATE })
+export class IemClient extends UpstreamHttp {
+  constructor(options: ClientOptions) {
+    super({ ...options, name: IEM, rate: IEM_RATE })
   }
 
   /**
    * Every report of one station in one window, routine and special. Throws `UpstreamError` when either cannot be had,
    * and `RangeError` for a window that is longer than a month.
    */
-  async fetch(request: IemRequest): Promise<ObservationRows> {
+  async reports(request: IemRequest): Promise<ObservationRows> {
     const spanMs = request.toMs - request.fromMs
     if (!(spanMs > 0) || spanMs > IEM_WINDOW_DAYS_MAX * MS_PER_DAY) {
       throw new RangeError(`a window must span 0 to ${IEM_WINDOW_DAYS_MAX} days`)
@@ -46,7 +44,7 @@ export class IemClient {
     const rejected = { malformed: 0, synthetic: 0, other_report: 0, other_station: 0 }
     for (const { type, parameter } of REPORT_TYPES) {
       const path = `/cgi-bin/request/asos.py?${queryOf(request, parameter)}`
-      const body = await this.#http.fetchBody({ path, signal: request.signal })
+      const body = await this.fetchBody({ path, signal: request.signal })
       const table = { station: request.station, type, required: IEM_COLUMNS }
       const collected = await collectRows(IEM, parseAsosCsv(body.toString('utf8'), table))
       rows.push(...collected.rows)
@@ -56,10 +54,6 @@ export class IemClient {
       rejected.other_station += collected.rejected.other_station
     }
     return { rows, rejected }
-  }
-
-  async close(): Promise<void> {
-    await this.#http.close()
   }
 }
 

@@ -18,7 +18,7 @@ export function iemSource({ client, stations, intervalMs }: StationSourceOptions
     window: TimeWindow,
     nowMs: number,
     signal: AbortSignal,
-  ): Promise<ToldRows> => toldRows(await client.fetch({ station, ...window, signal }), nowMs)
+  ): Promise<ToldRows> => toldRows(await client.reports({ station, ...window, signal }), nowMs)
   const history = stationHistory(stations, monthsOf, async (station, window, { clock }, signal) => {
     const nowMs = clock.nowMs()
     const { rows, problems } = await ask(station, window, nowMs, signal)

@@ -5,7 +5,7 @@ import { NCEI_BODY_BYTES_MAX } from '../../../shared/limits.ts'
 import type { Station } from '../../../shared/stations.ts'
 import { collectRows, type ObservationRows } from '../observation-fetch.ts'
 import { UpstreamError } from '../../upstream/upstream-error.ts'
-import { UpstreamHttp, type UpstreamOptions, type Validators } from '../../upstream/upstream-http.ts'
+import { type ClientOptions, UpstreamHttp, type Validators } from '../../upstream/upstream-http.ts'
 import { NCEI, parseGhcnh } from './parse.ts'
 
 /** The archive states no limit; one request a second is what its users practise. */
@@ -24,19 +24,17 @@ export interface NceiFile extends ObservationRows {
   readonly validators: Validators
 }
 
-export class NceiClient {
-  readonly #http: UpstreamHttp
-
-  constructor(options: Omit<UpstreamOptions, 'name' | 'rate'>) {
-    this.#http = new UpstreamHttp({ bodyBytesMax: NCEI_BODY_BYTES_MAX, ...options, name: NCEI, rate: RATE })
+export class NceiClient extends UpstreamHttp {
+  constructor(options: ClientOptions) {
+    super({ bodyBytesMax: NCEI_BODY_BYTES_MAX, ...options, name: NCEI, rate: RATE })
   }
 
   /**
    * Every METAR and SPECI of one station and year; null when the file has not changed. Throws `UpstreamError`, with
    * status 404 for a file that does not exist.
    */
-  async fetch({ station, year, validators, signal }: NceiRequest): Promise<NceiFile | null> {
-    const answer = await this.#http.fetch({
+  async file({ station, year, validators, signal }: NceiRequest): Promise<NceiFile | null> {
+    const answer = await this.fetch({
       path: `/oa/global-historical-climatology-network/hourly/access/by-year/${year}/psv/GHCNh_${station.ghcnId}_${year}.psv`,
       validators,
       signal,
@@ -46,10 +44,6 @@ export class NceiClient {
     if (endsWithinRow(text)) throw new UpstreamError(NCEI, 'truncated', 'the file ends within a row')
     const collected = await collectRows(NCEI, parseGhcnh(text, station))
     return { ...collected, validators: answer.validators }
-  }
-
-  async close(): Promise<void> {
-    await this.#http.close()
   }
 }
 

@@ -26,7 +26,7 @@ export function nceiSource({ client, stations, intervalMs }: StationSourceOption
   const history = stationHistory(stations, yearsOf, async (station, window, { clock }, signal) => {
     const year = new Date(window.fromMs).getUTCFullYear()
     const nowMs = clock.nowMs()
-    const { rows, problems } = toldRows(await client.fetch({ station, year, signal }), nowMs)
+    const { rows, problems } = toldRows(await client.file({ station, year, signal }), nowMs)
     const wanted = rows.filter(({ observed_at }) => isWithin(observed_at, window))
     return fetchedObservations(wanted, problems, settledPart(window, INGEST_YEARLY_SETTLE_MS, nowMs))
   })
@@ -59,7 +59,7 @@ async function* pollYears(
         title: `${station.code} ${year}`,
         async fetch(signal): Promise<FetchedRows> {
           const validators = readStoredValidators(files[year])
-          const fetched = await client.fetch({ station, year, signal, validators })
+          const fetched = await client.file({ station, year, signal, validators })
           const { rows, problems, aheadCount } = toldRows(fetched, context.clock.nowMs())
           const taken = rows.filter(({ observed_at }) => observed_at >= takenFromMs)
           const { rows: changed, told } = changedDays(taken, readToldDays(state))

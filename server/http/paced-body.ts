@@ -1,4 +1,4 @@
-// Waits for a client to take something of its answer, and cuts off one that stalls. uWebSockets tells of new room once,
+// A body that waits for its client to take something of it, and cuts off one that stalls. uWebSockets tells of new room once,
 // and aborts the connection within some 10 s after a write that the kernel did not take, unless another one follows: so
 // while the socket is full it is offered something at every writable event and every few seconds.
 
@@ -13,51 +13,50 @@ interface Waiter {
   reject(error: ConnectionLoss): void
 }
 
-export interface RoomWaitOptions {
-  /** Writes something; true when the body may go on. */
-  readonly offer: () => boolean
-  readonly close: () => void
-  readonly stallTimeoutMs: number
-  readonly pace: ReaderPace
-}
-
-export class RoomWait {
-  readonly #options: RoomWaitOptions
+export abstract class PacedBody {
+  protected readonly pace: ReaderPace
+  readonly #close: () => void
+  readonly #stallTimeoutMs: number
   #waiter: Waiter | undefined
   #probeTimer: NodeJS.Timeout | undefined
   /** Time without a sign that the client takes anything. */
   #quietMs = 0
   #loss: ConnectionLoss | undefined
 
-  constructor(options: RoomWaitOptions) {
-    this.#options = options
+  constructor(close: () => void, stallTimeoutMs: number, pace: ReaderPace) {
+    this.#close = close
+    this.#stallTimeoutMs = stallTimeoutMs
+    this.pace = pace
   }
 
+  /** Writes something; true when the body may go on. */
+  protected abstract offer(): boolean
+
   /** Throws when the connection is lost. */
-  assertOpen(): void {
+  protected assertOpen(): void {
     if (this.#loss !== undefined) throw this.#loss
   }
 
   /** Resolves when an offer has said so. Rejects with ConnectionLoss. */
-  async wait(): Promise<void> {
+  protected async wait(): Promise<void> {
     this.assertOpen()
-    this.#options.pace.beginWait()
+    this.pace.beginWait()
     await new Promise<void>((resolve, reject) => {
       this.#waiter = { resolve, reject }
       this.#armProbe()
     })
-    this.#options.pace.endWait()
+    this.pace.endWait()
   }
 
   /** The client has taken something. */
-  noteProgress(): void {
+  protected noteProgress(): void {
     this.#quietMs = 0
   }
 
   /** The socket has room again. */
   onWritable(): void {
     this.#quietMs = 0
-    if (this.#waiter !== undefined) this.#offer()
+    if (this.#waiter !== undefined) this.#probe()
   }
 
   /** The connection is lost: whoever waits for it learns why. */
@@ -68,24 +67,31 @@ export class RoomWait {
     this.#waiter = undefined
   }
 
-  cutOff(reason: ConnectionLossReason): void {
+  get slowInMs(): number {
+    return this.pace.slowInMs
+  }
+
+  displace(): void {
+    this.#cutOff('displaced')
+  }
+
+  #cutOff(reason: ConnectionLossReason): void {
     this.abort(reason)
-    this.#options.close()
+    this.#close()
   }
 
   #armProbe(): void {
-    const { stallTimeoutMs } = this.#options
-    const delayMs = Math.min(STALL_PROBE_MS, stallTimeoutMs - this.#quietMs)
+    const delayMs = Math.min(STALL_PROBE_MS, this.#stallTimeoutMs - this.#quietMs)
     this.#probeTimer = setTimeout(() => {
       this.#quietMs += delayMs
-      if (this.#quietMs >= stallTimeoutMs) this.cutOff('stalled')
-      else this.#offer()
+      if (this.#quietMs >= this.#stallTimeoutMs) this.#cutOff('stalled')
+      else this.#probe()
     }, delayMs)
   }
 
-  #offer(): void {
+  #probe(): void {
     clearTimeout(this.#probeTimer)
-    if (this.#options.offer()) {
+    if (this.offer()) {
       this.#waiter?.resolve()
       this.#waiter = undefined
     } else this.#armProbe()

@@ -1,0 +1,27 @@
+// A look at every file of a directory. Only directories are read, and up to a bound.
+
+import { opendir } from 'node:fs/promises'
+import { join } from 'node:path'
+
+const ENTRIES_MAX = 5_000_000
+const DEPTH_MAX = 6
+
+/** The paths of the files with an ending, without hidden ones and those of hidden directories. */
+export async function* filesBelow(
+  root: string,
+  ending: string,
+  signal?: AbortSignal,
+): AsyncGenerator<string, void, void> {
+  const pending = [{ path: root, depth: 0 }]
+  let entries = 0
+  for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
+    for await (const entry of await opendir(next.path)) {
+      signal?.throwIfAborted()
+      if (++entries > ENTRIES_MAX) throw new Error(`${root} has more than ${ENTRIES_MAX} entries`)
+      if (entry.name.startsWith('.')) continue
+      const path = join(next.path, entry.name)
+      if (entry.isDirectory() && next.depth < DEPTH_MAX) pending.push({ path, depth: next.depth + 1 })
+      else if (entry.isFile() && entry.name.endsWith(ending)) yield path
+    }
+  }
+}

@@ -1,0 +1,23 @@
+// The metrics of a process in one registry, with Node's own (memory, garbage collection, event-loop delay) and the one
+// that says which program runs: queries join it to others to see what changed with a version.
+
+import { collectDefaultMetrics, type Gauge, type Metric, Registry } from 'prom-client'
+import { readVersion } from '../http/version.ts'
+import { gaugeOf } from './read-metrics.ts'
+
+export function registryOf(metrics: Iterable<Metric>): Registry {
+  const registry = new Registry()
+  collectDefaultMetrics({ register: registry })
+  for (const metric of [buildInfo(), ...metrics]) registry.registerMetric(metric)
+  return registry
+}
+
+function buildInfo(): Gauge {
+  const labels = { version: readVersion(), node: process.versions.node }
+  return gaugeOf(
+    'bookcast_build_info',
+    'The versions of Bookcast and of Node that run; always 1.',
+    () => [[labels, 1]],
+    ['version', 'node'],
+  )
+}
