@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { lobSourceDirectory, rawDateDirectory } from '../../shared/lake-layout.ts'
 import { FOLD_ROWS_MAX, LOB_ROW_GROUP_ROWS_MAX } from '../../shared/limits.ts'
 import { LOB_SOURCES } from '../../shared/lob-sources.ts'
-import { NS_PER_MS, addDays } from '../../shared/utc-date.ts'
+import { addDays } from '../../shared/utc-date.ts'
 import { exchangeOf } from '../exchanges/registry.ts'
 import type { LobFileWriter } from '../lake/lob-file-writer.ts'
 import { LobRowGroup } from '../lake/lob-row-group.ts'
@@ -246,7 +246,7 @@ function continueChains(
   before: FoldState | undefined,
   links: ReadonlyMap<number, number>,
 ): ReadonlyMap<number, number> {
-  const dayStart = BigInt(Date.parse(`${reading.date}T00:00:00Z`)) * NS_PER_MS
+  const { dayStart } = reading
   const chainOf = new Map<number, number>([...links].map(([own, old]) => [old, own]))
   const connectionOf = new Map<number, number>()
   const outlineOf = new Map((before?.chains ?? []).map((outline) => [outline.id, outline]))
@@ -264,11 +264,9 @@ function continueChains(
     const { connection, sid, isTurned } = outlineOf.get(old)!
     let own = chainOf.get(old)
     if (own === undefined) {
-      const chain = reading.addSilent(
-        connectionOf.get(connection) ?? reading.connections.add(),
-        sid,
-        isTurned,
-      )
+      // It has no message in this date.
+      const place = connectionOf.get(connection) ?? reading.connections.add()
+      const chain = reading.addChain(sid, place, false, isTurned)
       chain.hear(dayStart, dayStart)
       chain.lastSeq = outlineOf.get(old)!.lastSeq
       chain.name = outlineOf.get(old)!.name
