@@ -19,7 +19,7 @@ import type { WrittenLobFile } from '../lake/lob-publication.ts'
 import type { WrittenTrades } from '../trades/trades-fold.ts'
 import type { DateRule, FoldListeners, Folding } from './fold-order.ts'
 import { FOLD_STATE_NAME, hasFoldState } from './fold-state.ts'
-import { MERGE_WAIT_MS_MAX, withSource } from './series-lock.ts'
+import { MERGE_WAIT_MS_MAX, withLock } from './series-lock.ts'
 
 export interface RebuildOptions {
   readonly lake: string
@@ -149,7 +149,7 @@ async function setAside(
   names: readonly string[],
 ): Promise<void> {
   const directory = rawDateDirectory(lake, source, date)
-  await withSource({ lake, source }, { waitMs: MERGE_WAIT_MS_MAX, signal }, async () => {
+  await withLock({ lake, source }, { waitMs: MERGE_WAIT_MS_MAX, signal }, async () => {
     for (const name of names) {
       try {
         await rename(join(directory, name), join(directory, `${name}.damaged`))

@@ -3,7 +3,7 @@
 
 import { foldInThread } from './fold-client.ts'
 import type { FoldOrder, Folding } from './fold-order.ts'
-import { BUSY_WAIT_MS_MAX, MergeBusy, withSource } from './series-lock.ts'
+import { BUSY_WAIT_MS_MAX, MergeBusy, withLock } from './series-lock.ts'
 
 export interface RawFolderOptions {
   /** The largest share of the time for one date; 1 if no later fold follows. */
@@ -54,7 +54,7 @@ export class RawFolder {
     const lake = this.#lake
     try {
       // Test the lock first: the fold itself would wait up to an hour for it.
-      await withSource({ lake, source }, { waitMs: BUSY_WAIT_MS_MAX, signal }, async () => {})
+      await withLock({ lake, source }, { waitMs: BUSY_WAIT_MS_MAX, signal }, async () => {})
       await this.#folding({ ...order, lake }, {}, signal)
       return 'folded'
     } catch (error) {

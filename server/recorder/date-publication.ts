@@ -5,7 +5,7 @@ import { stat } from 'node:fs/promises'
 import { noneThere } from '../../shared/errno.ts'
 import { lobFilePath, lobSeriesDirectory } from '../../shared/lake-layout.ts'
 import type { LobSource } from '../../shared/lob-sources.ts'
-import { MERGE_WAIT_MS_MAX, MergeBusy, withSeries } from '../fold/series-lock.ts'
+import { MERGE_WAIT_MS_MAX, MergeBusy, withLock } from '../fold/series-lock.ts'
 import { syncNames } from '../lake/durable-file.ts'
 import { publishPartition, removeStaleTemporaries } from '../lake/temporary-file.ts'
 
@@ -56,7 +56,7 @@ export class DatePublication {
     const waitMs = isDateOver ? MERGE_WAIT_MS_MAX : 0
     const onWait = (owner: string): void => this.#warnBusy(owner)
     try {
-      await withSeries({ lake, source, series: this.#series }, { waitMs, onWait }, publish)
+      await withLock({ lake, source, series: this.#series }, { waitMs, onWait }, publish)
     } catch (error) {
       if (!(error instanceof MergeBusy) || isDateOver) throw error
       this.#busySinceMs ??= performance.now()

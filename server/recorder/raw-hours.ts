@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { rawDateDirectory, rawSegmentOfName, rawSourceDirectory } from '../../shared/lake-layout.ts'
 import type { LobSource } from '../../shared/lob-sources.ts'
 import { HOURS_PER_DAY, MS_PER_HOUR, utcDateOf } from '../../shared/utc-date.ts'
-import { MergeBusy, withSource } from '../fold/series-lock.ts'
+import { MergeBusy, withLock } from '../fold/series-lock.ts'
 import { FOLD_STATE_NAME } from '../fold/fold-state.ts'
 import { removeStaleTemporaries } from '../lake/temporary-file.ts'
 import { readManifest, segmentsOnDisk, writeManifest } from '../raw/date-manifest.ts'
@@ -133,7 +133,7 @@ export class RawHours {
     // An hour whose slices are being united is listed afterwards.
     if (names === (this.#listed.get(date) ?? '') || this.#uniting !== undefined) return
     try {
-      await withSource({ lake, source }, { waitMs }, async () => {
+      await withLock({ lake, source }, { waitMs }, async () => {
         const own = written()
         names = namesOf(own)
         await this.#list(date, own, fold)
@@ -214,7 +214,7 @@ export class RawHours {
   /** Unites slices under the source's lock, so that no fold reads them meanwhile. False if some slices are not folded yet. */
   async #uniteAlone(hour: number): Promise<boolean> {
     const { lake, source } = this.#options
-    return await withSource({ lake, source }, { waitMs: 0 }, async (lost) => {
+    return await withLock({ lake, source }, { waitMs: 0 }, async (lost) => {
       const isUnited = await this.#uniteHour(hour, lost)
       if (isUnited) await this.#options.onUnited?.(hour)
       return isUnited
