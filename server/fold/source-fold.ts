@@ -4,7 +4,6 @@
 
 import { join } from 'node:path'
 import { lobSourceDirectory, rawDateDirectory } from '../../shared/lake-layout.ts'
-import { FOLD_ROWS_MAX, LOB_ROW_GROUP_ROWS_MAX } from '../../shared/limits.ts'
 import { LOB_SOURCES } from '../../shared/lob-sources.ts'
 import { addDays } from '../../shared/utc-date.ts'
 import { exchangeOf } from '../exchanges/registry.ts'
@@ -62,26 +61,18 @@ const NO_OPENING: Opening = { markets: [], followed: [] }
 
 export class SourceFold {
   readonly #options: SourceFoldOptions
-  readonly #spillDirectory: string
+  readonly spillDirectory: string
   readonly #readings = new Map<string, DateReading>()
   readonly #states = new Map<string, FoldState | undefined>()
-  readonly #writers: LobFileWriter[] = []
+  /** Files that exist under temporary names, to be discarded after a failure. */
+  readonly writers: LobFileWriter[] = []
   /** Series of which files are written: their directories may stay empty after a failure. */
   readonly series = new Set<string>()
   readonly #folded = new Map<string, FoldedDate>()
 
   constructor(options: SourceFoldOptions) {
     this.#options = options
-    this.#spillDirectory = temporaryPath(join(lobSourceDirectory(options.lake, options.source), 'spill'))
-  }
-
-  get spillDirectory(): string {
-    return this.#spillDirectory
-  }
-
-  /** Files that exist under temporary names, to be discarded after a failure. */
-  get writers(): readonly LobFileWriter[] {
-    return this.#writers
+    this.spillDirectory = temporaryPath(join(lobSourceDirectory(options.lake, options.source), 'spill'))
   }
 
   /** Folds `dates` and the neighbouring dates that change with them. */
@@ -128,7 +119,7 @@ export class SourceFold {
       isNumbered: exchangeOf(source).isNumbered,
       tally,
       seriesOf: (id) => raw.seriesOf(id) ?? LOB_SOURCES[source].seriesOf(id),
-      spillDirectory: this.#spillDirectory,
+      spillDirectory: this.spillDirectory,
       spillBytes: bounds?.spillBytes,
     })
     this.#readings.set(date, reading)
@@ -177,7 +168,7 @@ export class SourceFold {
       const folds = startFolds(opening, series, chainOf)
       this.series.add(series)
       this.#options.report.onSeries({ startFolds: folds, causeOfEnd: (chain) => ends.causeOf(chain) })
-      const fold = this.#foldOf(reading, series, folds, covered)
+      const fold = this.#foldOf(reading, series, folds)
       files.push(...(await fold.run()))
       closing.push(...closingOf(series, fold.endFolds, new Set(continued)))
     }
@@ -210,12 +201,7 @@ export class SourceFold {
     }
   }
 
-  #foldOf(
-    reading: DateReading,
-    series: string,
-    folds: ReadonlyMap<string, MarketFoldState>,
-    covered: { readonly from: bigint; readonly to: bigint },
-  ): SeriesFold {
+  #foldOf(reading: DateReading, series: string, folds: ReadonlyMap<string, MarketFoldState>): SeriesFold {
     const { lake, source, bounds, report, signal, onWrite } = this.#options
     const { hasNoLeg } = exchangeOf(source)
     const recording = reading.recordingOf(series)
@@ -223,17 +209,16 @@ export class SourceFold {
     return new SeriesFold(recording, {
       lake,
       source,
-      passRowsMax: bounds?.passRows ?? FOLD_ROWS_MAX,
-      group: new LobRowGroup(bounds?.groupRows ?? LOB_ROW_GROUP_ROWS_MAX),
+      passRowsMax: bounds?.passRows,
+      group: new LobRowGroup(bounds?.groupRows),
       chains: {
         isInverted: (chain) => hasNoLeg && isInverted(reading.chains[chain]!),
         startFolds: folds,
-        coverageOf: () => covered,
       },
       onKnowledge: report.onKnowledge,
       onDate: report.onDate,
       signal,
-      onFile: (writer) => this.#writers.push(writer),
+      onFile: (writer) => this.writers.push(writer),
       onRows: (date, rows) => onWrite?.({ series, date, rows, events }),
     })
   }
