@@ -13,6 +13,7 @@
 import { BadLineError } from '../feed/bad-line.ts'
 import { exchangeOf, exchanges } from '../exchanges/registry.ts'
 import type { LobSource } from '../../shared/lob-sources.ts'
+import { parsedJson } from '../../shared/parsed-json.ts'
 import { isFrame } from '../feed/frame.ts'
 import type { Frame, RecordedMessage } from '../feed/frame.ts'
 import { agreedTime, kindOfKey, readTime } from './receive-time.ts'
@@ -151,12 +152,7 @@ function wrappedFrames(reading: Reading): readonly Frame[] | undefined {
   const kind = key === undefined ? undefined : kindOfKey(key)
   if (kind === 'other' || !PAYLOADS.has(payloadKey)) return undefined
   const json = line.slice(length, -1).trimEnd()
-  let payload: unknown
-  try {
-    payload = JSON.parse(json)
-  } catch {
-    return undefined
-  }
+  const payload = parsedJson(json)
   if (!isPayload(payload)) return undefined
   if (key !== undefined) times.push({ key, ts: readTime(key, time), isReceiveTime: kind === 'receive' })
   reading.text = json

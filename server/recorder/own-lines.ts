@@ -2,6 +2,7 @@
 // become lines. A private frame becomes an `alive` line, which keeps its number.
 
 import type { LobSource } from '../../shared/lob-sources.ts'
+import { parsedJson } from '../../shared/parsed-json.ts'
 import { NS_PER_MS } from '../../shared/utc-date.ts'
 import { exchangeOf } from '../exchanges/registry.ts'
 import { isFrame } from '../feed/frame.ts'
@@ -52,7 +53,7 @@ export class OwnLines {
     const connection = `${this.#recorder}/${start}/${lane}/${begunMs}`
     const place = { connection, n: n ?? this.#count(connection) }
     const text = payload.toString('utf8')
-    const value = valueOf(text)
+    const value = parsedJson(text)
     if (kind === WAL_KIND.mark) return this.#event(recvTs, value, place)
     if (value === undefined && HEARTBEATS.has(text))
       return this.#line(recvTs, place, messageText(recvTs, text, place), { kind: 'text', text })
@@ -116,11 +117,3 @@ type LineContent =
   | Pick<Extract<SegmentLine, { kind: 'frames' }>, 'kind' | 'frames' | 'isList' | 'text'>
   | Pick<Extract<SegmentLine, { kind: 'text' }>, 'kind' | 'text'>
   | Pick<Extract<SegmentLine, { kind: 'event' }>, 'kind' | 'event'>
-
-function valueOf(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
