@@ -7,6 +7,7 @@ import { NS_PER_MS } from '../../shared/utc-date.ts'
 import { exchangeOf } from '../exchanges/registry.ts'
 import { isFrame } from '../feed/frame.ts'
 import type { Frame } from '../feed/frame.ts'
+import { countType } from '../fold/fold-tally.ts'
 import type { OwnLine } from '../fold/piece.ts'
 import { LineReading } from '../fold/raw-pieces.ts'
 import { eventText, framesText, messageText } from '../raw/segment-lines.ts'
@@ -102,7 +103,7 @@ export class OwnLines {
   #countPrivate(frame: Frame): Frame[] {
     const type = frame['type'] ?? frame['event_type'] ?? frame['cmd']
     const name = typeof type === 'string' ? type.slice(0, 60) : 'unknown'
-    this.privateFrames.set(name, (this.privateFrames.get(name) ?? 0) + 1)
+    countType(this.privateFrames, name)
     return []
   }
 
