@@ -10,6 +10,7 @@ import { outlineOf } from './chain-outline.ts'
 import type { ChainOutline } from './chain-outline.ts'
 import type { FoldTally } from './fold-tally.ts'
 import { OwnConnections } from './own-connections.ts'
+import { linesOfProcesses } from './own-process.ts'
 import { NumberedChains } from './numbered-chains.ts'
 import type { Piece } from './piece.ts'
 import { UnnumberedChains } from './unnumbered-chains.ts'
@@ -55,7 +56,8 @@ export class DateReading extends DateChains {
     const numbered = foreign.filter(({ sequence }) => isNumbered && sequence !== 'ignore')
     this.#numbered.read(numbered)
     this.#unnumbered.read(foreign.filter((piece) => !numbered.includes(piece)))
-    this.#own.takeHour(pieces)
+    // Recorders are independent of each other.
+    for (const line of linesOfProcesses(pieces)) this.#own.take(line)
   }
 
   /** Call it after the last hour. */

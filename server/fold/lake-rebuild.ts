@@ -6,12 +6,12 @@ import { rawDateDirectory, rawKey } from '../../shared/lake-layout.ts'
 import type { LobSource } from '../../shared/lob-sources.ts'
 import { isErrno } from '../../shared/errno.ts'
 import {
-  addsUnlisted,
   isSealed,
   manifestPath,
   rawDates,
   readManifest,
   segmentsOnDisk,
+  unlistedIn,
 } from '../raw/date-manifest.ts'
 import { DamagedSegmentError, verifySegment } from '../raw/segment-reader.ts'
 import { FOLD_VERSION } from './fold-raw-dates.ts'
@@ -83,9 +83,7 @@ async function needOf({ lake, source }: RebuildOptions, date: string): Promise<'
         'Rebuild it with that version.',
     )
   }
-  const listed = new Set(manifest.segments.map(({ name }) => name))
-  const isComplete = names.every((name) => listed.has(name) || !addsUnlisted(manifest, name))
-  const isCurrent = manifest.fold === FOLD_VERSION && isComplete
+  const isCurrent = manifest.fold === FOLD_VERSION && unlistedIn(manifest, names) === undefined
   return isCurrent && (await hasFoldState(lake, manifest)) ? 'none' : 'stale'
 }
 

@@ -9,8 +9,8 @@ import { leftMarkets } from './chain-events.ts'
 import type { DateChains } from './chain-events.ts'
 import type { FoldTally, GapCause } from './fold-tally.ts'
 import { bookTime, dayOf, exchangeTime, floorOf, offsetOf, openFrom } from './own-times.ts'
-import { linesOfProcesses, partsOf } from './own-process.ts'
-import type { OwnLine, Piece } from './piece.ts'
+import { partsOf } from './own-process.ts'
+import type { OwnLine } from './piece.ts'
 import { Subscriptions } from './subscriptions.ts'
 import type { SubscriptionsState } from './subscriptions.ts'
 
@@ -122,11 +122,6 @@ export class OwnConnections {
         subscriptions: subscriptions.state(),
       })),
     }
-  }
-
-  /** Takes the lines of an hour. Recorders are independent of each other. */
-  takeHour(pieces: readonly Piece[]): void {
-    for (const line of linesOfProcesses(pieces)) this.take(line)
   }
 
   /**

@@ -23,19 +23,10 @@ import { digestOf, readFoldState } from './fold-state.ts'
 import type { ClosingMarket, FoldState } from './fold-state.ts'
 import type { FoldTally } from './fold-tally.ts'
 import { CONNECTION_SID, leavingOf } from './own-connections.ts'
-import type { Piece } from './piece.ts'
-
-/** The raw pieces of a source's dates. */
-export interface RawDates {
-  has(date: string): boolean
-  /** The pieces of each hour that has any, ascending. */
-  hoursOf(date: string): AsyncIterable<readonly Piece[]>
-  /** The series of a market, if the raw segments state it. */
-  seriesOf(marketId: string): string | undefined
-}
+import type { RawPieces } from './raw-pieces.ts'
 
 export interface SourceFoldOptions extends Pick<FoldOrder, 'lake' | 'source' | 'keepsNext' | 'bounds'> {
-  readonly raw: RawDates
+  readonly raw: RawPieces
   /** Whether a date has a fold state with the chains of all of its pieces. */
   readonly isFolded: (date: string) => Promise<boolean>
   readonly tally: FoldTally
