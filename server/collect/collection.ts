@@ -26,7 +26,7 @@ import { RECORD_PARTITIONS } from '../../shared/lake-layout.ts'
 import type { CollectConfig, PushConfig } from './collect-config.ts'
 import { compactionTask } from './compaction-task.ts'
 import { PushLog } from './push-log.ts'
-import { RecorderTask, type RecorderTaskOptions } from './recorder-task.ts'
+import { RecorderTask } from './recorder-task.ts'
 
 /** Object storage that does not answer holds a process's end up for at most twice as long. */
 const LAST_PUSH_MS_MAX = 15_000
@@ -85,7 +85,11 @@ export function startCollection(options: CollectionOptions): Collection {
       ),
     )
   }
-  const recorders = recorderTasks(config, { logger, clock, onListed })
+  const { recording } = config
+  const recorders =
+    recording === null
+      ? []
+      : recorded.map((exchange) => new RecorderTask({ recording, exchange, logger, clock, onListed }))
   const pulled = push?.pullOpenDates(stopping.signal) ?? Promise.resolve()
   const running = [
     ...recorders.map(async (recorder) => {
@@ -127,15 +131,6 @@ async function runPushes(
   if (signal.aborted) return
   void schedule.start()
   await raw?.run(signal)
-}
-
-function recorderTasks(
-  { recording }: CollectConfig,
-  common: Pick<RecorderTaskOptions, 'logger' | 'clock' | 'onListed'>,
-): RecorderTask[] {
-  if (recording === null) return []
-  const recorded = lobSources().filter((source) => recording[source] !== undefined)
-  return recorded.map((exchange) => new RecorderTask({ ...common, recording, exchange }))
 }
 
 function openPush(

@@ -69,16 +69,14 @@ export class RecorderTask {
 
   /** Of the recording that runs or ran last. */
   get recorderMetrics(): RecorderMetrics | undefined {
-    return this.#recorder?.metrics[0]
+    return this.#recorder?.metrics
   }
 
   async #record(signal: AbortSignal): Promise<never> {
     clearTimeout(this.#retry)
     const { recording, exchange, logger, onListed, clock = SYSTEM_CLOCK } = this.#options
-    const { lake, workDirectory, userAgent } = recording
-    await mkdir(workDirectory, { recursive: true })
-    const chosen = { lake, workDirectory, userAgent, [exchange]: recording[exchange] }
-    const recorder = await startRecorder({ ...chosen, logger, onListed })
+    await mkdir(recording.workDirectory, { recursive: true })
+    const recorder = await startRecorder({ recording, source: exchange, logger, onListed })
     this.#recorder = recorder
     const end = AbortSignal.any([signal, recorder.failed])
     clock.sleep(STEADY_MS, end).then(

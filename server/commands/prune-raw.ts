@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { rawKey } from '../../shared/lake-layout.ts'
 import { type LobSource, lobSources } from '../../shared/lob-sources.ts'
 import { hasFoldState } from '../fold/fold-state.ts'
-import { BUSY_WAIT_MS_MAX, MergeBusy, withSource } from '../fold/series-lock.ts'
+import { BUSY_WAIT_MS_MAX, MergeBusy, withLock } from '../fold/series-lock.ts'
 import {
   type DateManifest,
   rawDates,
@@ -36,9 +36,7 @@ export async function* pruneRaw(
       const prune = (): Promise<readonly PrunedSegment[]> => pruneDate(lake, source, date, isApplied)
       try {
         const place = { lake, source }
-        yield* isApplied
-          ? await withSource(place, { waitMs: BUSY_WAIT_MS_MAX, signal }, prune)
-          : await prune()
+        yield* isApplied ? await withLock(place, { waitMs: BUSY_WAIT_MS_MAX, signal }, prune) : await prune()
       } catch (error) {
         if (!(error instanceof MergeBusy)) throw error
         yield {

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { noneThere } from '../../shared/errno.ts'
 import { DERIVED_DATASETS, derivedKey, RAW_MANIFEST_NAME, rawKey } from '../../shared/lake-layout.ts'
 import { addDays, utcDateOf, utcDateStartMs } from '../../shared/utc-date.ts'
-import { BUSY_WAIT_MS_MAX, MergeBusy, type SeriesPlace, withSeries } from '../fold/series-lock.ts'
+import { BUSY_WAIT_MS_MAX, MergeBusy, type SeriesPlace, withLock } from '../fold/series-lock.ts'
 import { removePartition } from '../lake/empty-directories.ts'
 import { seriesDates } from '../lake/series-dates.ts'
 import { DirectoryStore } from '../sync/directory-store.ts'
@@ -163,7 +163,7 @@ async function alone(
   signal: AbortSignal,
 ): Promise<string | undefined> {
   try {
-    return await withSeries(place, { waitMs: BUSY_WAIT_MS_MAX, signal }, take)
+    return await withLock(place, { waitMs: BUSY_WAIT_MS_MAX, signal }, take)
   } catch (error) {
     if (!(error instanceof MergeBusy)) throw error
     return `is beside what ${error.owner} writes`

@@ -1,15 +1,7 @@
-// What a recorded line holds: frames of the exchange, and when they were received.
+// What a recorded line holds: frames of the exchange.
 
 /** One message of the exchange as JSON gives it. */
 export type Frame = Readonly<Record<string, unknown>>
-
-export interface RecordedMessage {
-  /** When the recorder received it, ns; `undefined` when the recording does not say. */
-  readonly recvTs: bigint | undefined
-  readonly frames: readonly Frame[]
-  /** The frames came as a list, whatever its length. */
-  readonly isList: boolean
-}
 
 /** A JSON object, as every frame and every part of one is. */
 export function isFrame(value: unknown): value is Frame {

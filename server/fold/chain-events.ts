@@ -1,17 +1,18 @@
-// Turns the messages of chains into book events of lob.v1, and adds them to the recordings of their series.
+// The chains of a UTC date. Their messages become book events of lob.v1, which are added to the recordings of their series.
 
 import { EVENT_ADD, EVENT_CLEAR, EVENT_SET, SIDE_BID } from '../../shared/lob-v1.ts'
-import { NS_PER_DAY } from '../../shared/utc-date.ts'
+import { NS_PER_DAY, NS_PER_MS, utcDateOf } from '../../shared/utc-date.ts'
 import { marketsOf } from '../feed/feed-message.ts'
 import type { FeedBody, LevelChange } from '../feed/feed-message.ts'
 import type { BookLevel } from '../lake/exact-book.ts'
 import { CHAIN_LEFT, CHAIN_OVER, RECORDING_OVER } from '../lake/market-fold.ts'
 import type { SeriesRecording } from '../lake/series-recording.ts'
-import type { Chain, ChainSink, FollowedMarket, TimedMessage } from './chain.ts'
+import { Chain, Connections } from './chain.ts'
+import type { FollowedMarket, TimedMessage } from './chain.ts'
 import type { FoldTally } from './fold-tally.ts'
 import { OUTLIER_NS_MIN } from './message-times.ts'
 
-export interface ChainEventsOptions {
+export interface DateChainsOptions {
   /** Start of the UTC date, ns. Events outside the date are placed at its nearest instant. */
   readonly dayStart: bigint
   readonly tally: FoldTally
@@ -23,15 +24,35 @@ export interface ChainEventsOptions {
 
 type Place = Pick<TimedMessage, 'at' | 'recvTs'> & { readonly seq: number }
 
-export class ChainEvents implements ChainSink {
-  readonly #options: ChainEventsOptions
+export abstract class DateChains {
+  readonly date: string
+  /** ns. */
+  readonly dayStart: bigint
+  /** By their numbers. */
+  readonly chains: Chain[]
+  readonly connections: Connections
+  readonly #options: DateChainsOptions
   readonly #dayEnd: bigint
 
-  constructor(options: ChainEventsOptions) {
+  constructor(options: DateChainsOptions, chains: Chain[] = [], connections = new Connections()) {
     this.#options = options
-    this.#dayEnd = options.dayStart + NS_PER_DAY - 1n
+    this.dayStart = options.dayStart
+    this.date = utcDateOf(Number(this.dayStart / NS_PER_MS))
+    this.#dayEnd = this.dayStart + NS_PER_DAY - 1n
+    this.chains = chains
+    this.connections = connections
   }
 
+  /** The series that have messages. */
+  abstract series(): Iterable<string>
+
+  addChain(sid: number | null, connection: number, isBegun: boolean, isTurned: boolean | null): Chain {
+    const chain = new Chain(this.chains.length, sid, connection, isBegun, isTurned)
+    this.chains.push(chain)
+    return chain
+  }
+
+  /** Takes the messages of each chain in their order. */
   take(chain: Chain, { message, at, recvTs }: TimedMessage): void {
     const { seq = 0, body } = message
     const { tally } = this.#options
@@ -104,9 +125,9 @@ export class ChainEvents implements ChainSink {
     event: number,
     { side, price, qty }: BookLevel,
   ): void {
-    const { dayStart, recordingOf, onGrown, tally } = this.#options
+    const { recordingOf, onGrown, tally } = this.#options
     let ts = at > market.lastAt ? at : market.lastAt
-    if (ts < dayStart) ts = dayStart
+    if (ts < this.dayStart) ts = this.dayStart
     else if (ts > this.#dayEnd) ts = this.#dayEnd
     market.lastAt = ts
     const recording = recordingOf(market.series)

@@ -79,7 +79,7 @@ export function linkDates(
   const tails = new Map(
     before
       .filter(({ isEnded, name }) => !isEnded && name === undefined)
-      .map((outline) => [outline.id, tailOf(outline)]),
+      .map((outline) => [outline.id, comparable(outline)]),
   )
   const unnamed = after.filter(({ name }) => name === undefined)
   for (const outline of unnamed.toSorted(
@@ -87,11 +87,10 @@ export function linkDates(
   )) {
     if (outline.isBegun && outline.sid === null) continue
     const own = [...tails.values()].filter(({ sid }) => sid === outline.sid)
+    const head = comparable(outline)
     const found =
       own.find(({ lastKeys }) => lastKeys.includes(outline.firstKey)) ??
-      (outline.sid === null
-        ? silentPredecessorOf(headOf(outline), own, [])
-        : predecessorOf(headOf(outline), own))
+      (outline.sid === null ? silentPredecessorOf(head, own, []) : predecessorOf(head, own))
     if (found === undefined) continue
     tails.delete(found.id)
     links.set(outline.id, found.id)
@@ -188,37 +187,29 @@ function pauseBetween(tail: ChainOutline, head: ChainOutline): bigint {
 }
 
 function endsOf({ ends: texts = [] }: ChainOutline): TimeEnds {
-  const [firstTs, firstRecvTs, lastTs, lastRecvTs] = texts.map((text) =>
-    text === null ? undefined : BigInt(text),
-  )
+  const [firstTs, firstRecvTs, lastTs, lastRecvTs] = texts.map(timeOf)
   const ends = new TimeEnds()
   ends.add(firstTs, firstRecvTs)
   ends.add(lastTs, lastRecvTs)
   return ends
 }
 
-function tailOf(outline: ChainOutline) {
-  const { lastAt, silence, markets } = outline
-  return {
-    ...outline,
-    lastAt: BigInt(lastAt),
-    lastRecvTs: undefined,
-    endsBefore: outline.endsBefore === null ? undefined : BigInt(outline.endsBefore),
-    silence: BigInt(silence),
-    ends: endsOf(outline),
-    markets: new Set(markets),
-  }
+function timeOf(text: string | null): bigint | undefined {
+  return text === null ? undefined : BigInt(text)
 }
 
-function headOf(outline: ChainOutline) {
-  const { firstAt, lastAt, silence, markets, firstSeq, isBegun } = outline
+/** An outline as the ends of chains are compared. */
+function comparable(outline: ChainOutline) {
+  const { firstSeq, firstAt, lastAt, isBegun, beginsAfter, endsBefore, silence, markets } = outline
   return {
     ...outline,
     firstSeq: isBegun ? 1 : firstSeq,
     firstAt: BigInt(firstAt),
     firstRecvTs: undefined,
-    beginsAfter: outline.beginsAfter === null ? undefined : BigInt(outline.beginsAfter),
+    beginsAfter: timeOf(beginsAfter),
     lastAt: BigInt(lastAt),
+    lastRecvTs: undefined,
+    endsBefore: timeOf(endsBefore),
     silence: BigInt(silence),
     ends: endsOf(outline),
     markets: new Set(markets),

@@ -15,11 +15,6 @@ export interface TimedMessage {
   readonly recvTs: bigint | undefined
 }
 
-/** Takes the messages of each chain in their order. */
-export interface ChainSink {
-  take(chain: Chain, message: TimedMessage): void
-}
-
 /** A chain of a recorder's own connection, as plain data. */
 export interface ChainState {
   readonly id: number

@@ -1,21 +1,10 @@
 // How the chains of a date end: the last time at which each is known, and what they cover of a series.
 
-import { NS_PER_DAY, NS_PER_MS, earlier, later } from '../../shared/utc-date.ts'
-import type { Chain, Connections } from './chain.ts'
+import { NS_PER_DAY, earlier, later } from '../../shared/utc-date.ts'
+import type { Chain } from './chain.ts'
+import type { DateChains } from './chain-events.ts'
 import type { GapCause } from './fold-tally.ts'
 import { CONNECTION_SID } from './own-connections.ts'
-
-/** A date whose chains have all been read. */
-export interface EndingDate {
-  readonly date: string
-  /** By their numbers. */
-  readonly chains: readonly Chain[]
-  readonly connections: Connections
-  /** The series that have messages. */
-  series(): Iterable<string>
-  /** See ChainEvents. */
-  end(chain: Chain, ts: bigint, isLast: (series: string) => boolean): void
-}
 
 /** Whether the ask prices of a chain are still those of the `no` leg. A recorder subscribes to prices of the yes leg. */
 export function isInverted({ isTurned, name }: Chain): boolean {
@@ -24,19 +13,18 @@ export function isInverted({ isTurned, name }: Chain): boolean {
 
 /** The last known time of each of a date's chains, and what they cover. */
 export class DateEnds {
-  readonly #reading: EndingDate
+  readonly #reading: DateChains
   readonly #continued: ReadonlySet<number>
-  readonly #dayStart: bigint
   readonly #dayEnd: bigint
   readonly #heard: readonly bigint[]
   /** Numbers of chains after which their connection has a later chain of the same subscription. */
   readonly #replaced = new Set<number>()
 
-  constructor(reading: EndingDate, continued: ReadonlySet<number>) {
+  /** The chains of `reading` have all been read. */
+  constructor(reading: DateChains, continued: ReadonlySet<number>) {
     this.#reading = reading
     this.#continued = continued
-    this.#dayStart = BigInt(Date.parse(`${reading.date}T00:00:00Z`)) * NS_PER_MS
-    this.#dayEnd = this.#dayStart + NS_PER_DAY - 1n
+    this.#dayEnd = reading.dayStart + NS_PER_DAY - 1n
     this.#heard = this.#heardTimes()
   }
 
@@ -72,7 +60,7 @@ export class DateEnds {
     for (const chain of this.#reading.chains) {
       const own = chain.firstOf(series)
       if (own === undefined) continue
-      const [from, to] = [later(own, this.#dayStart), earlier(this.#heard[chain.id]!, this.#dayEnd)]
+      const [from, to] = [later(own, this.#reading.dayStart), earlier(this.#heard[chain.id]!, this.#dayEnd)]
       covered =
         covered === undefined
           ? { from, to }

@@ -170,9 +170,9 @@ export class DecodedSegments implements BlockStore {
     this.#path = path
   }
 
-  add({ name, lines: count, firstTs, lastTs }: ManifestSegment, lines: DecodedLines): void {
+  add(facts: ManifestSegment, lines: DecodedLines): void {
     lines.close()
-    this.#byName.set(name, { facts: { name, lines: count, firstTs, lastTs }, lines })
+    this.#byName.set(facts.name, { facts, lines })
   }
 
   /** The segment; `undefined` if its lines were not kept. */

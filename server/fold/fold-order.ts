@@ -12,7 +12,7 @@ export interface FoldOrder {
   readonly dates: readonly string[]
   /** Rules for single dates. Dates without one are folded as their manifests say. */
   readonly rules?: ReadonlyMap<string, DateRule> | undefined
-  /** The caller holds the lock of the source (`withSource`). */
+  /** The caller holds the lock of the source (`withLock`). */
   readonly isLocked?: boolean | undefined
   /** Publish nothing; the outcome lists what would change. */
   readonly isDryRun?: boolean | undefined

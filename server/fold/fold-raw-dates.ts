@@ -12,7 +12,7 @@ import { removeWhileEmpty } from '../lake/empty-directories.ts'
 import { describeFiles, publishFiles } from '../lake/lob-publication.ts'
 import type { WrittenLobFile } from '../lake/lob-publication.ts'
 import { stageFile } from '../lake/temporary-file.ts'
-import { MERGE_WAIT_MS_MAX, lockSeries, lockSource } from './series-lock.ts'
+import { MERGE_WAIT_MS_MAX, takeLock } from './series-lock.ts'
 import type { MergeLock, MergeLockOptions } from './series-lock.ts'
 import {
   addsUnlisted,
@@ -108,7 +108,7 @@ class RawFold {
     const { lake, source, isLocked = false } = this.#order
     try {
       // Two concurrent folds would each publish a file without the other's messages.
-      if (!isLocked) this.#locks.push(await lockSource({ lake, source }, this.#waiting))
+      if (!isLocked) this.#locks.push(await takeLock({ lake, source }, this.#waiting))
       return await this.#fold()
     } finally {
       for (const lock of this.#locks.toReversed()) await lock.release()
@@ -219,8 +219,7 @@ class RawFold {
   /** Locks the series until the end, in the order of their names. */
   async #lock(series: readonly string[]): Promise<void> {
     const { lake, source } = this.#order
-    for (const name of series)
-      this.#locks.push(await lockSeries({ lake, source, series: name }, this.#waiting))
+    for (const name of series) this.#locks.push(await takeLock({ lake, source, series: name }, this.#waiting))
   }
 
   // Nothing is awaited between the first and the last rename, so no abort comes between them.

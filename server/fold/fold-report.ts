@@ -62,19 +62,15 @@ class MarketKnowledge {
 }
 
 export class FoldReport {
-  readonly #days: MarketDay[] = []
+  /** The market days so far, in the order in which they were folded. */
+  readonly days: MarketDay[] = []
   #markets = new Map<string, MarketKnowledge>()
   #causeOfEnd: FoldedSeries['causeOfEnd'] = () => 'end of a piece'
   #gapsListed = 0
 
-  /** The market days so far, in the order in which they were folded. */
-  get days(): readonly MarketDay[] {
-    return this.#days
-  }
-
   /** Adds the losses of all market days to the counters. */
   countLosses(tally: FoldTally): void {
-    for (const { losses } of this.#days) {
+    for (const { losses } of this.days) {
       for (const [cause, count] of losses) {
         if (cause === 'level below zero') tally.negativeLevels += count
         // The fold itself counts unsubscribed markets.
@@ -117,7 +113,7 @@ export class FoldReport {
       const market = known ?? this.#market(id)
       this.#closeDate(market, dayStart, end)
       const { lag, resets, changesWithoutBook } = figures
-      this.#days.push({
+      this.days.push({
         series,
         market: id,
         date,

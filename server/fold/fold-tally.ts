@@ -41,8 +41,12 @@ export class FoldTally {
   }
 
   countSkipped(type: string): void {
-    const isKnown = this.skippedTypes.has(type)
-    const name = isKnown || this.skippedTypes.size < TYPES_MAX ? type : 'other types'
-    this.skippedTypes.set(name, (this.skippedTypes.get(name) ?? 0) + 1)
+    countType(this.skippedTypes, type)
   }
+}
+
+/** Counts a message by its type. */
+export function countType(counts: Map<string, number>, type: string): void {
+  const name = counts.has(type) || counts.size < TYPES_MAX ? type : 'other types'
+  counts.set(name, (counts.get(name) ?? 0) + 1)
 }

@@ -117,8 +117,8 @@ export async function keepRows(kept: KeptFile): Promise<void> {
     }
     for await (const { hour, rows } of hoursOf(file, size, metadata)) {
       const isLast = hour === Number(coversTo / NS_PER_HOUR)
-      const writer = await SegmentWriter.open(kept.lake, { source: kept.source, recorder })
-      try {
+      const place = { date: utcDateOf(hour * MS_PER_HOUR), hour: hour % 24, recorder }
+      await SegmentWriter.write(kept.lake, { source: kept.source, recorder }, place, async (writer) => {
         const start = BigInt(hour) * NS_PER_HOUR
         writer.add(seriesText(start, new Map(rows.map(({ marketId }) => [marketId, kept.series]))), start)
         for (const row of rows) {
@@ -131,11 +131,7 @@ export async function keepRows(kept: KeptFile): Promise<void> {
           writer.add(eventText(coversTo, 'alive', { connection, n: n++ }), coversTo)
           writer.add(eventText(coversTo, 'close', { connection, n: n++ }), coversTo)
         }
-        const date = utcDateOf(hour * MS_PER_HOUR)
-        await writer.finish({ date, hour: hour % 24, recorder })
-      } finally {
-        await writer.discard()
-      }
+      })
     }
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)

@@ -6,12 +6,12 @@ import { rawDateDirectory, rawKey } from '../../shared/lake-layout.ts'
 import type { LobSource } from '../../shared/lob-sources.ts'
 import { isErrno } from '../../shared/errno.ts'
 import {
-  addsUnlisted,
   isSealed,
   manifestPath,
   rawDates,
   readManifest,
   segmentsOnDisk,
+  unlistedIn,
 } from '../raw/date-manifest.ts'
 import { DamagedSegmentError, verifySegment } from '../raw/segment-reader.ts'
 import { FOLD_VERSION } from './fold-raw-dates.ts'
@@ -19,7 +19,7 @@ import type { WrittenLobFile } from '../lake/lob-publication.ts'
 import type { WrittenTrades } from '../trades/trades-fold.ts'
 import type { DateRule, FoldListeners, Folding } from './fold-order.ts'
 import { FOLD_STATE_NAME, hasFoldState } from './fold-state.ts'
-import { MERGE_WAIT_MS_MAX, withSource } from './series-lock.ts'
+import { MERGE_WAIT_MS_MAX, withLock } from './series-lock.ts'
 
 export interface RebuildOptions {
   readonly lake: string
@@ -83,9 +83,7 @@ async function needOf({ lake, source }: RebuildOptions, date: string): Promise<'
         'Rebuild it with that version.',
     )
   }
-  const listed = new Set(manifest.segments.map(({ name }) => name))
-  const isComplete = names.every((name) => listed.has(name) || !addsUnlisted(manifest, name))
-  const isCurrent = manifest.fold === FOLD_VERSION && isComplete
+  const isCurrent = manifest.fold === FOLD_VERSION && unlistedIn(manifest, names) === undefined
   return isCurrent && (await hasFoldState(lake, manifest)) ? 'none' : 'stale'
 }
 
@@ -149,7 +147,7 @@ async function setAside(
   names: readonly string[],
 ): Promise<void> {
   const directory = rawDateDirectory(lake, source, date)
-  await withSource({ lake, source }, { waitMs: MERGE_WAIT_MS_MAX, signal }, async () => {
+  await withLock({ lake, source }, { waitMs: MERGE_WAIT_MS_MAX, signal }, async () => {
     for (const name of names) {
       try {
         await rename(join(directory, name), join(directory, `${name}.damaged`))

@@ -2,11 +2,13 @@
 // first. If several chains fit, it continues one that has all of its markets, else one that has some; then one whose last message is
 // another event than its first, then the one that is nearest in time.
 
+import { groupedBy } from '../../shared/grouped-by.ts'
 import { NS_PER_DAY, later } from '../../shared/utc-date.ts'
 import { areOfOneEvent } from '../feed/feed-message.ts'
 import type { FeedMessage } from '../feed/feed-message.ts'
-import { Chain, lackOf } from './chain.ts'
-import type { ChainSink, Connections } from './chain.ts'
+import { lackOf } from './chain.ts'
+import type { Chain, Connections } from './chain.ts'
+import type { DateChains } from './chain-events.ts'
 import type { FoldTally } from './fold-tally.ts'
 import { clockOffset, messageTimes } from './message-times.ts'
 import type { RecordedTimes } from './message-times.ts'
@@ -129,17 +131,12 @@ interface TimelessMessage extends RecordedTimes {
 }
 
 /** Where chains and their messages go. */
-export interface ChainTarget {
-  readonly connections: Connections
-  readonly sink: ChainSink
-  readonly tally: FoldTally
-}
+export type ChainTarget = Pick<DateChains, 'connections' | 'addChain' | 'take'>
 
 export class NumberedChains {
+  readonly #target: ChainTarget
   readonly #connections: Connections
-  readonly #sink: ChainSink
   readonly #tally: FoldTally
-  readonly #newChain: (sid: number, connection: number, run: Run) => Chain
   readonly #open: OpenChain[] = []
   readonly #tails = new Tails()
   /** Runs of the hour before that continue no chain so far. */
@@ -147,14 +144,10 @@ export class NumberedChains {
   /** By connection: the latest offset of its recorder's clock. */
   readonly #offsets = new Map<number, bigint>()
 
-  constructor(
-    { connections, sink, tally }: ChainTarget,
-    newChain: (sid: number, connection: number, isBegun: boolean, isTurned: boolean | null) => Chain,
-  ) {
-    this.#connections = connections
-    this.#sink = sink
+  constructor(target: ChainTarget, tally: FoldTally) {
+    this.#target = target
+    this.#connections = target.connections
     this.#tally = tally
-    this.#newChain = (sid, connection, { isBegun, isTurned }) => newChain(sid, connection, isBegun, isTurned)
   }
 
   /** Takes the pieces of an hour. Call it in the order of the hours. */
@@ -240,7 +233,7 @@ export class NumberedChains {
   #begin(head: TimedRun): OpenChain {
     const { run } = head
     this.#countMissing(head)
-    const chain = this.#newChain(run.sid, run.connection, run)
+    const chain = this.#target.addChain(run.sid, run.connection, run.isBegun, run.isTurned)
     chain.isPartial = run.isPartial
     chain.beginsAfter = run.beginsAfter
     const open = new OpenChain(chain, run.sid)
@@ -277,14 +270,8 @@ export class NumberedChains {
 
   /** `isLast`: nothing follows that could show the offset of a recorder's clock. */
   #deliver(isLast: boolean): void {
-    const byConnection = new Map<number, OpenChain[]>()
-    for (const open of this.#open) {
-      if (open.waiting.length === 0) continue
-      const connection = this.#connections.of(open.chain.connection)
-      const list = byConnection.get(connection)
-      if (list === undefined) byConnection.set(connection, [open])
-      else list.push(open)
-    }
+    const withMessages = this.#open.filter(({ waiting }) => waiting.length > 0)
+    const byConnection = groupedBy(withMessages, ({ chain }) => this.#connections.of(chain.connection))
     for (const [connection, chains] of byConnection) {
       const [first, ...others] = chains.map(({ waiting }) => waiting) as [
         TimelessMessage[],
@@ -311,7 +298,7 @@ export class NumberedChains {
       if (ts !== undefined && ts !== at) this.#tally.correctedTimes++
       if (key === undefined) chain.heardUntil = later(at, chain.heardUntil)
       else chain.hear(at, recvTs ?? at)
-      this.#sink.take(chain, { message, at, recvTs })
+      this.#target.take(chain, { message, at, recvTs })
     }
   }
 }
@@ -368,13 +355,7 @@ interface TimedRun extends Head {
 
 /** Sorts runs by time, but each after a run whose numbers it continues: a snapshot's receive time may be after later changes. */
 function inChainOrder(runs: readonly TimedRun[]): TimedRun[] {
-  const byLast = new Map<string, TimedRun[]>()
-  for (const run of runs) {
-    const key = `${run.sid} ${run.lastSeq}`
-    const list = byLast.get(key)
-    if (list === undefined) byLast.set(key, [run])
-    else list.push(run)
-  }
+  const byLast = groupedBy(runs, ({ sid, lastSeq }) => `${sid} ${lastSeq}`)
   const placed = new Set<TimedRun>()
   const result: TimedRun[] = []
   for (const run of runs.toSorted(compareHeads)) {

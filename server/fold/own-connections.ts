@@ -4,12 +4,13 @@
 
 import { NS_PER_HOUR, later } from '../../shared/utc-date.ts'
 import type { FeedMessage } from '../feed/feed-message.ts'
-import type { Chain, ChainSink, Connections, Leaving } from './chain.ts'
+import type { Chain, Leaving } from './chain.ts'
 import { leftMarkets } from './chain-events.ts'
+import type { DateChains } from './chain-events.ts'
 import type { FoldTally, GapCause } from './fold-tally.ts'
 import { bookTime, dayOf, exchangeTime, floorOf, offsetOf, openFrom } from './own-times.ts'
-import { linesOfProcesses, partsOf } from './own-process.ts'
-import type { OwnLine, Piece } from './piece.ts'
+import { partsOf } from './own-process.ts'
+import type { OwnLine } from './piece.ts'
 import { Subscriptions } from './subscriptions.ts'
 import type { SubscriptionsState } from './subscriptions.ts'
 
@@ -20,28 +21,17 @@ const WAIT_NS_MAX = 2_000_000_000n
 /** The subscription of the chain that stands for the connection itself. */
 export const CONNECTION_SID = -1
 
-/** The chains of one UTC date. */
-export interface OwnDate extends ChainSink {
-  /** ns. */
-  readonly dayStart: bigint
-  readonly connections: Connections
-  addChain(sid: number | null, connection: number, isBegun: boolean, isTurned: boolean | null): Chain
-  chainOf(id: number): Chain
-  end(chain: Chain, ts: bigint, isLast: (series: string) => boolean): void
-  leave(chain: Chain, id: string, ts: bigint): void
-}
-
 export interface OwnConnectionsOptions {
   readonly isNumbered: boolean
   /** The date of a UTC day that begins at `dayStart` (ns). */
-  readonly dateOf: (dayStart: bigint) => OwnDate
+  readonly dateOf: (dayStart: bigint) => DateChains
   /** All lines belong to one date, whatever their times. */
   readonly isOneDate?: boolean
   readonly tally?: FoldTally | undefined
   /** Books of `count` markets are unknown from now on. */
   readonly onGap?: ((cause: GapCause, count: number) => void) | undefined
   /** A chain continues in the next date as `to`. */
-  readonly onLink?: ((from: Chain, to: Chain, date: OwnDate) => void) | undefined
+  readonly onLink?: ((from: Chain, to: Chain, date: DateChains) => void) | undefined
 }
 
 interface Recorder {
@@ -60,7 +50,7 @@ interface Connection {
   nextN: number
   /** UTC hour since the epoch of its latest line. */
   hour: number
-  date: OwnDate
+  date: DateChains
   /** Its number in the date. */
   number: number
   /** The chain of the connection itself: every line is a message of it, numbered by `n`. */
@@ -106,9 +96,9 @@ export class OwnConnections {
     )
     for (const saved of state?.connections ?? []) {
       const date = options.dateOf(saved.dayStart)
-      const chains = new Map(saved.chains.map(([sid, id]) => [sid, date.chainOf(id)] as const))
+      const chains = new Map(saved.chains.map(([sid, id]) => [sid, date.chains[id]!] as const))
       const subscriptions = new Subscriptions(true, saved.subscriptions)
-      const spine = date.chainOf(saved.spine)
+      const spine = date.chains[saved.spine]!
       this.#connections.set(saved.name, {
         ...saved,
         waiting: [...saved.waiting],
@@ -132,11 +122,6 @@ export class OwnConnections {
         subscriptions: subscriptions.state(),
       })),
     }
-  }
-
-  /** Takes the lines of an hour. Recorders are independent of each other. */
-  takeHour(pieces: readonly Piece[]): void {
-    for (const line of linesOfProcesses(pieces)) this.take(line)
   }
 
   /**
@@ -198,7 +183,7 @@ export class OwnConnections {
   }
 
   /** A date is over: connections without a line of the next date continue in it. */
-  enterDate(next: OwnDate): void {
+  enterDate(next: DateChains): void {
     for (const connection of this.#connections.values()) {
       if (connection.date.dayStart >= next.dayStart) continue
       connection.hour = Number(next.dayStart / NS_PER_HOUR)
@@ -221,7 +206,7 @@ export class OwnConnections {
   #enter(
     known: Connection | undefined,
     { connection: name, n }: OwnLine,
-    date: OwnDate,
+    date: DateChains,
     hour: number,
     recorder: string,
   ): Connection {
@@ -248,7 +233,7 @@ export class OwnConnections {
   }
 
   /** The state of a connection at its first line in a date. */
-  #begin(name: string, date: OwnDate, n: number) {
+  #begin(name: string, date: DateChains, n: number) {
     const number = date.connections.add()
     const spine = date.addChain(CONNECTION_SID, number, n === 0, true)
     spine.name = name
@@ -265,7 +250,7 @@ export class OwnConnections {
   }
 
   /** The connection continues in another date. */
-  #cross(connection: Connection, date: OwnDate, n: number): void {
+  #cross(connection: Connection, date: DateChains, n: number): void {
     this.#release(connection)
     const { chains, spine, name } = connection
     Object.assign(connection, this.#begin(name, date, n), { isOlder: true })

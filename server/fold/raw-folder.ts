@@ -3,7 +3,7 @@
 
 import { foldInThread } from './fold-client.ts'
 import type { FoldOrder, Folding } from './fold-order.ts'
-import { BUSY_WAIT_MS_MAX, MergeBusy, withSource } from './series-lock.ts'
+import { BUSY_WAIT_MS_MAX, MergeBusy, withLock } from './series-lock.ts'
 
 export interface RawFolderOptions {
   /** The largest share of the time for one date; 1 if no later fold follows. */
@@ -19,27 +19,15 @@ const DATES_MAX = 10_000
 
 export class RawFolder {
   readonly #lake: string
-  readonly #shareMax: number
+  readonly #options: RawFolderOptions
   readonly #nowMs: () => number
-  readonly #folding: Folding
-  readonly #onBusy: ((owner: string) => void) | undefined
   /** By date: the earliest time of the next fold. */
   readonly #nextMs = new Map<string, number>()
 
-  constructor(
-    lake: string,
-    {
-      shareMax = FOLDING_SHARE_MAX,
-      nowMs = () => performance.now(),
-      folding = foldInThread,
-      onBusy,
-    }: RawFolderOptions = {},
-  ) {
+  constructor(lake: string, options: RawFolderOptions = {}) {
     this.#lake = lake
-    this.#shareMax = shareMax
-    this.#nowMs = nowMs
-    this.#folding = folding
-    this.#onBusy = onBusy
+    this.#options = options
+    this.#nowMs = options.nowMs ?? (() => performance.now())
   }
 
   /** `later`: the share of the time is used up, or another process writes to the source. The caller retries. */
@@ -48,18 +36,19 @@ export class RawFolder {
     signal: AbortSignal = new AbortController().signal,
   ): Promise<'folded' | 'later'> {
     const { source, dates } = order
+    const { folding = foldInThread, onBusy } = this.#options
     const id = `${source} ${dates[0]}`
     const startMs = this.#nowMs()
     if (startMs < (this.#nextMs.get(id) ?? startMs)) return 'later'
     const lake = this.#lake
     try {
       // Test the lock first: the fold itself would wait up to an hour for it.
-      await withSource({ lake, source }, { waitMs: BUSY_WAIT_MS_MAX, signal }, async () => {})
-      await this.#folding({ ...order, lake }, {}, signal)
+      await withLock({ lake, source }, { waitMs: BUSY_WAIT_MS_MAX, signal }, async () => {})
+      await folding({ ...order, lake }, {}, signal)
       return 'folded'
     } catch (error) {
       if (!(error instanceof MergeBusy)) throw error
-      this.#onBusy?.(error.owner)
+      onBusy?.(error.owner)
       return 'later'
     } finally {
       this.#waitAfter(id, startMs)
@@ -68,7 +57,8 @@ export class RawFolder {
 
   #waitAfter(id: string, startMs: number): void {
     const nowMs = this.#nowMs()
-    this.#nextMs.set(id, nowMs + (nowMs - startMs) * (1 / this.#shareMax - 1))
+    const { shareMax = FOLDING_SHARE_MAX } = this.#options
+    this.#nextMs.set(id, nowMs + (nowMs - startMs) * (1 / shareMax - 1))
     for (const [other, untilMs] of this.#nextMs) {
       if (untilMs < nowMs || this.#nextMs.size > DATES_MAX) this.#nextMs.delete(other)
     }

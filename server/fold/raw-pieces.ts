@@ -19,7 +19,6 @@ import type { DecodedSegment, DecodedSegments } from './decoded-lines.ts'
 import { HEARTBEAT_NAME, lineKey } from './piece.ts'
 import type { Line, Lines, Piece } from './piece.ts'
 import { mergeSorted } from './sorted-merge.ts'
-import type { RawDates } from './source-fold.ts'
 
 export interface RawPiecesOptions {
   readonly lake: string
@@ -41,7 +40,7 @@ export const HEARTBEAT: FeedMessage = {
   body: { kind: 'other', name: HEARTBEAT_NAME },
 }
 
-export class RawPieces implements RawDates {
+export class RawPieces {
   readonly #options: RawPiecesOptions
   readonly #series = new Map<string, string>()
 
@@ -53,10 +52,12 @@ export class RawPieces implements RawDates {
     return this.#options.segmentsOf(date).length > 0
   }
 
+  /** The series of a market, if the raw segments state it. */
   seriesOf(marketId: string): string | undefined {
     return this.#series.get(marketId)
   }
 
+  /** The pieces of each hour that has any, ascending. */
   async *hoursOf(date: string): AsyncGenerator<readonly Piece[]> {
     const byHour = groupedBy(this.#options.segmentsOf(date), (name) => rawSegmentOfName(name)!.hour)
     for (const [, names] of [...byHour].toSorted(([a], [b]) => a - b)) {

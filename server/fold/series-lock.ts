@@ -35,10 +35,11 @@ export class MergeBusy extends Error {
   /** For people. */
   readonly owner: string
 
-  constructor(what: string, { pid, host }: DataDirectoryLocked, waitMs: number) {
+  constructor({ lake, source, series }: MergePlace, { pid, host }: DataDirectoryLocked, waitMs: number) {
+    const files = series === undefined ? '' : `the files of ${series} (${source}) in `
     const owner = `process ${pid} on ${host}`
     super(
-      `${owner} has been writing to ${what} for ${waitMs >= 60_000 ? `${waitMs / 60_000} minutes` : 'some time'}`,
+      `${owner} has been writing to ${files}the lake ${lake} for ${waitMs >= 60_000 ? `${waitMs / 60_000} minutes` : 'some time'}`,
     )
     this.name = 'MergeBusy'
     this.owner = owner
@@ -51,62 +52,8 @@ export function mergeLockDirectory({ lake, source, series }: MergePlace): string
   return series === undefined ? feed : join(feed, 'merging', series)
 }
 
-export class MergeLock {
-  readonly #lock: DataDirectoryLock
-  readonly #directory: string
-  /** The outermost directory that is removed with the lock while it is empty. */
-  readonly #first: string
-
-  private constructor(lock: DataDirectoryLock, directory: string, first: string) {
-    this.#lock = lock
-    this.#directory = directory
-    this.#first = first
-  }
-
-  /**
-   * Takes the lock of a place, in a directory that is made for it.
-   * @param what names for people what is written to
-   * @throws {MergeBusy} when another writer holds it for too long
-   */
-  static async acquire(
-    place: MergePlace,
-    what: string,
-    { waitMs, signal, onWait, onLost }: MergeLockOptions,
-  ): Promise<MergeLock> {
-    const directory = resolve(mergeLockDirectory(place))
-    // Directories that another writer made, and could not remove while this one used them, are removed with this lock.
-    const shared = resolve(lobSourceDirectory(place.lake, place.source))
-    let first = shared
-    let isReported = false
-    let goneCount = 0
-    for (let waitedMs = 0; ;) {
-      signal?.throwIfAborted()
-      try {
-        const made = await mkdir(directory, { recursive: true })
-        if (made !== undefined && made.length < first.length) first = made
-        const socketPath = join(directory, 'none.sock')
-        const lock = await DataDirectoryLock.acquire(directory, socketPath, onLost, { isOfThread: true })
-        return new MergeLock(lock, directory, first)
-      } catch (error) {
-        const isGone = isErrno(error, 'ENOENT')
-        // Another writer has removed the directory that it made.
-        if (isGone && ++goneCount < ATTEMPTS_MAX) continue
-        if (!(error instanceof DataDirectoryLocked) || waitedMs >= waitMs) {
-          await removeWhileEmpty(directory, first)
-          throw error instanceof DataDirectoryLocked ? new MergeBusy(what, error, waitMs) : error
-        }
-        if (!isReported) onWait?.(`process ${error.pid} on ${error.host}`)
-        isReported = true
-        await delay(LOOK_MS, undefined, { signal })
-        waitedMs += LOOK_MS
-      }
-    }
-  }
-
-  async release(): Promise<void> {
-    await this.#lock.release()
-    await removeWhileEmpty(this.#directory, this.#first)
-  }
+export interface MergeLock {
+  release(): Promise<void>
 }
 
 /** A series of a lake. */
@@ -119,50 +66,61 @@ export interface SeriesPlace {
 /** A series of a lake, or, without one, a whole source. */
 type MergePlace = Omit<SeriesPlace, 'series'> & { readonly series?: string }
 
-/** Takes the lock of a series' files. A caller that takes several takes them in the order of their names. */
-export async function lockSeries(place: SeriesPlace, options: MergeLockOptions): Promise<MergeLock> {
-  const what = `the files of ${place.series} (${place.source}) in the lake ${place.lake}`
-  return await MergeLock.acquire(place, what, options)
-}
-
-/** Takes the lock of a source's raw segments and of what is derived from them. Take it before the locks of series. */
-export async function lockSource(
-  { lake, source }: Omit<SeriesPlace, 'series'>,
-  options: MergeLockOptions,
-): Promise<MergeLock> {
-  return await MergeLock.acquire({ lake, source }, `the lake ${lake}`, options)
-}
-
 /**
- * Runs `work` while no other import and no fold changes the source's part of the lake. The signal aborts if another writer has
- * taken over the lock.
- * @throws {MergeBusy}
+ * Takes the lock of a place, in a directory that is made for it. A caller that takes several takes that of the source first, then
+ * those of series in the order of their names.
+ * @throws {MergeBusy} when another writer holds it for too long
  */
-export async function withSource<T>(
-  place: Omit<SeriesPlace, 'series'>,
-  options: Omit<MergeLockOptions, 'onLost'>,
-  work: (lost: AbortSignal) => Promise<T>,
-): Promise<T> {
-  const lost = new AbortController()
-  const lock = await lockSource(place, { ...options, onLost: (error) => lost.abort(error) })
-  try {
-    return await work(lost.signal)
-  } finally {
-    await lock.release()
+export async function takeLock(
+  place: MergePlace,
+  { waitMs, signal, onWait, onLost }: MergeLockOptions,
+): Promise<MergeLock> {
+  const directory = resolve(mergeLockDirectory(place))
+  // The outermost directory that is removed with the lock while it is empty. Directories that another writer made, and could not
+  // remove while this one used them, are removed with this lock.
+  let first = resolve(lobSourceDirectory(place.lake, place.source))
+  let isReported = false
+  let goneCount = 0
+  for (let waitedMs = 0; ;) {
+    signal?.throwIfAborted()
+    try {
+      const made = await mkdir(directory, { recursive: true })
+      if (made !== undefined && made.length < first.length) first = made
+      const socketPath = join(directory, 'none.sock')
+      const lock = await DataDirectoryLock.acquire(directory, socketPath, onLost, { isOfThread: true })
+      const release = async (): Promise<void> => {
+        await lock.release()
+        await removeWhileEmpty(directory, first)
+      }
+      return { release }
+    } catch (error) {
+      const isGone = isErrno(error, 'ENOENT')
+      // Another writer has removed the directory that it made.
+      if (isGone && ++goneCount < ATTEMPTS_MAX) continue
+      if (!(error instanceof DataDirectoryLocked) || waitedMs >= waitMs) {
+        await removeWhileEmpty(directory, first)
+        throw error instanceof DataDirectoryLocked ? new MergeBusy(place, error, waitMs) : error
+      }
+      if (!isReported) onWait?.(`process ${error.pid} on ${error.host}`)
+      isReported = true
+      await delay(LOOK_MS, undefined, { signal })
+      waitedMs += LOOK_MS
+    }
   }
 }
 
 /**
- * Runs `work` while no other writer changes the series' files. The signal aborts if another writer has taken over the lock.
+ * Runs `work` while no other writer changes the series' files or, without a series, the source's part of the lake. The signal aborts
+ * if another writer has taken over the lock.
  * @throws {MergeBusy}
  */
-export async function withSeries<T>(
-  place: SeriesPlace,
+export async function withLock<T>(
+  place: MergePlace,
   options: Omit<MergeLockOptions, 'onLost'>,
   work: (lost: AbortSignal) => Promise<T>,
 ): Promise<T> {
   const lost = new AbortController()
-  const lock = await lockSeries(place, { ...options, onLost: (error) => lost.abort(error) })
+  const lock = await takeLock(place, { ...options, onLost: (error) => lost.abort(error) })
   try {
     return await work(lost.signal)
   } finally {

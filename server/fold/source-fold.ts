@@ -4,9 +4,8 @@
 
 import { join } from 'node:path'
 import { lobSourceDirectory, rawDateDirectory } from '../../shared/lake-layout.ts'
-import { FOLD_ROWS_MAX, LOB_ROW_GROUP_ROWS_MAX } from '../../shared/limits.ts'
 import { LOB_SOURCES } from '../../shared/lob-sources.ts'
-import { NS_PER_MS, addDays } from '../../shared/utc-date.ts'
+import { addDays } from '../../shared/utc-date.ts'
 import { exchangeOf } from '../exchanges/registry.ts'
 import type { LobFileWriter } from '../lake/lob-file-writer.ts'
 import { LobRowGroup } from '../lake/lob-row-group.ts'
@@ -24,19 +23,10 @@ import { digestOf, readFoldState } from './fold-state.ts'
 import type { ClosingMarket, FoldState } from './fold-state.ts'
 import type { FoldTally } from './fold-tally.ts'
 import { CONNECTION_SID, leavingOf } from './own-connections.ts'
-import type { Piece } from './piece.ts'
-
-/** The raw pieces of a source's dates. */
-export interface RawDates {
-  has(date: string): boolean
-  /** The pieces of each hour that has any, ascending. */
-  hoursOf(date: string): AsyncIterable<readonly Piece[]>
-  /** The series of a market, if the raw segments state it. */
-  seriesOf(marketId: string): string | undefined
-}
+import type { RawPieces } from './raw-pieces.ts'
 
 export interface SourceFoldOptions extends Pick<FoldOrder, 'lake' | 'source' | 'keepsNext' | 'bounds'> {
-  readonly raw: RawDates
+  readonly raw: RawPieces
   /** Whether a date has a fold state with the chains of all of its pieces. */
   readonly isFolded: (date: string) => Promise<boolean>
   readonly tally: FoldTally
@@ -62,26 +52,18 @@ const NO_OPENING: Opening = { markets: [], followed: [] }
 
 export class SourceFold {
   readonly #options: SourceFoldOptions
-  readonly #spillDirectory: string
+  readonly spillDirectory: string
   readonly #readings = new Map<string, DateReading>()
   readonly #states = new Map<string, FoldState | undefined>()
-  readonly #writers: LobFileWriter[] = []
+  /** Files that exist under temporary names, to be discarded after a failure. */
+  readonly writers: LobFileWriter[] = []
   /** Series of which files are written: their directories may stay empty after a failure. */
   readonly series = new Set<string>()
   readonly #folded = new Map<string, FoldedDate>()
 
   constructor(options: SourceFoldOptions) {
     this.#options = options
-    this.#spillDirectory = temporaryPath(join(lobSourceDirectory(options.lake, options.source), 'spill'))
-  }
-
-  get spillDirectory(): string {
-    return this.#spillDirectory
-  }
-
-  /** Files that exist under temporary names, to be discarded after a failure. */
-  get writers(): readonly LobFileWriter[] {
-    return this.#writers
+    this.spillDirectory = temporaryPath(join(lobSourceDirectory(options.lake, options.source), 'spill'))
   }
 
   /** Folds `dates` and the neighbouring dates that change with them. */
@@ -128,7 +110,7 @@ export class SourceFold {
       isNumbered: exchangeOf(source).isNumbered,
       tally,
       seriesOf: (id) => raw.seriesOf(id) ?? LOB_SOURCES[source].seriesOf(id),
-      spillDirectory: this.#spillDirectory,
+      spillDirectory: this.spillDirectory,
       spillBytes: bounds?.spillBytes,
     })
     this.#readings.set(date, reading)
@@ -177,7 +159,7 @@ export class SourceFold {
       const folds = startFolds(opening, series, chainOf)
       this.series.add(series)
       this.#options.report.onSeries({ startFolds: folds, causeOfEnd: (chain) => ends.causeOf(chain) })
-      const fold = this.#foldOf(reading, series, folds, covered)
+      const fold = this.#foldOf(reading, series, folds)
       files.push(...(await fold.run()))
       closing.push(...closingOf(series, fold.endFolds, new Set(continued)))
     }
@@ -210,12 +192,7 @@ export class SourceFold {
     }
   }
 
-  #foldOf(
-    reading: DateReading,
-    series: string,
-    folds: ReadonlyMap<string, MarketFoldState>,
-    covered: { readonly from: bigint; readonly to: bigint },
-  ): SeriesFold {
+  #foldOf(reading: DateReading, series: string, folds: ReadonlyMap<string, MarketFoldState>): SeriesFold {
     const { lake, source, bounds, report, signal, onWrite } = this.#options
     const { hasNoLeg } = exchangeOf(source)
     const recording = reading.recordingOf(series)
@@ -223,17 +200,16 @@ export class SourceFold {
     return new SeriesFold(recording, {
       lake,
       source,
-      passRowsMax: bounds?.passRows ?? FOLD_ROWS_MAX,
-      group: new LobRowGroup(bounds?.groupRows ?? LOB_ROW_GROUP_ROWS_MAX),
+      passRowsMax: bounds?.passRows,
+      group: new LobRowGroup(bounds?.groupRows),
       chains: {
         isInverted: (chain) => hasNoLeg && isInverted(reading.chains[chain]!),
         startFolds: folds,
-        coverageOf: () => covered,
       },
       onKnowledge: report.onKnowledge,
       onDate: report.onDate,
       signal,
-      onFile: (writer) => this.#writers.push(writer),
+      onFile: (writer) => this.writers.push(writer),
       onRows: (date, rows) => onWrite?.({ series, date, rows, events }),
     })
   }
@@ -246,7 +222,7 @@ function continueChains(
   before: FoldState | undefined,
   links: ReadonlyMap<number, number>,
 ): ReadonlyMap<number, number> {
-  const dayStart = BigInt(Date.parse(`${reading.date}T00:00:00Z`)) * NS_PER_MS
+  const { dayStart } = reading
   const chainOf = new Map<number, number>([...links].map(([own, old]) => [old, own]))
   const connectionOf = new Map<number, number>()
   const outlineOf = new Map((before?.chains ?? []).map((outline) => [outline.id, outline]))
@@ -264,11 +240,9 @@ function continueChains(
     const { connection, sid, isTurned } = outlineOf.get(old)!
     let own = chainOf.get(old)
     if (own === undefined) {
-      const chain = reading.addSilent(
-        connectionOf.get(connection) ?? reading.connections.add(),
-        sid,
-        isTurned,
-      )
+      // It has no message in this date.
+      const place = connectionOf.get(connection) ?? reading.connections.add()
+      const chain = reading.addChain(sid, place, false, isTurned)
       chain.hear(dayStart, dayStart)
       chain.lastSeq = outlineOf.get(old)!.lastSeq
       chain.name = outlineOf.get(old)!.name

@@ -5,7 +5,7 @@
 import { later } from '../../shared/utc-date.ts'
 import { areOfOneEvent } from '../feed/feed-message.ts'
 import { lackOf, TimeEnds } from './chain.ts'
-import type { Chain, ChainSink, Connections } from './chain.ts'
+import type { Chain, Connections } from './chain.ts'
 import type { GapCause, FoldTally } from './fold-tally.ts'
 import { lineTimes, provenAt } from './line-times.ts'
 import type { LineTimes } from './line-times.ts'
@@ -95,20 +95,15 @@ interface OpenChain extends SilentTail {
 }
 
 export class UnnumberedChains {
+  readonly #target: ChainTarget
   readonly #connections: Connections
-  readonly #sink: ChainSink
   readonly #tally: FoldTally
-  readonly #newChain: (connection: number, isBegun: boolean, isTurned: boolean | null) => Chain
   readonly #open: OpenChain[] = []
 
-  constructor(
-    { connections, sink, tally }: ChainTarget,
-    newChain: (connection: number, isBegun: boolean, isTurned: boolean | null) => Chain,
-  ) {
-    this.#connections = connections
-    this.#sink = sink
+  constructor(target: ChainTarget, tally: FoldTally) {
+    this.#target = target
+    this.#connections = target.connections
     this.#tally = tally
-    this.#newChain = newChain
   }
 
   /** Takes the pieces of an hour. Call it in the order of the hours. */
@@ -204,7 +199,7 @@ export class UnnumberedChains {
   }
 
   #begin({ isBegun, silence, isTurned }: TimedRun): OpenChain {
-    const chain = this.#newChain(this.#connections.add(), isBegun, isTurned)
+    const chain = this.#target.addChain(null, this.#connections.add(), isBegun, isTurned)
     chain.silence = silence
     const { ends, markets } = chain
     const open = { chain, ends, lastAt: 0n, last: undefined, isEnded: false, silence, markets }
@@ -225,7 +220,7 @@ export class UnnumberedChains {
       const { recvTs } = line
       chain.hear(at, recvTs ?? at)
       for (const message of line.messages)
-        this.#sink.take(chain, { message: provenAt(message, at), at, recvTs })
+        this.#target.take(chain, { message: provenAt(message, at), at, recvTs })
     }
   }
 

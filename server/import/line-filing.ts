@@ -12,6 +12,7 @@ import type { FeedMessage } from '../feed/feed-message.ts'
 import type { SequenceTrust } from '../feed/feed-reading.ts'
 import type { Frame } from '../feed/frame.ts'
 import type { LineOrder } from '../feed/line-order.ts'
+import { countType } from '../fold/fold-tally.ts'
 import { lineKey } from '../fold/piece.ts'
 import type { Line } from '../fold/piece.ts'
 import { HEARTBEAT } from '../fold/raw-pieces.ts'
@@ -31,8 +32,6 @@ import { recogniseFeed } from './feed-recognition.ts'
 import { ownTimeKeysOf } from './recorded-message.ts'
 import { parseInputLine } from './segment-input.ts'
 
-/** Types of private frames that are counted by name. Further types are counted together. */
-const PRIVATE_TYPES_MAX = 100
 const TYPE_CHARACTERS_MAX = 40
 /** Valid market ids to remember. */
 const CHECKED_IDS_MAX = 100_000
@@ -168,10 +167,7 @@ export class LineFiling {
       otherFrames.set(source, (otherFrames.get(source) ?? 0) + 1)
       return
     }
-    const type = typeOf(frame)
-    const isKnown = privateFrames.has(type) || privateFrames.size < PRIVATE_TYPES_MAX
-    const name = isKnown ? type : 'other types'
-    privateFrames.set(name, (privateFrames.get(name) ?? 0) + 1)
+    countType(privateFrames, typeOf(frame))
   }
 
   #checkIds({ body }: FeedMessage): void {

@@ -13,8 +13,9 @@
 import { BadLineError } from '../feed/bad-line.ts'
 import { exchangeOf, exchanges } from '../exchanges/registry.ts'
 import type { LobSource } from '../../shared/lob-sources.ts'
+import { parsedJson } from '../../shared/parsed-json.ts'
 import { isFrame } from '../feed/frame.ts'
-import type { Frame, RecordedMessage } from '../feed/frame.ts'
+import type { Frame } from '../feed/frame.ts'
 import { agreedTime, kindOfKey, readTime } from './receive-time.ts'
 import type { FoundTime } from './receive-time.ts'
 
@@ -40,7 +41,12 @@ const TIMED_HEARTBEAT = /^(\d[^[{]*?)[\s,]+(PING|PONG)$/
 const BEFORE_FRAME = 'what stands before the frame'
 
 /** A message with the text of its frames. */
-export interface RecordedFrames extends RecordedMessage {
+export interface RecordedFrames {
+  /** When the recorder received it, ns; `undefined` when the recording does not say. */
+  readonly recvTs: bigint | undefined
+  readonly frames: readonly Frame[]
+  /** The frames came as a list, whatever its length. */
+  readonly isList: boolean
   /** The JSON text of the frame, or of the list, on one line. Of a heartbeat: its word. */
   readonly text: string
   /** The message is PING or PONG, which is not JSON. */
@@ -151,12 +157,7 @@ function wrappedFrames(reading: Reading): readonly Frame[] | undefined {
   const kind = key === undefined ? undefined : kindOfKey(key)
   if (kind === 'other' || !PAYLOADS.has(payloadKey)) return undefined
   const json = line.slice(length, -1).trimEnd()
-  let payload: unknown
-  try {
-    payload = JSON.parse(json)
-  } catch {
-    return undefined
-  }
+  const payload = parsedJson(json)
   if (!isPayload(payload)) return undefined
   if (key !== undefined) times.push({ key, ts: readTime(key, time), isReceiveTime: kind === 'receive' })
   reading.text = json

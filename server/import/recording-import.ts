@@ -15,7 +15,7 @@ import type { SegmentFacts } from '../raw/segment-writer.ts'
 import { dateRules } from './date-rules.ts'
 import type { MarketDay } from '../fold/fold-report.ts'
 import type { SegmentingTally } from './line-filing.ts'
-import { MERGE_WAIT_MS_MAX, withSource } from '../fold/series-lock.ts'
+import { MERGE_WAIT_MS_MAX, withLock } from '../fold/series-lock.ts'
 import { segmentRecordings } from './segmenting.ts'
 import type { BadLines, SegmentedRecordings, SegmentingOptions, SegmentingProgress } from './segmenting.ts'
 
@@ -63,7 +63,7 @@ export async function importRecordings(options: ImportOptions): Promise<ImportRe
       signal,
       onWait: (owner: string) => progress?.onWait?.(owner),
     }
-    return await withSource({ lake, source }, waiting, async (lost) => {
+    return await withLock({ lake, source }, waiting, async (lost) => {
       try {
         return await new LakeImport(segmented, options, AbortSignal.any([signal, lost])).run()
       } catch (error) {

@@ -1,13 +1,13 @@
 // Cuts consecutive lines of one input that have the same reading settings into segments, where the hour changes. Each further segment
 // begins with the last line of the one before.
 
-import { resolve, sep } from 'node:path'
-import { IMPORTED, isOfRecorder, rawFileOfKey } from '../../shared/lake-layout.ts'
+import { IMPORTED, isOfRecorder } from '../../shared/lake-layout.ts'
 import { MS_PER_HOUR, utcDateOf } from '../../shared/utc-date.ts'
 import { BadLineError } from '../feed/bad-line.ts'
 import { DecodedLines } from '../fold/decoded-lines.ts'
 import type { DecodedSegments } from '../fold/decoded-lines.ts'
 import type { SegmentHeader } from '../raw/segment-lines.ts'
+import { fileOfPath } from '../raw/segment-reader.ts'
 import { SegmentWriter } from '../raw/segment-writer.ts'
 import type { SegmentPlace, StagedSegment } from '../raw/segment-writer.ts'
 import { SKIPPED_LINE } from './line-filing.ts'
@@ -17,9 +17,6 @@ import { LineHours } from './line-hours.ts'
 /** Lines without a time that wait until a later line shows their hour. */
 const WAITING_LINES_MAX = 1_000
 const WAITING_CHARACTERS_MAX = 8 * 1024 * 1024
-/** raw/source=…/date=…/<name> */
-const KEY_PARTS = 4
-
 export interface SegmentCutterOptions {
   readonly lake: string
   readonly header: SegmentHeader
@@ -178,7 +175,7 @@ function defined(ms: number): number | undefined {
 
 /** The place of a segment in a lake's raw folder; undefined for another path. */
 function placeOfPath(path: string, header: SegmentHeader): SegmentPlace | undefined {
-  const file = rawFileOfKey(resolve(path).split(sep).slice(-KEY_PARTS).join('/'))
+  const file = fileOfPath(path)
   if (file?.segment === undefined || file.source !== header.source) return undefined
   const { recorder, hour } = file.segment
   const isOwn = header.recorder === undefined ? !isOfRecorder(file.segment) : header.recorder === recorder

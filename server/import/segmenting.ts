@@ -12,7 +12,7 @@ import { LineOrder } from '../feed/line-order.ts'
 import { DecodedSegments } from '../fold/decoded-lines.ts'
 import { removeStaleTemporaries, temporaryPath } from '../lake/temporary-file.ts'
 import type { SegmentHeader, SegmentLine } from '../raw/segment-lines.ts'
-import type { SegmentFacts, StagedSegment } from '../raw/segment-writer.ts'
+import type { StagedSegment } from '../raw/segment-writer.ts'
 import { FirstFrames } from './first-frames.ts'
 import { UnreadableInputError, openInputs } from './import-input.ts'
 import type { ImportInput } from './import-input.ts'
@@ -58,21 +58,18 @@ export interface BadLines {
 
 /** Segments that are complete under temporary names. `discard` must be called, also after `publish`: it closes the file of the messages. */
 export class SegmentedRecordings {
-  readonly segments: readonly StagedSegment[]
-  readonly tally: SegmentingTally
+  segments: StagedSegment[] = []
+  readonly tally: SegmentingTally = {
+    messages: 0,
+    badLines: 0,
+    privateFrames: new Map(),
+    otherFrames: new Map(),
+  }
   /** Inputs with lines that were skipped. */
-  readonly badLines: readonly BadLines[]
+  readonly badLines: BadLines[] = []
   readonly decoded: DecodedSegments
 
-  constructor(
-    segments: readonly StagedSegment[],
-    tally: SegmentingTally,
-    badLines: readonly BadLines[],
-    decoded: DecodedSegments,
-  ) {
-    this.segments = segments
-    this.tally = tally
-    this.badLines = badLines
+  constructor(decoded: DecodedSegments) {
     this.decoded = decoded
   }
 
@@ -82,9 +79,18 @@ export class SegmentedRecordings {
   }
 
   /** Gives each segment its name. If one fails, the ones before it stay in the lake; they are complete. */
-  async publish(): Promise<SegmentFacts[]> {
+  async publish(): Promise<void> {
     for (const segment of this.segments) await segment.publish()
-    return this.segments.map(({ facts }) => facts)
+  }
+
+  /** Keeps each segment once: several inputs may have the same lines. */
+  async dropRepeats(): Promise<void> {
+    const byPath = new Map<string, StagedSegment>()
+    for (const segment of this.segments) {
+      if (byPath.has(segment.facts.path)) await segment.discard()
+      else byPath.set(segment.facts.path, segment)
+    }
+    this.segments = [...byPath.values()]
   }
 
   /** Removes what was not published. */
@@ -102,39 +108,21 @@ export async function segmentRecordings(options: SegmentingOptions): Promise<Seg
   const { lake, source, signal, progress } = options
   const inputs = await openInputs(options.paths, options.stdin, signal)
   await removeStaleTemporaries(rawSourceDirectory(lake, source))
-  const staged: StagedSegment[] = []
-  const tally: SegmentingTally = {
-    messages: 0,
-    badLines: 0,
-    privateFrames: new Map(),
-    otherFrames: new Map(),
-  }
-  const badLines: BadLines[] = []
   const decoded = new DecodedSegments(temporaryPath(join(rawSourceDirectory(lake, source), 'lines')))
-  const filing = new LineFiling(options, tally)
+  const recordings = new SegmentedRecordings(decoded)
+  const filing = new LineFiling(options, recordings.tally)
   try {
     for (const input of inputs) {
       progress?.onInput?.(input.name, input.sizeBytes)
-      const bad = await new InputSegmenting(input, options, filing, tally, staged, decoded).read()
-      if (bad.count > 0) badLines.push(bad)
+      await new InputSegmenting(input, options, filing, recordings).read()
     }
-    return new SegmentedRecordings(await withoutRepeats(staged), tally, badLines, decoded)
+    await recordings.dropRepeats()
+    return recordings
   } catch (error) {
-    for (const segment of staged) await segment.discard()
-    decoded.discard()
+    await recordings.discard()
     signal.throwIfAborted()
     throw error
   }
-}
-
-/** Each segment once: several inputs may have the same lines. */
-async function withoutRepeats(staged: readonly StagedSegment[]): Promise<StagedSegment[]> {
-  const byPath = new Map<string, StagedSegment>()
-  for (const segment of staged) {
-    if (byPath.has(segment.facts.path)) await segment.discard()
-    else byPath.set(segment.facts.path, segment)
-  }
-  return [...byPath.values()]
 }
 
 /** Cuts one input into segments. */
@@ -142,9 +130,7 @@ class InputSegmenting {
   readonly #input: ImportInput
   readonly #options: SegmentingOptions
   readonly #filing: LineFiling
-  readonly #tally: SegmentingTally
-  readonly #staged: StagedSegment[]
-  readonly #decoded: DecodedSegments
+  readonly #recordings: SegmentedRecordings
   readonly #bad: BadLines
   readonly #order: LineOrder
   /** The header for lines that do not come from a segment. */
@@ -155,16 +141,12 @@ class InputSegmenting {
     input: ImportInput,
     options: SegmentingOptions,
     filing: LineFiling,
-    tally: SegmentingTally,
-    staged: StagedSegment[],
-    decoded: DecodedSegments,
+    recordings: SegmentedRecordings,
   ) {
     this.#input = input
     this.#options = options
     this.#filing = filing
-    this.#tally = tally
-    this.#staged = staged
-    this.#decoded = decoded
+    this.#recordings = recordings
     this.#bad = { input: input.name, count: 0, first: [] }
     this.#order = new LineOrder(input.name)
     const { source, series, sequence = 'strict', useYesPrice } = options
@@ -172,7 +154,7 @@ class InputSegmenting {
     this.#cutter = this.#newCutter(this.#ownHeader)
   }
 
-  async read(): Promise<BadLines> {
+  async read(): Promise<void> {
     const { signal, source } = this.#options
     const first = new FirstFrames(this.#input.name, source)
     try {
@@ -202,7 +184,7 @@ class InputSegmenting {
       await this.#cutter.discard()
       throw error
     }
-    return this.#bad
+    if (this.#bad.count > 0) this.#recordings.badLines.push(this.#bad)
   }
 
   #take(line: SegmentLine): Promise<void> | undefined {
@@ -251,14 +233,14 @@ class InputSegmenting {
 
   #newCutter(header: SegmentHeader): SegmentCutter {
     const segmentPath = header === this.#ownHeader ? undefined : this.#input.name
-    const { lake } = this.#options
-    return new SegmentCutter({ lake, header, staged: this.#staged, segmentPath, decoded: this.#decoded })
+    const { segments: staged, decoded } = this.#recordings
+    return new SegmentCutter({ lake: this.#options.lake, header, staged, segmentPath, decoded })
   }
 
   /** Counts a bad line, or stops at it. */
   #skip(text: string, cause: BadLineError, hint?: string): void {
     if (!this.#options.skipBad) throw new Error(hint === undefined ? text : `${text}\n(${hint})`, { cause })
-    this.#tally.badLines++
+    this.#recordings.tally.badLines++
     if (this.#bad.count++ < BAD_LINES_SHOWN) this.#bad.first.push(text)
   }
 

@@ -20,20 +20,20 @@ export class ExactBook {
   }
 
   /**
-   * Applies `clear`, `set` or `add`. Throws when a level would fall below zero or leave the exact integers: the deltas do not
+   * Applies `clear`, `set` or `add`. False when a level would fall below zero or leave the exact integers: the deltas do not
    * belong to this book, and the caller has to declare a gap.
    */
-  apply(event: number, side: number, price: number, qty: number): void {
+  apply(event: number, side: number, price: number, qty: number): boolean {
     if (event === EVENT_CLEAR) {
       for (const levels of this.#sides) levels.clear()
-      return
+      return true
     }
     const levels = this.#side(side)
     const level = event === EVENT_ADD ? (levels.get(price) ?? 0) + qty : qty
-    if (level < 0 || !Number.isSafeInteger(level))
-      throw new RangeError(`level ${price} would become ${level}`)
+    if (level < 0 || !Number.isSafeInteger(level)) return false
     if (level === 0) levels.delete(price)
     else levels.set(price, level)
+    return true
   }
 
   /** The quantity at a price, 0 without a level. */

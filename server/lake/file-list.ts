@@ -10,7 +10,7 @@ import { ApiError } from '../../shared/errors.ts'
 import { identityOf } from '../../shared/file-identity.ts'
 import { isDerivedDataset, type LakeDataset, lakePartitionOfKey } from '../../shared/lake-layout.ts'
 import { lobSources } from '../../shared/lob-sources.ts'
-import { type LakeFileFacts, READ_FLAGS, readLakeFileFacts } from './lake-file-facts.ts'
+import { type LakeFileFacts, READ_FLAGS, openFileFacts } from './lake-file-facts.ts'
 import { directoryNames } from './series-dates.ts'
 
 /** Which files; null is no condition. Dates are inclusive. */
@@ -49,18 +49,13 @@ export async function lakeKeys(lake: string, selection: FileSelection): Promise<
       if (name === undefined || (scope ?? name) !== name) continue
       for (const part of await directoryNames(join(lake, root, directory))) {
         const key = `${root}/${directory}/${part}/${dataset}.parquet`
-        const period = periodOfKey(key)
+        const period = lakePartitionOfKey(key)?.period
         if (period === undefined || (from?.slice(0, period.length) ?? '') > period) continue
         if (to === null || to.slice(0, period.length) >= period) keys.push(key)
       }
     }
   }
   return keys.toSorted()
-}
-
-/** The date, month or year of a dataset's file; undefined for any other key. */
-export function periodOfKey(key: string): string | undefined {
-  return lakePartitionOfKey(key)?.period
 }
 
 /** Describes files, one at a time, and remembers them. The caller bounds how many pages wait. */
@@ -121,11 +116,7 @@ async function describe(
   signal: AbortSignal,
 ): Promise<Pick<DescribedFile, 'sha256' | 'facts'>> {
   const sha256 = await digestOf(file, sizeBytes, signal)
-  const facts = await readLakeFileFacts(sizeBytes, async (offset) => {
-    const tail = Buffer.alloc(sizeBytes - offset)
-    const { bytesRead } = await file.read(tail, 0, tail.length, offset)
-    return tail.subarray(0, bytesRead)
-  })
+  const facts = await openFileFacts(file, sizeBytes)
   return {
     sha256,
     facts: facts && { rows: facts.rows, minTs: facts.minTs, maxTs: facts.maxTs },

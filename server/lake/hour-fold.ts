@@ -1,6 +1,7 @@
 // One UTC hour of one series as lob.v1 rows: sorted by market in as many passes as memory demands, each market with a
 // keyframe of the book it has when the hour begins. Rows go out in full row groups; the caller decides where they go.
 
+import { FOLD_ROWS_MAX } from '../../shared/limits.ts'
 import {
   EVENT_ADD,
   EVENT_CLEAR,
@@ -34,8 +35,8 @@ export type KnowledgeListener = (
 ) => void
 
 export interface HourOptions {
-  /** Events sorted in memory at once. */
-  readonly passRowsMax: number
+  /** Events sorted in memory at once. Default: FOLD_ROWS_MAX. */
+  readonly passRowsMax?: number | undefined
   /** The reused row group; its capacity bounds the row groups that go out. */
   readonly group: LobRowGroup
   /** Takes the rows of `group`, of which there is at least one. */
@@ -43,12 +44,6 @@ export interface HourOptions {
   /** Whether a chain's ask prices are still those of the `no` leg; undefined if none are. */
   readonly isInverted?: ((chain: number) => boolean) | undefined
   readonly onKnowledge?: KnowledgeListener | undefined
-}
-
-/** What an hour is written with. */
-export interface HourPass {
-  /** Without keyframes only what happened is written. */
-  readonly hasKeyframes: boolean
 }
 
 export class HourFold {
@@ -60,12 +55,12 @@ export class HourFold {
     this.#options = options
   }
 
-  /** Writes an hour (counted since the epoch). */
-  async write(hour: number, spill: SpilledEvents | undefined, pass: HourPass): Promise<void> {
+  /** Writes an hour (counted since the epoch). Without keyframes only what happened is written. */
+  async write(hour: number, spill: SpilledEvents | undefined, hasKeyframes: boolean): Promise<void> {
     const { order, folds } = this.#markets
-    const { passRowsMax } = this.#options
+    const { passRowsMax = FOLD_ROWS_MAX } = this.#options
     const active = order.filter(
-      (market) => spill?.counts.has(market) || (pass.hasKeyframes && folds[market]!.isKnown),
+      (market) => spill?.counts.has(market) || (hasKeyframes && folds[market]!.isKnown),
     )
     for (let from = 0; from < active.length;) {
       const markets = marketsOfPass(active, from, spill, passRowsMax)
@@ -73,7 +68,7 @@ export class HourFold {
       let record = 0
       for (const market of markets) {
         const end = record + (spill?.counts.get(market) ?? 0)
-        await this.#writeMarket(market, sorted, [record, end], hour, pass)
+        await this.#writeMarket(market, sorted, [record, end], hour, hasKeyframes)
         record = end
       }
       from += markets.length
@@ -86,13 +81,13 @@ export class HourFold {
     records: EventRecords,
     [from, to]: readonly [from: number, to: number],
     hour: number,
-    pass: HourPass,
+    hasKeyframes: boolean,
   ): Promise<void> {
     const { isInverted } = this.#options
     const id = this.#markets.ids[market]!
     const fold = this.#markets.folds[market]!
     const rows = new MarketRows(id, this.#options)
-    if (pass.hasKeyframes && fold.isKnown) {
+    if (hasKeyframes && fold.isKnown) {
       rows.keyframe(BigInt(hour) * NS_PER_HOUR, fold)
       await this.#makeRoom(rows)
     }

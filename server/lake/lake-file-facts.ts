@@ -3,6 +3,7 @@
 
 import { constants } from 'node:fs'
 import { open } from 'node:fs/promises'
+import type { FileHandle } from 'node:fs/promises'
 import { parquetMetadata } from 'hyparquet'
 import { FOOTER_BYTES_MAX } from '../../shared/limits.ts'
 import { LOB_FOOTER_KEYS as KEYS } from '../../shared/lob-v1.ts'
@@ -73,15 +74,19 @@ export async function readLakeFileFacts(
 export async function lakeFileFacts(path: string): Promise<LakeFileFacts | undefined> {
   const file = await open(path, READ_FLAGS)
   try {
-    const { size } = await file.stat()
-    return await readLakeFileFacts(size, async (offset) => {
-      const bytes = Buffer.alloc(size - offset)
-      const { bytesRead } = await file.read(bytes, 0, bytes.length, offset)
-      return bytes.subarray(0, bytesRead)
-    })
+    return await openFileFacts(file, (await file.stat()).size)
   } finally {
     await file.close()
   }
+}
+
+/** Of the first `sizeBytes` bytes of an open file. */
+export async function openFileFacts(file: FileHandle, sizeBytes: number): Promise<LakeFileFacts | undefined> {
+  return await readLakeFileFacts(sizeBytes, async (offset) => {
+    const bytes = Buffer.alloc(sizeBytes - offset)
+    const { bytesRead } = await file.read(bytes, 0, bytes.length, offset)
+    return bytes.subarray(0, bytesRead)
+  })
 }
 
 function timeIn(text: string | undefined): bigint | null {

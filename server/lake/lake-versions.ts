@@ -6,13 +6,13 @@ import { link, lstat, mkdir, open, readdir, realpath, rename, rm, stat } from 'n
 import { dirname, join } from 'node:path'
 import type { Logger } from 'pino'
 import { noneThere } from '../../shared/errno.ts'
-import { LAKE_DATASETS, type LakeDataset } from '../../shared/lake-layout.ts'
+import { LAKE_DATASETS, type LakeDataset, lakePartitionOfKey } from '../../shared/lake-layout.ts'
 import { ApiError } from '../../shared/errors.ts'
 import { identityOf } from '../../shared/file-identity.ts'
 import { keptFilePath, type LakePin, type StampedFile, type VersionFile } from '../../shared/lake-pin.ts'
 import { addDays, utcDateOf } from '../../shared/utc-date.ts'
 import { SYSTEM_CLOCK } from '../tasks/clock.ts'
-import { digestOf, lakeKeys, periodOfKey } from './file-list.ts'
+import { digestOf, lakeKeys } from './file-list.ts'
 import { READ_FLAGS } from './lake-file-facts.ts'
 import { temporaryPath } from './temporary-file.ts'
 import { type VersionChange, VersionList } from './version-list.ts'
@@ -69,7 +69,7 @@ export function openFromDate(nowMs = Date.now()): string {
 }
 
 function isOpen(key: string): boolean {
-  const period = periodOfKey(key)
+  const period = lakePartitionOfKey(key)?.period
   return period !== undefined && period.length === 'YYYY-MM-DD'.length && period >= openFromDate()
 }
 

@@ -8,7 +8,7 @@ import { dirname, join, relative } from 'node:path'
 import { lobSeriesDirectory } from '../../shared/lake-layout.ts'
 import { isSeriesName } from '../../shared/series-name.ts'
 import type { LobSource } from '../../shared/lob-sources.ts'
-import { FOLD_ROWS_MAX, LOB_ROW_GROUP_ROWS_MAX, SPILL_BUFFER_BYTES_MAX } from '../../shared/limits.ts'
+import { SPILL_BUFFER_BYTES_MAX } from '../../shared/limits.ts'
 import { syncNames } from './durable-file.ts'
 import { removeWhileEmpty } from './empty-directories.ts'
 import type { LobFileWriter } from './lob-file-writer.ts'
@@ -117,8 +117,8 @@ export class LobRecordingWriter {
       isSample,
       lake,
       source,
-      passRowsMax: bounds?.passRows ?? FOLD_ROWS_MAX,
-      group: new LobRowGroup(bounds?.groupRows ?? LOB_ROW_GROUP_ROWS_MAX),
+      passRowsMax: bounds?.passRows,
+      group: new LobRowGroup(bounds?.groupRows),
       signal: this.#abort.signal,
       onFile: (writer) => this.#writers.push(writer),
     })

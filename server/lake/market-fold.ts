@@ -2,7 +2,7 @@
 // the first whose book is known, until that chain ends or loses the book; then the chain that has known it longest goes on,
 // or there is a gap. The events of the serving chain become rows.
 
-import { EVENT_ADD, EVENT_CLEAR, EVENT_GAP, EVENT_SET, SIDE_BID } from '../../shared/lob-v1.ts'
+import { EVENT_CLEAR, EVENT_GAP, EVENT_SET, SIDE_BID } from '../../shared/lob-v1.ts'
 import type { DateFigures } from './date-figures.ts'
 import type { EventRecords } from './event-spill.ts'
 import { ExactBook } from './exact-book.ts'
@@ -145,12 +145,7 @@ export class MarketFold {
     const book = this.#known.get(chain)
     if (book === undefined) return true
     const [side, price, qty] = [records.side(record), records.price(record), Number(records.qty(record))]
-    if (event === EVENT_ADD) {
-      const level = book.quantity(side, price) + qty
-      if (level < 0 || !Number.isSafeInteger(level)) return false
-    }
-    book.apply(event, side, price, qty)
-    return true
+    return book.apply(event, side, price, qty)
   }
 
   #leave(chain: number, ts: bigint, reason: UnknownReason, target: FoldTarget): void {

@@ -7,7 +7,7 @@ import { MS_PER_HOUR, NS_PER_DAY, NS_PER_HOUR, earlier, later, utcDateOf } from 
 import { DateFigures } from './date-figures.ts'
 import type { EventSpill } from './event-spill.ts'
 import { HourFold } from './hour-fold.ts'
-import type { KnowledgeListener } from './hour-fold.ts'
+import type { HourOptions } from './hour-fold.ts'
 import { LobFileWriter } from './lob-file-writer.ts'
 import type { LobRowGroup } from './lob-row-group.ts'
 import type { LobRowFigures } from './lob-summary.ts'
@@ -21,22 +21,15 @@ export interface SeriesChains {
   readonly isInverted: (chain: number) => boolean
   /** The markets as the first date finds them, by id. */
   readonly startFolds: ReadonlyMap<string, MarketFoldState>
-  /** What is covered of a date, ns, both inclusive; undefined when nothing is. */
-  coverageOf(date: string): { readonly from: bigint; readonly to: bigint } | undefined
 }
 
-export interface SeriesFoldOptions {
+export interface SeriesFoldOptions extends Pick<HourOptions, 'passRowsMax' | 'group' | 'onKnowledge'> {
   readonly lake: string
   readonly source: LobSource
-  /** Events sorted in memory at once. */
-  readonly passRowsMax: number
   readonly chains?: SeriesChains | undefined
-  readonly onKnowledge?: KnowledgeListener | undefined
   readonly isSample?: boolean | undefined
   /** Told when a date's rows are complete; without it nothing is counted of them. */
   readonly onDate?: DateListener | undefined
-  /** The reused row group; its capacity bounds the row groups of the files. */
-  readonly group: LobRowGroup
   readonly signal: AbortSignal
   /** Told after each row group. */
   readonly onRows?: (date: string, rows: number) => void
@@ -60,7 +53,6 @@ export type DateListener = (date: FoldedSeriesDate) => void
 /** A finished file that waits for publication. */
 export interface FoldedFile {
   readonly writer: LobFileWriter
-  readonly source: LobSource
   readonly series: string
   readonly date: string
   readonly coversFrom: bigint
@@ -135,7 +127,7 @@ export class SeriesFold {
       isInverted: chains?.isInverted,
       onKnowledge,
     })
-    await hours.write(hour, spill, { hasKeyframes: true })
+    await hours.write(hour, spill, true)
     this.#options.signal.throwIfAborted()
     spill?.drop()
   }
@@ -168,13 +160,13 @@ export class SeriesFold {
     const writer = this.#writer
     if (writer === undefined) return
     this.#writer = undefined
-    const { source, isSample, chains, onDate } = this.#options
+    const { source, isSample, onDate } = this.#options
     const { series } = this.#recording
-    const covered = chains?.coverageOf(this.#date) ?? this.#coverage()
+    const covered = this.#coverage()
     const place = { series, date: this.#date, coversFrom: covered.from, coversTo: covered.to }
     onDate?.({ ...place, ids: this.#recording.marketIds(), folds: this.#folds })
     const labels = { source, ...place, isSample }
-    this.#files.push({ writer, source, ...place, figures: await writer.finish(labels) })
+    this.#files.push({ writer, ...place, figures: await writer.finish(labels) })
   }
 
   #coverage(): { from: bigint; to: bigint } {

@@ -26,6 +26,7 @@ const MANIFEST_FORMAT = 1
 
 /** One segment as the manifest lists it. */
 export interface ManifestSegment {
+  /** The file's name, which states the digest of its lines. */
   readonly name: string
   /** Lines without the header. */
   readonly lines: number

@@ -28,7 +28,7 @@ export class DamagedSegmentError extends Error {
 
   /** `reason` continues the sentence after the file's name: `is damaged: …`, `is missing`. */
   constructor(path: string, reason: string, cause?: unknown) {
-    const date = fileOf(path)?.date ?? '<date>'
+    const date = fileOfPath(path)?.date ?? '<date>'
     const command = `bookcast rebuild --from ${date} --to ${date} --without-damaged`
     super(`Segment ${path} ${reason}. Restore it from object storage, or run \`${command}\`.`, { cause })
     this.name = 'DamagedSegmentError'
@@ -37,7 +37,7 @@ export class DamagedSegmentError extends Error {
 }
 
 export interface SegmentReaderOptions {
-  readonly signal?: AbortSignal
+  readonly signal?: AbortSignal | undefined
 }
 
 /**
@@ -52,7 +52,6 @@ export async function* readSegment(
   let isFirst = true
   for await (const texts of readSegmentTexts(path, options)) {
     const lines = texts.map((text) => lineOf(path, text))
-    if (isFirst) checkHeader(path, lines[0])
     const others = isFirst ? lines.slice(1) : lines
     if (others.some(({ kind }) => kind === 'header')) {
       throw new DamagedSegmentError(path, 'is damaged: it has a second header')
@@ -60,17 +59,12 @@ export async function* readSegment(
     isFirst = false
     yield lines
   }
-  if (isFirst) throw new DamagedSegmentError(path, 'is damaged: it is empty')
 }
 
 /** Reads a segment to its end, without keeping anything. Throws the signal's reason. @throws {DamagedSegmentError} */
-export async function verifySegment(path: string, { signal }: SegmentReaderOptions = {}): Promise<void> {
-  let isFirst = true
-  for await (const texts of readSegmentTexts(path, signal === undefined ? {} : { signal })) {
-    if (isFirst) checkHeader(path, lineOf(path, texts[0]!))
-    isFirst = false
-  }
-  if (isFirst) throw new DamagedSegmentError(path, 'is damaged: it is empty')
+export async function verifySegment(path: string, options: SegmentReaderOptions = {}): Promise<void> {
+  const texts = readSegmentTexts(path, options)
+  while ((await texts.next()).done !== true);
 }
 
 function lineOf(path: string, text: string): SegmentLine {
@@ -82,11 +76,12 @@ function lineOf(path: string, text: string): SegmentLine {
   }
 }
 
-function checkHeader(path: string, line: SegmentLine | undefined): void {
-  if (line?.kind !== 'header')
+function checkHeader(path: string, text: string): void {
+  const line = lineOf(path, text)
+  if (line.kind !== 'header')
     throw new DamagedSegmentError(path, 'is damaged: it does not begin with a header')
   const { header } = line
-  const source = fileOf(path)?.source
+  const source = fileOfPath(path)?.source
   if (source !== undefined && source !== header.source) {
     throw new DamagedSegmentError(
       path,
@@ -95,23 +90,21 @@ function checkHeader(path: string, line: SegmentLine | undefined): void {
   }
 }
 
-function fileOf(path: string): ReturnType<typeof rawFileOfKey> {
+/** What the last parts of a path say of the file of a lake's raw folder; undefined for another path. */
+export function fileOfPath(path: string): ReturnType<typeof rawFileOfKey> {
   return rawFileOfKey(resolve(path).split(sep).slice(-KEY_PARTS).join('/'))
 }
 
-/** The lines' texts in batches, none of them empty. */
+/** The lines' texts in batches, none of them empty. The first line is a header. */
 export async function* readSegmentTexts(
   path: string,
-  { signal }: SegmentReaderOptions,
+  { signal }: SegmentReaderOptions = {},
 ): AsyncGenerator<readonly string[]> {
   const name = rawSegmentOfName(basename(path))
   if (name === undefined) {
     throw new DamagedSegmentError(path, 'is misnamed: its name is not <recorder>-<hour>-<digest>.ndjson.gz')
   }
-  const file = createReadStream(path, {
-    highWaterMark: READ_BYTES,
-    ...(signal === undefined ? {} : { signal }),
-  })
+  const file = createReadStream(path, { highWaterMark: READ_BYTES, signal })
   const gunzip = createGunzip({ chunkSize: UNZIPPED_CHUNK_BYTES })
   // The callback does nothing: an error of the file destroys gunzip, whose iteration then throws it.
   pipeline(file, gunzip, () => undefined)
@@ -140,6 +133,7 @@ async function* splitLines(
   const hash = createHash('sha256')
   let rest: Buffer[] = []
   let restBytes = 0
+  let isEmpty = true
   for await (const chunk of chunks) {
     hash.update(chunk)
     const end = chunk.lastIndexOf(NEWLINE)
@@ -154,12 +148,15 @@ async function* splitLines(
     if (lines.includes('')) throw new DamagedSegmentError(path, 'is damaged: it has an empty line')
     rest = end + 1 === chunk.length ? [] : [chunk.subarray(end + 1)]
     restBytes = chunk.length - end - 1
+    if (isEmpty) checkHeader(path, lines[0]!)
+    isEmpty = false
     yield lines
   }
   if (restBytes > 0) throw new DamagedSegmentError(path, 'is damaged: its last line is not complete')
   if (!hash.digest('hex').startsWith(digest)) {
     throw new DamagedSegmentError(path, 'is damaged: its content does not match its name')
   }
+  if (isEmpty) throw new DamagedSegmentError(path, 'is damaged: it is empty')
 }
 
 function textOf(path: string, bytes: Buffer): string {

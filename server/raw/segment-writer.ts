@@ -14,6 +14,7 @@ import { rawDateDirectory, rawSegmentName, rawSourceDirectory } from '../../shar
 import type { LobSource } from '../../shared/lob-sources.ts'
 import { haveEqualBytes, syncDirectory } from '../lake/durable-file.ts'
 import { temporaryPath } from '../lake/temporary-file.ts'
+import type { ManifestSegment } from './date-manifest.ts'
 import { headerText } from './segment-lines.ts'
 import type { SegmentHeader } from './segment-lines.ts'
 import { DamagedSegmentError, verifySegment } from './segment-reader.ts'
@@ -39,17 +40,10 @@ const GZIP_OPTIONS: ZlibOptions & TransformOptions = {
 const DIGEST_DIGITS = 32
 
 /** Facts about a written segment. */
-export interface SegmentFacts {
+export interface SegmentFacts extends ManifestSegment {
   readonly source: LobSource
   readonly date: string
-  /** The file's name, which states the digest of its lines. */
-  readonly name: string
   readonly path: string
-  /** Lines without the header. */
-  readonly lines: number
-  /** The earliest and the latest receive time, ns; `undefined` if no line has one. */
-  readonly firstTs: bigint | undefined
-  readonly lastTs: bigint | undefined
 }
 
 /** Where a segment belongs. */
@@ -97,6 +91,22 @@ export class SegmentWriter {
     const directory = rawSourceDirectory(lake, header.source)
     await mkdir(directory, { recursive: true })
     return new SegmentWriter(lake, header, temporaryPath(join(directory, 'segment')))
+  }
+
+  /** Writes a segment with the lines that `fill` adds, and publishes it. */
+  static async write(
+    lake: string,
+    header: SegmentHeader,
+    place: SegmentPlace,
+    fill: (writer: SegmentWriter) => Promise<void>,
+  ): Promise<SegmentFacts> {
+    const writer = await SegmentWriter.open(lake, header)
+    try {
+      await fill(writer)
+      return await writer.finish(place)
+    } finally {
+      await writer.discard()
+    }
   }
 
   /** Lines added so far, without the header. */

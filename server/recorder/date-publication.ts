@@ -1,17 +1,27 @@
-// Publishes a recorder's files of a series in the lake. The file of a date is published after its first raw segment: a file without
-// raw segments counts as one of version 0.1, whose rows are kept as raw segments (kept-rows.ts).
+// Publishes a recorder's files of a series in the lake: a copy of the part file, the rows after it, and a footer. The file of a date
+// is published after its first raw segment: a file without raw segments counts as one of version 0.1, whose rows are kept as raw
+// segments (kept-rows.ts).
 
-import { stat } from 'node:fs/promises'
+import { constants, mkdirSync } from 'node:fs'
+import { copyFile, open, rm, stat } from 'node:fs/promises'
+import { dirname } from 'node:path'
 import { noneThere } from '../../shared/errno.ts'
 import { lobFilePath, lobSeriesDirectory } from '../../shared/lake-layout.ts'
 import type { LobSource } from '../../shared/lob-sources.ts'
-import { MERGE_WAIT_MS_MAX, MergeBusy, withSeries } from '../fold/series-lock.ts'
-import { syncNames } from '../lake/durable-file.ts'
-import { publishPartition, removeStaleTemporaries } from '../lake/temporary-file.ts'
+import { MERGE_WAIT_MS_MAX, MergeBusy, withLock } from '../fold/series-lock.ts'
+import { syncNames, writeFully } from '../lake/durable-file.ts'
+import type { LobFileContents } from '../lake/lob-file-contents.ts'
+import { verifyLobFile } from '../lake/lob-file-verify.ts'
+import { partitionDraftPath, publishPartition, removeStaleTemporaries } from '../lake/temporary-file.ts'
+import type { LiveDate } from './live-date.ts'
+import { createPart, partPathOf } from './part-file.ts'
+import type { OpenFile } from './part-file.ts'
 
 export interface DatePublicationOptions {
   readonly lake: string
   readonly source: LobSource
+  /** Where part files and spilled events go. */
+  readonly workDirectory: string
   /** Whether the log has not yet been read up to the end of an earlier process, whose file still covers more. */
   readonly isBehind: () => boolean
   /** Whether a date has raw segments. */
@@ -56,7 +66,7 @@ export class DatePublication {
     const waitMs = isDateOver ? MERGE_WAIT_MS_MAX : 0
     const onWait = (owner: string): void => this.#warnBusy(owner)
     try {
-      await withSeries({ lake, source, series: this.#series }, { waitMs, onWait }, publish)
+      await withLock({ lake, source, series: this.#series }, { waitMs, onWait }, publish)
     } catch (error) {
       if (!(error instanceof MergeBusy) || isDateOver) throw error
       this.#busySinceMs ??= performance.now()
@@ -68,11 +78,50 @@ export class DatePublication {
   }
 
   /**
-   * Renames the finished file `temporary` over the date's file. False if the date has no raw segments yet, or if the lake's file
-   * stays because an earlier process has published more. The caller holds the lock of the series.
+   * Publishes a copy of the date's part file with what `produce` adds. Publishes nothing if there are no rows, or if others record
+   * the date too. False if the lake's file stays. The caller holds the lock of the series.
    */
-  async publish(date: string, temporary: string, { isForGood, isDateOver, lost }: DateEnd): Promise<boolean> {
-    const path = this.#pathOf(date)
+  async publish(
+    live: LiveDate,
+    contents: LobFileContents,
+    end: DateEnd,
+    produce: (file: OpenFile) => Promise<void>,
+  ): Promise<boolean> {
+    const { lake, source } = this.#options
+    const { date } = live
+    const part = partPathOf(this.#options, this.#series, date)
+    createPart(part)
+    const path = lobFilePath(lake, source, this.#series, date)
+    const temporary = partitionDraftPath(path)
+    mkdirSync(dirname(temporary), { recursive: true })
+    try {
+      await copyFile(part, temporary, constants.COPYFILE_FICLONE)
+      const file = await open(temporary, 'r+')
+      try {
+        await file.truncate(contents.sizeBytes)
+        await produce({ file, contents })
+        if (!contents.hasRows || end.isShared) return true
+        const { from, to } = live.coverageOf(this.#series) ?? { from: live.dayStart, to: live.dayStart }
+        const labels = { source, series: this.#series, date, coversFrom: from, coversTo: to }
+        await writeFully(file, contents.footer(labels).bytes, contents.sizeBytes)
+        if (end.isForGood) await file.sync()
+      } finally {
+        await file.close()
+      }
+      if (end.isForGood) await verifyLobFile(temporary)
+      return await this.#rename(date, temporary, path, end)
+    } finally {
+      await rm(temporary, { force: true })
+    }
+  }
+
+  /** False if the date has no raw segments yet, or if the lake's file stays because an earlier process has published more. */
+  async #rename(
+    date: string,
+    temporary: string,
+    path: string,
+    { isForGood, isDateOver, lost }: DateEnd,
+  ): Promise<boolean> {
     if (!this.#published.has(date)) {
       if (!this.#options.hasRaw(date)) return false
       const isThere = (await stat(path).catch(noneThere)) !== undefined
@@ -98,9 +147,5 @@ export class DatePublication {
     this.#options.onWarning(
       `${owner} is writing files of ${this.#series}; the recording of the series is published when it has finished`,
     )
-  }
-
-  #pathOf(date: string): string {
-    return lobFilePath(this.#options.lake, this.#options.source, this.#series, date)
   }
 }

@@ -1,13 +1,11 @@
 // The chains of a date that is being recorded.
 
-import { NS_PER_MS, later, utcDateOf } from '../../shared/utc-date.ts'
+import { later } from '../../shared/utc-date.ts'
 import { Chain, Connections } from '../fold/chain.ts'
-import type { ChainState, TimedMessage } from '../fold/chain.ts'
-import { ChainEvents } from '../fold/chain-events.ts'
-import type { ChainEventsOptions } from '../fold/chain-events.ts'
+import type { ChainState } from '../fold/chain.ts'
+import { DateChains } from '../fold/chain-events.ts'
+import type { DateChainsOptions } from '../fold/chain-events.ts'
 import { DateEnds, isInverted } from '../fold/date-ends.ts'
-import type { EndingDate } from '../fold/date-ends.ts'
-import type { OwnDate } from '../fold/own-connections.ts'
 
 export interface LiveDateState {
   readonly dayStart: bigint
@@ -16,31 +14,23 @@ export interface LiveDateState {
   readonly links: readonly (readonly [number, number])[]
 }
 
-export interface LiveDateOptions extends Omit<ChainEventsOptions, 'dayStart'> {
+export interface LiveDateOptions extends Omit<DateChainsOptions, 'dayStart'> {
   readonly hasNoLeg: boolean
   readonly series: () => Iterable<string>
   /** The start of the open hour, ns: nothing is added to hours before. */
   readonly openFrom: () => bigint
 }
 
-export class LiveDate implements OwnDate, EndingDate {
-  readonly date: string
-  readonly dayStart: bigint
-  readonly chains: Chain[]
-  readonly connections: Connections
+export class LiveDate extends DateChains {
   /** Chains that continue in the next date, with their numbers there. */
   readonly links: Map<number, number>
   readonly #options: LiveDateOptions
-  readonly #events: ChainEvents
   #ends: DateEnds | undefined
 
   constructor(dayStart: bigint, options: LiveDateOptions, state?: LiveDateState) {
-    this.dayStart = dayStart
-    this.date = utcDateOf(Number(dayStart / NS_PER_MS))
+    const chains = (state?.chains ?? []).map((chain) => Chain.of(chain))
+    super({ ...options, dayStart }, chains, new Connections(state?.connections))
     this.#options = options
-    this.#events = new ChainEvents({ ...options, dayStart })
-    this.chains = (state?.chains ?? []).map((chain) => Chain.of(chain))
-    this.connections = new Connections(state?.connections)
     this.links = new Map(state?.links)
   }
 
@@ -53,26 +43,8 @@ export class LiveDate implements OwnDate, EndingDate {
     }
   }
 
-  addChain(sid: number | null, connection: number, isBegun: boolean, isTurned: boolean | null): Chain {
-    const chain = new Chain(this.chains.length, sid, connection, isBegun, isTurned)
-    this.chains.push(chain)
-    return chain
-  }
-
-  chainOf(id: number): Chain {
-    return this.chains[id]!
-  }
-
-  take(chain: Chain, message: TimedMessage): void {
-    this.#events.take(chain, message)
-  }
-
-  leave(chain: Chain, id: string, ts: bigint): void {
-    this.#events.leave(chain, id, ts)
-  }
-
-  end(chain: Chain, ts: bigint, isLast: (series: string) => boolean): void {
-    this.#events.end(chain, later(ts, this.#options.openFrom()), isLast)
+  override end(chain: Chain, ts: bigint, isLast: (series: string) => boolean): void {
+    super.end(chain, later(ts, this.#options.openFrom()), isLast)
   }
 
   series(): Iterable<string> {

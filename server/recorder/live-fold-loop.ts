@@ -29,20 +29,17 @@ export interface LiveFoldOrder {
 }
 
 /** From the thread, about once a second while it works. */
-export interface LiveFoldReport {
+export interface LiveFoldReport extends Pick<
+  LiveFoldFigures,
+  'position' | 'badLines' | 'movedLines' | 'lostParts' | 'closedHours'
+> {
   readonly kind: 'report'
-  readonly position: WalPosition
   readonly messages: number
   readonly events: number
-  readonly badLines: number
   readonly negativeLevels: number
   readonly gaps: Readonly<Record<string, number>>
-  /** Lines that came too late for their hour. Their events are placed in the open hour. */
-  readonly movedLines: number
   /** Frames of private channels, which are not kept, by type. */
   readonly privateFrames: Readonly<Record<string, number>>
-  readonly lostParts: number
-  readonly closedHours: number
   readonly publications: number
   readonly publishMs: number
   readonly publishedAtMs: number

@@ -63,7 +63,7 @@ export interface LiveFoldOptions {
 export interface LiveFoldFigures {
   /** Messages and book events, and gaps by reason, since this process started. */
   readonly tally: FoldTally
-  /** Lines that came too late for their hour. */
+  /** Lines that came too late for their hour. Their events are placed in the open hour. */
   readonly movedLines: number
   readonly badLines: number
   /** Frames of private channels, which are not kept, by type. */

@@ -4,19 +4,20 @@
 // closes, all of it is written sorted, and the finished file has the same bytes as a fold of the raw segments.
 
 import { MS_PER_HOUR, NS_PER_HOUR, utcDateOf } from '../../shared/utc-date.ts'
+import type { SpilledEvents } from '../lake/event-spill.ts'
+import { HourFold } from '../lake/hour-fold.ts'
 import { LobFileContents } from '../lake/lob-file-contents.ts'
+import type { LobRowGroup } from '../lake/lob-row-group.ts'
 import type { MarketFold } from '../lake/market-fold.ts'
 import type { SeriesRecording } from '../lake/series-recording.ts'
 import { DatePart } from './date-part.ts'
 import type { DatePartState } from './date-part.ts'
 import { DatePublication } from './date-publication.ts'
-import type { DateEnd } from './date-publication.ts'
+import type { DateEnd, DatePublicationOptions } from './date-publication.ts'
 import type { LiveDate } from './live-date.ts'
-import { LiveFileWriter } from './live-file-writer.ts'
-import type { LiveFileOptions, LiveHour } from './live-file-writer.ts'
 import { LiveMarkets, inNextDate } from './live-markets.ts'
 import type { LiveMarketsState } from './live-markets.ts'
-import { partPathOf } from './part-file.ts'
+import { partPathOf, writeGroup } from './part-file.ts'
 import type { OpenFile } from './part-file.ts'
 
 /** A series between two hours, as plain data. */
@@ -24,7 +25,9 @@ export interface LiveSeriesState extends DatePartState, LiveMarketsState {
   readonly series: string
 }
 
-export interface LiveSeriesOptions extends LiveFileOptions {
+export interface LiveSeriesOptions extends DatePublicationOptions {
+  /** Shared by all series: one is written at a time. */
+  readonly group: LobRowGroup
   readonly portionRows: number
   /** The chains of a date. */
   readonly dateOf: (date: string) => LiveDate
@@ -32,11 +35,17 @@ export interface LiveSeriesOptions extends LiveFileOptions {
   readonly isShared: (date: string) => boolean
 }
 
+/** An hour since its last portion. */
+interface HourPart {
+  readonly events: SpilledEvents | undefined
+  /** False if a portion has them. */
+  readonly hasKeyframes: boolean
+}
+
 export class LiveSeries {
   readonly series: string
   readonly #options: LiveSeriesOptions
   readonly #publication: DatePublication
-  readonly #writer: LiveFileWriter
   readonly #markets: LiveMarkets
   /** The hour (since the epoch) that is open, and the date that it belongs to. */
   #hour: number
@@ -50,7 +59,6 @@ export class LiveSeries {
     this.series = series
     this.#options = options
     this.#publication = new DatePublication(series, options)
-    this.#writer = new LiveFileWriter(series, options, this.#publication)
     this.#hour = hour
     this.#date = utcDateOf(hour * MS_PER_HOUR)
     this.#markets = new LiveMarkets(series, options, state)
@@ -168,7 +176,7 @@ export class LiveSeries {
     const laterHours = isOpen ? this.#hoursAfter(this.#hour) : []
     let isPublished = true
     if (hasRows || encoded.hasRows || laterHours.some((hour) => this.recording.hours.has(hour))) {
-      isPublished = await this.#writer.publish(
+      isPublished = await this.#publication.publish(
         this.#options.dateOf(this.#date),
         encoded,
         end,
@@ -200,7 +208,7 @@ export class LiveSeries {
     if (date === this.#date || !this.recording.hours.has(next) || this.#options.isShared(date)) return
     const { links } = this.#options.dateOf(this.#date)
     const carried = folds.map((fold) => inNextDate(fold, links))
-    await this.#writer.publish(this.#options.dateOf(date), new LobFileContents(), end, (opened) =>
+    await this.#publication.publish(this.#options.dateOf(date), new LobFileContents(), end, (opened) =>
       this.#writeHour(opened, next, carried),
     )
   }
@@ -213,17 +221,25 @@ export class LiveSeries {
     return isWatched && folds.some((fold) => fold.isKnown)
   }
 
-  /** Writes an hour, or the portion of it that `some` has. */
+  /**
+   * Writes an hour, or the portion of it that `some` has. `folds` are the markets at its start, by index; writing turns them into
+   * those at its end.
+   */
   async #writeHour(
     file: OpenFile,
     hour: number,
     folds: readonly MarketFold[],
-    some: Partial<Pick<LiveHour, 'events' | 'hasKeyframes'>> = {},
+    some: Partial<HourPart> = {},
   ): Promise<void> {
     const { recording } = this
+    const { group, dateOf } = this.#options
     const { events = recording.hours.get(hour), hasKeyframes = true } = some
-    const date = this.#options.dateOf(utcDateOf(hour * MS_PER_HOUR))
-    await this.#writer.writeHour(file, { hour, date, recording, folds, events, hasKeyframes })
+    const date = dateOf(utcDateOf(hour * MS_PER_HOUR))
+    group.clear()
+    const markets = { ids: recording.marketIds(), order: recording.marketOrder(), folds }
+    const write = (rows: LobRowGroup): Promise<void> => writeGroup(file, rows)
+    const isInverted = (chain: number): boolean => date.isInverted(chain)
+    await new HourFold(markets, { group, write, isInverted }).write(hour, events, hasKeyframes)
   }
 
   get #partPath(): string {

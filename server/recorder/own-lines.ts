@@ -2,10 +2,12 @@
 // become lines. A private frame becomes an `alive` line, which keeps its number.
 
 import type { LobSource } from '../../shared/lob-sources.ts'
+import { parsedJson } from '../../shared/parsed-json.ts'
 import { NS_PER_MS } from '../../shared/utc-date.ts'
 import { exchangeOf } from '../exchanges/registry.ts'
 import { isFrame } from '../feed/frame.ts'
 import type { Frame } from '../feed/frame.ts'
+import { countType } from '../fold/fold-tally.ts'
 import type { OwnLine } from '../fold/piece.ts'
 import { LineReading } from '../fold/raw-pieces.ts'
 import { eventText, framesText, messageText } from '../raw/segment-lines.ts'
@@ -52,7 +54,7 @@ export class OwnLines {
     const connection = `${this.#recorder}/${start}/${lane}/${begunMs}`
     const place = { connection, n: n ?? this.#count(connection) }
     const text = payload.toString('utf8')
-    const value = valueOf(text)
+    const value = parsedJson(text)
     if (kind === WAL_KIND.mark) return this.#event(recvTs, value, place)
     if (value === undefined && HEARTBEATS.has(text))
       return this.#line(recvTs, place, messageText(recvTs, text, place), { kind: 'text', text })
@@ -101,7 +103,7 @@ export class OwnLines {
   #countPrivate(frame: Frame): Frame[] {
     const type = frame['type'] ?? frame['event_type'] ?? frame['cmd']
     const name = typeof type === 'string' ? type.slice(0, 60) : 'unknown'
-    this.privateFrames.set(name, (this.privateFrames.get(name) ?? 0) + 1)
+    countType(this.privateFrames, name)
     return []
   }
 
@@ -116,11 +118,3 @@ type LineContent =
   | Pick<Extract<SegmentLine, { kind: 'frames' }>, 'kind' | 'frames' | 'isList' | 'text'>
   | Pick<Extract<SegmentLine, { kind: 'text' }>, 'kind' | 'text'>
   | Pick<Extract<SegmentLine, { kind: 'event' }>, 'kind' | 'event'>
-
-function valueOf(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { rawDateDirectory, rawSegmentOfName, rawSourceDirectory } from '../../shared/lake-layout.ts'
 import type { LobSource } from '../../shared/lob-sources.ts'
 import { HOURS_PER_DAY, MS_PER_HOUR, utcDateOf } from '../../shared/utc-date.ts'
-import { MergeBusy, withSource } from '../fold/series-lock.ts'
+import { MergeBusy, withLock } from '../fold/series-lock.ts'
 import { FOLD_STATE_NAME } from '../fold/fold-state.ts'
 import { removeStaleTemporaries } from '../lake/temporary-file.ts'
 import { readManifest, segmentsOnDisk, writeManifest } from '../raw/date-manifest.ts'
@@ -79,17 +79,12 @@ export class RawHours {
   async flush(): Promise<void> {
     for (const [hour, lines] of this.#pending) {
       await this.#options.onDate(dateOfHour(hour))
-      const writer = await this.#open()
-      try {
+      await this.#write(hour, async (writer) => {
         for (const { text, recvTs } of lines) {
           writer.add(text, recvTs)
           if (writer.isFull) await writer.drained()
         }
-        this.#addWritten(await writer.finish(this.#placeOf(hour)))
-      } catch (error) {
-        await writer.discard()
-        throw error
-      }
+      })
       this.#pending.delete(hour)
     }
     this.#characters = 0
@@ -133,7 +128,7 @@ export class RawHours {
     // An hour whose slices are being united is listed afterwards.
     if (names === (this.#listed.get(date) ?? '') || this.#uniting !== undefined) return
     try {
-      await withSource({ lake, source }, { waitMs }, async () => {
+      await withLock({ lake, source }, { waitMs }, async () => {
         const own = written()
         names = namesOf(own)
         await this.#list(date, own, fold)
@@ -159,7 +154,7 @@ export class RawHours {
     // Another writer has changed the date since: the next publication folds it.
     if (before !== undefined && (before.epoch > 0 || before.segments.some(isOther))) return
     const listed = new Map((before?.segments ?? []).map((segment) => [segment.name, segment]))
-    for (const { name, lines, firstTs, lastTs } of added) listed.set(name, { name, lines, firstTs, lastTs })
+    for (const facts of added) listed.set(facts.name, facts)
     // The state of a fold of fewer segments is no longer valid.
     await rm(join(rawDateDirectory(lake, source, date), FOLD_STATE_NAME), { force: true })
     await writeManifest(lake, {
@@ -171,17 +166,12 @@ export class RawHours {
     })
   }
 
-  async #open(): Promise<SegmentWriter> {
+  async #write(hour: number, fill: (writer: SegmentWriter) => Promise<void>): Promise<SegmentFacts> {
     const { lake, source, recorder } = this.#options
-    return await SegmentWriter.open(lake, { source, recorder })
-  }
-
-  #placeOf(hour: number) {
-    return { date: dateOfHour(hour), hour: hour % HOURS_PER_DAY, recorder: this.#options.recorder }
-  }
-
-  #addWritten(facts: SegmentFacts): void {
+    const place = { date: dateOfHour(hour), hour: hour % HOURS_PER_DAY, recorder }
+    const facts = await SegmentWriter.write(lake, { source, recorder }, place, fill)
     this.#written.set(facts.name, facts)
+    return facts
   }
 
   /** This recorder's segments of an hour. */
@@ -214,7 +204,7 @@ export class RawHours {
   /** Unites slices under the source's lock, so that no fold reads them meanwhile. False if some slices are not folded yet. */
   async #uniteAlone(hour: number): Promise<boolean> {
     const { lake, source } = this.#options
-    return await withSource({ lake, source }, { waitMs: 0 }, async (lost) => {
+    return await withLock({ lake, source }, { waitMs: 0 }, async (lost) => {
       const isUnited = await this.#uniteHour(hour, lost)
       if (isUnited) await this.#options.onUnited?.(hour)
       return isUnited
@@ -231,30 +221,22 @@ export class RawHours {
     // The files of a shared date have the messages of the listed segments. The manifest must not list more.
     if (isShared(date) && listed.length > 0 && listed.length < names.length) return false
     const directory = rawDateDirectory(lake, source, date)
-    const writer = await this.#open()
-    let facts: SegmentFacts
-    try {
+    const facts = await this.#write(hour, async (writer) => {
       const union = new LineUnion(writer)
       for (const name of await inOrder(directory, names)) {
-        for await (const texts of readSegmentTexts(join(directory, name), {})) {
+        for await (const texts of readSegmentTexts(join(directory, name))) {
           union.add(texts)
           if (writer.isFull) await writer.drained()
         }
         union.endSegment()
       }
-      facts = await writer.finish(this.#placeOf(hour))
-    } catch (error) {
-      await writer.discard()
-      throw error
-    }
-    this.#addWritten(facts)
+    })
     lost.throwIfAborted()
     const slices = names.filter((name) => name !== facts.name)
     // Remove the slices last: if the recorder is killed before, the manifest lists no missing segment.
     if (before !== undefined && listed.length > 0) {
-      const { name, lines, firstTs, lastTs } = facts
       const others = before.segments.filter((segment) => !names.includes(segment.name))
-      await writeManifest(lake, { ...before, segments: [...others, { name, lines, firstTs, lastTs }] })
+      await writeManifest(lake, { ...before, segments: [...others, facts] })
     }
     for (const name of slices) {
       await rm(join(directory, name), { force: true })
@@ -276,7 +258,7 @@ function dateOfHour(hour: number): string {
 async function inOrder(directory: string, names: readonly string[]): Promise<readonly string[]> {
   const firsts = await Promise.all(
     names.map(async (name) => {
-      for await (const [, first = ''] of readSegmentTexts(join(directory, name), {}))
+      for await (const [, first = ''] of readSegmentTexts(join(directory, name)))
         return { name, ts: BigInt(PLACE.exec(first)?.[1] ?? 0) }
       return { name, ts: 0n }
     }),

@@ -5,6 +5,7 @@ import { readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { lobSources, type LobSource } from '../../shared/lob-sources.ts'
+import { parsedJson } from '../../shared/parsed-json.ts'
 import type { RecorderMetrics } from './recorder-metrics.ts'
 
 export interface RecorderStatus extends RecorderMetrics {
@@ -30,12 +31,9 @@ export async function writeRecorderStatus(workDirectory: string, metrics: Record
 export async function readRecorderStatus(workDirectory: string): Promise<readonly RecorderStatus[]> {
   const found: RecorderStatus[] = []
   for (const source of lobSources()) {
-    const text = await readFile(statusPath(workDirectory, source), 'utf8').catch(() => '')
-    try {
-      found.push(JSON.parse(text) as RecorderStatus)
-    } catch {
-      // There is no file, or its writer was killed.
-    }
+    const status = parsedJson(await readFile(statusPath(workDirectory, source), 'utf8').catch(() => ''))
+    // There is no file, or its writer was killed.
+    if (status !== undefined) found.push(status as RecorderStatus)
   }
   return found
 }

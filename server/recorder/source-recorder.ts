@@ -152,17 +152,12 @@ export class SourceRecorder {
   }
 
   get metrics(): RecorderMetrics {
-    const { frames, framesPerSecond, lastFrameMs, bytes, lagMs } = this.#rate.figures(Date.now())
     const { listedAtMs, failures } = this.#discovery.figures
     return {
       source: this.#options.source,
       isRunning: this.#isRunning,
       startedAtMs: this.#startedAtMs,
-      frames,
-      bytes,
-      framesPerSecond,
-      lastFrameMs,
-      lagMs,
+      ...this.#rate.figures(Date.now()),
       markets: this.#markets.size,
       unplacedMarkets: this.#places.unplaced,
       lanes: [...this.#places].map(({ lane }) => lane.figures),

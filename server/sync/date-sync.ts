@@ -18,7 +18,7 @@ import { RAW_MANIFEST_NAME, rawSegmentOfName } from '../../shared/lake-layout.ts
 import { FOLD_VERSION } from '../fold/fold-raw-dates.ts'
 import { FOLD_STATE_NAME } from '../fold/fold-state.ts'
 import { isUnkept } from '../fold/kept-rows.ts'
-import { BUSY_WAIT_MS_MAX, MergeBusy, withSource } from '../fold/series-lock.ts'
+import { BUSY_WAIT_MS_MAX, MergeBusy, withLock } from '../fold/series-lock.ts'
 import { manifestText, readManifest, writeManifest } from '../raw/date-manifest.ts'
 import { inParallel } from './in-parallel.ts'
 import { ObjectChanged } from './object-store.ts'
@@ -350,7 +350,7 @@ class DateSync {
   /** Runs `work` under the source's lock, so that no import and no fold changes it meanwhile. */
   async #locked<T>(work: () => Promise<T>): Promise<T> {
     const { lake, signal } = this.#transfers.options
-    return await withSource({ lake, source: this.#date.source }, { waitMs: BUSY_WAIT_MS_MAX, signal }, work)
+    return await withLock({ lake, source: this.#date.source }, { waitMs: BUSY_WAIT_MS_MAX, signal }, work)
   }
 
   /** Copies the manifest that was read. */

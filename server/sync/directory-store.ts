@@ -12,7 +12,7 @@ import { pipeline } from 'node:stream/promises'
 import { isErrno, noneThere } from '../../shared/errno.ts'
 import { derivedFileOfKey } from '../../shared/lake-layout.ts'
 import { FOLD_STATE_NAME, isWholeState } from '../fold/fold-state.ts'
-import { BUSY_WAIT_MS_MAX, withSeries } from '../fold/series-lock.ts'
+import { BUSY_WAIT_MS_MAX, withLock } from '../fold/series-lock.ts'
 import { syncDirectory, syncNames, writeFully } from '../lake/durable-file.ts'
 import { removePartition } from '../lake/empty-directories.ts'
 import { lakeFileFacts } from '../lake/lake-file-facts.ts'
@@ -158,7 +158,7 @@ export class DirectoryStore implements ObjectStore {
     const file = derivedFileOfKey(key)
     if (file === undefined) return await work()
     const place = { lake: this.#root, source: file.source, series: file.series }
-    await withSeries(place, { waitMs: BUSY_WAIT_MS_MAX, signal }, work)
+    await withLock(place, { waitMs: BUSY_WAIT_MS_MAX, signal }, work)
   }
 
   async #prepare(directory: string): Promise<void> {

@@ -8,7 +8,7 @@ import {
   RAW_MANIFEST_NAME,
   rawDateDirectory,
 } from '../../shared/lake-layout.ts'
-import { BUSY_WAIT_MS_MAX, MergeBusy, withSource } from '../fold/series-lock.ts'
+import { BUSY_WAIT_MS_MAX, MergeBusy, withLock } from '../fold/series-lock.ts'
 import type { ListedObject } from './object-store.ts'
 import { RawDate } from './raw-dates.ts'
 import type { Transfers } from './transfers.ts'
@@ -71,7 +71,7 @@ async function removePulled(
     return true
   }
   try {
-    return await withSource({ lake, source }, { waitMs: BUSY_WAIT_MS_MAX, signal }, work)
+    return await withLock({ lake, source }, { waitMs: BUSY_WAIT_MS_MAX, signal }, work)
   } catch (error) {
     // Another process writes to the lake: the next pull looks again.
     if (error instanceof MergeBusy) return false

@@ -6,7 +6,7 @@ import { UsageError } from '../../server/options/usage-error.ts'
 import { pruneCommand } from '../../server/commands/prune.ts'
 import { syncLake } from '../../server/sync/lake-sync.ts'
 import { entriesBelow, temporaryDirectory } from '../support/temporary-lake.ts'
-import { lockSeries } from '../../server/fold/series-lock.ts'
+import { takeLock } from '../../server/fold/series-lock.ts'
 import { BUCKET, startS3Server } from '../support/s3-server.ts'
 import { SAMPLE_LAKE } from '../support/sample-server.ts'
 import { foldHere, writeSegment } from '../sync/raw-lakes.ts'
@@ -113,7 +113,7 @@ test('what another writes to meanwhile stays', async (t) => {
   await cp(SAMPLE_LAKE, lake, { recursive: true })
   const before = await filesOf(lake)
   const place = { lake, source: 'kalshi', series: 'KXHIGHNY' } as const
-  const lock = await lockSeries(place, { waitMs: 0, onLost: () => {} })
+  const lock = await takeLock(place, { waitMs: 0, onLost: () => {} })
   const { code, text } = await prune('--lake', lake, '--before', '2026-07-02', '--apply')
   await lock.release()
   assert.equal(code, 1)

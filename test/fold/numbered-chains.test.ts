@@ -3,6 +3,7 @@ import { suite, test } from 'node:test'
 import { Chain, Connections } from '../../server/fold/chain.ts'
 import { FoldTally } from '../../server/fold/fold-tally.ts'
 import { NumberedChains } from '../../server/fold/numbered-chains.ts'
+import type { ChainTarget } from '../../server/fold/numbered-chains.ts'
 import type { Line } from '../../server/fold/piece.ts'
 import { EVENT_ADD } from '../../shared/lob-v1.ts'
 
@@ -37,16 +38,17 @@ function chainsOf(pieces: readonly (readonly Line[])[]): {
 } {
   const chains: number[][] = []
   const tally = new FoldTally()
-  const sink = {
-    take: (chain: Chain, { message }: { readonly message: { readonly seq: number | undefined } }): void => {
+  const target: ChainTarget = {
+    connections: new Connections(),
+    take: (chain, { message }) => {
       chains[chain.id]!.push(message.seq!)
     },
+    addChain: (sid, connection, isBegun, isTurned) => {
+      chains.push([])
+      return new Chain(chains.length - 1, sid, connection, isBegun, isTurned)
+    },
   }
-  const connections = new Connections()
-  const numbered = new NumberedChains({ connections, sink, tally }, (sid, connection, isBegun, isTurned) => {
-    chains.push([])
-    return new Chain(chains.length - 1, sid, connection, isBegun, isTurned)
-  })
+  const numbered = new NumberedChains(target, tally)
   numbered.read(
     pieces.map((lines, index) => ({ name: String(index), lines, sequence: 'strict', useYesPrice: true })),
   )

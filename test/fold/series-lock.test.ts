@@ -7,7 +7,7 @@ import { test } from 'node:test'
 import { LiveFold } from '../../server/recorder/live-fold.ts'
 import { WAL_KIND } from '../../server/recorder/wal-record.ts'
 import { closeMark } from '../../server/feed/wal-mark.ts'
-import { MergeBusy, lockSeries, lockSource, mergeLockDirectory } from '../../server/fold/series-lock.ts'
+import { MergeBusy, takeLock, mergeLockDirectory } from '../../server/fold/series-lock.ts'
 import { lobFilePath } from '../../shared/lake-layout.ts'
 import { writeSegment } from '../sync/raw-lakes.ts'
 import { delta, snapshot } from '../support/kalshi-frames.ts'
@@ -48,7 +48,7 @@ test('a recorder publishes when another has ended writing to the series, and rec
   t.after(() => fold.close())
   while (await fold.advance(limit)) await fold.publish()
   const before = await readFile(pathOf(lake))
-  const lock = await lockSeries({ lake, ...PLACE }, NOBODY)
+  const lock = await takeLock({ lake, ...PLACE }, NOBODY)
   limit = await write([...scriptOf(records.slice(100)), close])
   while (await fold.advance(limit)) await fold.publish()
   assert.ok((await readFile(pathOf(lake))).equals(before), 'the other writes')
@@ -58,7 +58,7 @@ test('a recorder publishes when another has ended writing to the series, and rec
   assert.equal((await readRows(pathOf(lake))).filter(({ seq }) => seq > 0n).length, records.length + 1)
 
   // A date that is over is not left behind: its last publication waits for the other.
-  const again = await lockSeries({ lake, ...PLACE }, NOBODY)
+  const again = await takeLock({ lake, ...PLACE }, NOBODY)
   const midnight = Date.parse(`${DATE}T23:59:50Z`)
   const clocks: ScriptRecord[] = [{ kind: WAL_KIND.clock, ms: midnight }]
   for (let ms = midnight; ms < midnight + 60_000; ms += 10_000) clocks.push({ kind: WAL_KIND.clock, ms })
@@ -84,7 +84,7 @@ test('a recorder whose date has segments of others records on while another writ
   const frames = connection(0, 9).map(([ms, frame]): ScriptRecord => ({ ms, frame }))
   const limit = await writeWal(workDirectory, 'kalshi', [{ kind: WAL_KIND.start, ms: msAt(0) }, ...frames])
   const fold = await LiveFold.open({ lake, source: 'kalshi', workDirectory, onWarning })
-  const lock = await lockSource({ lake, source: 'kalshi' }, NOBODY)
+  const lock = await takeLock({ lake, source: 'kalshi' }, NOBODY)
   await fold.publish(true)
   while (await fold.advance(limit)) await fold.publish()
   await fold.publish(true)
@@ -105,8 +105,8 @@ test('a recorder whose date has segments of others records on while another writ
 test('who waits for too long names the other; what a thread left behind is nobody’s', async (t) => {
   const lake = await temporaryDirectory(t)
   const place = { lake, ...PLACE }
-  const lock = await lockSeries(place, NOBODY)
-  await assert.rejects(lockSeries(place, NOBODY), (error: Error) => {
+  const lock = await takeLock(place, NOBODY)
+  await assert.rejects(takeLock(place, NOBODY), (error: Error) => {
     assert.ok(error instanceof MergeBusy)
     assert.match(error.message, new RegExp(`process ${process.pid} on .* the files of KXHIGHNY \\(kalshi\\)`))
     return true
@@ -118,20 +118,20 @@ test('who waits for too long names the other; what a thread left behind is nobod
   await mkdir(dirname(path), { recursive: true })
   await writeFile(path, content)
   await utimes(path, new Date(Date.now() - 600_000), new Date(Date.now() - 600_000))
-  await (await lockSeries(place, NOBODY)).release()
+  await (await takeLock(place, NOBODY)).release()
 })
 
 test('the last to give a lock up removes what the first had made for it', async (t) => {
   const lake = await temporaryDirectory(t)
   const place = { lake, ...PLACE }
-  const lock = await lockSeries(place, NOBODY)
+  const lock = await takeLock(place, NOBODY)
   // As another's who has begun to take it.
   const draft = join(mergeLockDirectory(place), 'lock.draft')
   await writeFile(draft, '')
   await lock.release()
   assert.ok((await entriesBelow(lake)).some((name) => name.includes('merging')))
   await rm(draft)
-  await (await lockSeries(place, NOBODY)).release()
+  await (await takeLock(place, NOBODY)).release()
   assert.deepEqual(
     (await entriesBelow(lake)).filter((name) => name.includes('feed')),
     [],

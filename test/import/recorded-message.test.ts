@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import * as fc from 'fast-check'
 import { BadLineError } from '../../server/feed/bad-line.ts'
 import { parseRecordedLine } from '../../server/import/recorded-message.ts'
-import type { RecordedMessage } from '../../server/feed/frame.ts'
+import type { RecordedFrames } from '../../server/import/recorded-message.ts'
 
 const NS = 1_782_316_195_033_836_123n
 const KALSHI = { type: 'orderbook_snapshot', sid: 1, seq: 1, msg: { market_ticker: 'A-B' } }
@@ -11,7 +11,7 @@ const BOOK = { market: '0x1', asset_id: '7', bids: [], asks: [], timestamp: '177
 const CHANGE = { event_type: 'price_change', market: '0x1', price_changes: [] }
 
 /** A line's time and frames; whether they came as a list is Polymarket's affair. */
-function read(line: string): Pick<RecordedMessage, 'recvTs' | 'frames'> {
+function read(line: string): Pick<RecordedFrames, 'recvTs' | 'frames'> {
   const { recvTs, frames } = parseRecordedLine(line)
   return { recvTs, frames }
 }

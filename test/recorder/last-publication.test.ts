@@ -5,7 +5,7 @@ import { copyFile, mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { openMark } from '../../server/feed/wal-mark.ts'
-import { withSource } from '../../server/fold/series-lock.ts'
+import { withLock } from '../../server/fold/series-lock.ts'
 import { readManifest, segmentsOnDisk, writeManifest } from '../../server/raw/date-manifest.ts'
 import { LiveFold } from '../../server/recorder/live-fold.ts'
 import { WAL_KIND } from '../../server/recorder/wal-record.ts'
@@ -40,7 +40,7 @@ async function listedIn(lake: string): Promise<readonly string[]> {
 
 test('the last segment is listed, though another writer holds the source during the last publication', async (t) => {
   const { lake, fold } = await recorded(t)
-  await withSource({ lake, source }, { waitMs: 0 }, async () => fold.publish(true))
+  await withLock({ lake, source }, { waitMs: 0 }, async () => fold.publish(true))
   assert.deepEqual(await listedIn(lake), [])
   await fold.close()
   const names = await segmentsOnDisk(lake, source, DATE)
@@ -53,7 +53,7 @@ test("the last segment is listed, though a synchronization brings another record
   await other.fold.publish(true)
   await other.fold.close()
   const [name = ''] = await listedIn(other.lake)
-  await withSource({ lake, source }, { waitMs: 0 }, async () => {
+  await withLock({ lake, source }, { waitMs: 0 }, async () => {
     await fold.publish(true)
     const [from, to] = [other.lake, lake].map((each) => rawDateDirectory(each, source, DATE))
     await mkdir(to!, { recursive: true })

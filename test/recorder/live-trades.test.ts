@@ -5,7 +5,7 @@ import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { aliveMark } from '../../server/feed/wal-mark.ts'
-import { withSource } from '../../server/fold/series-lock.ts'
+import { withLock } from '../../server/fold/series-lock.ts'
 import { LiveFold } from '../../server/recorder/live-fold.ts'
 import { WAL_KIND } from '../../server/recorder/wal-record.ts'
 import { rawDateDirectory } from '../../shared/lake-layout.ts'
@@ -111,7 +111,7 @@ test('a date that is folded keeps its late trades when the slices of its last ho
   const options = { lake, source: 'kalshi', workDirectory } as const
   const first = await LiveFold.open(options)
   endAfter(t, () => first.close())
-  await withSource(options, { waitMs: 0 }, async () => {
+  await withLock(options, { waitMs: 0 }, async () => {
     for (const records of [
       [
         ...heard(MIDNIGHT - 60_000, MIDNIGHT - 30_000),

@@ -7,7 +7,7 @@ import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import type { TestContext } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
-import { withSeries } from '../../server/fold/series-lock.ts'
+import { withLock } from '../../server/fold/series-lock.ts'
 import { DirectoryStore } from '../../server/sync/directory-store.ts'
 import { type LakeSyncResult, syncLake } from '../../server/sync/lake-sync.ts'
 import { type ListedObject, ObjectChanged } from '../../server/sync/object-store.ts'
@@ -171,7 +171,7 @@ test('a file is not replaced while another publishes it, and not afterwards', as
   const [next, present] = [(await source.head(KEY))!, (await target.head(KEY))!]
   const other = join(await lakeOf(t, connection(60, 5)), KEY)
   let put: Promise<unknown> | undefined
-  await withSeries({ lake: to, source: 'kalshi', series: 'KXHIGHNY' }, { waitMs: 0 }, async () => {
+  await withLock({ lake: to, source: 'kalshi', series: 'KXHIGHNY' }, { waitMs: 0 }, async () => {
     await new Promise<void>((resolve) => {
       const options = { replaces: present.version, beforeVisible: async () => resolve() }
       put = target.put(next, (offset) => source.get(next, offset), options)

@@ -22,7 +22,8 @@ import { refusePriceTwice } from '../../feed/price-levels.ts'
 import type { BookLevel } from '../../lake/exact-book.ts'
 import { KnownIds } from '../known-ids.ts'
 
-const known = new KnownIds((ticker) => ticker)
+/** The ids of its markets. */
+export const known = new KnownIds((ticker) => ticker)
 
 const PRICE_DIGITS = 4
 const QTY_DIGITS = 6

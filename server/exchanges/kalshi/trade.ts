@@ -11,9 +11,8 @@ import { instantOf } from '../../feed/instant.ts'
 import { digitsOfTime, tradePrice, tradeQuantity } from '../../feed/trade-message.ts'
 import type { TradeMessage } from '../../feed/trade-message.ts'
 import type { TradeReader } from '../exchange.ts'
-import { KnownIds } from '../known-ids.ts'
+import { known } from './frame.ts'
 
-const known = new KnownIds((ticker) => ticker)
 const MS_DIGITS = 3
 const US_DIGITS = 6
 const CENTS_MAX = 100

@@ -32,7 +32,8 @@ export const TYPICAL_TYPES: ReadonlySet<string> = new Set([
 // What makes an untyped object one of Polymarket's: its first books and oldest changes have no kind.
 const TYPICAL_CONTENT = ['bids', 'asks', 'buys', 'sells', 'price_changes', 'changes', 'price']
 
-const known = new KnownIds((market, asset) => `${market}:${asset}`)
+/** The ids of its markets. */
+export const known = new KnownIds((market, asset) => `${market}:${asset}`)
 
 const PRICE_DIGITS = 4
 const QTY_DIGITS = 6

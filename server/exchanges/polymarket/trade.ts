@@ -8,9 +8,7 @@ import { instantOf } from '../../feed/instant.ts'
 import { digitsOfTime, tradePrice, tradeQuantity } from '../../feed/trade-message.ts'
 import type { TradeMessage } from '../../feed/trade-message.ts'
 import type { TradeReader } from '../exchange.ts'
-import { KnownIds } from '../known-ids.ts'
-
-const known = new KnownIds((market, asset) => `${market}:${asset}`)
+import { known } from './frame.ts'
 
 export const POLYMARKET_TRADES: TradeReader = {
   mark: '"last_trade_price"',

@@ -205,15 +205,12 @@ async function writeSegment(
 ): Promise<void> {
   const series = LOB_SOURCES[source].isSeriesInId ? undefined : scope
   const reading = { series, sequence: 'strict', useYesPrice: false } as const
-  const writer = await SegmentWriter.open(lake, { source, reading })
-  try {
+  const [{ date, hour }] = rows
+  const place = { date, hour, recorder: FETCHED }
+  await SegmentWriter.write(lake, { source, reading }, place, async (writer) => {
     for (const { recvTs, request, row } of rows) {
       writer.add(restText(recvTs, request, row), recvTs)
       if (writer.isFull) await writer.drained()
     }
-    const [{ date, hour }] = rows
-    await writer.finish({ date, hour, recorder: FETCHED })
-  } finally {
-    await writer.discard()
-  }
+  })
 }
