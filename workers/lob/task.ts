@@ -193,7 +193,7 @@ async function answerRows(
 /** In code unit order. */
 function marketIdsOf({ dates }: LobPlan): string[] {
   const ids = new Set(dates.flatMap(({ markets }) => markets.map(({ id }) => id)))
-  return [...ids].toSorted((left, right) => (left < right ? -1 : 1))
+  return [...ids].toSorted()
 }
 
 /** None of the dates has a file; `there` are those that do. */
@@ -280,7 +280,7 @@ function headOf(
   plan: LobPlan,
   files: ReadonlyMap<string, LakeFile | undefined>,
 ): LobHead {
-  const dates = [...files.keys()].toSorted((left, right) => (left < right ? -1 : 1))
+  const dates = [...files.keys()].toSorted()
   const identities = dates.map((date) => `${date} ${files.get(date)?.identity ?? 'none'}`)
   const identity = contentIdentity([seed, series, JSON.stringify({ query, catalogue }), ...identities])
   return {

@@ -102,7 +102,7 @@ function withTheirEvents(
   const ofEvents = spans.filter((span) => span.interval === interval && events.has(span.event))
   const rows = ofEvents.reduce((sum, span) => sum + span.rows, 0)
   if (rows > EVENT_ROWS_MAX) return markets
-  return ofEvents.map(({ market }) => market).toSorted((left, right) => (left < right ? -1 : 1))
+  return ofEvents.map(({ market }) => market).toSorted()
 }
 
 /** One market's rows in the order of their ends; the same set where they have it already. */

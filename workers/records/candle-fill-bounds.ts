@@ -216,7 +216,7 @@ async function findColdBases(
       .filter((span) => span.firstMs < readFromMs && span.lastMs >= earliestMs)
       .map(({ market }) => market)
       .filter((market) => lastMs.has(market) && !found.has(market))
-      .toSorted((left, right) => (left < right ? -1 : 1))
+      .toSorted()
     if (markets.length === 0) continue
     const wanted = {
       parts: [indexed],

@@ -100,7 +100,7 @@ function marketsIn(parts: readonly IndexedPart[], { selection, readFromMs, query
         markets.add(span.market)
     }
   }
-  return [...markets].toSorted((left, right) => (left < right ? -1 : 1))
+  return [...markets].toSorted()
 }
 
 /** About as many rows of the lake as the plan reads: a market's are taken to be spread evenly over its time. */

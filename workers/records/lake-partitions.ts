@@ -65,7 +65,7 @@ export function scopesIn(lake: string, directory: string, prefix: string, pinned
   return (pinned?.namesIn(directory) ?? namesIn(join(lake, directory)))
     .filter((name) => name.startsWith(prefix) && isSeriesName(name.slice(prefix.length)))
     .map((name) => name.slice(prefix.length))
-    .toSorted((left, right) => (left < right ? -1 : 1))
+    .toSorted()
 }
 
 /**
