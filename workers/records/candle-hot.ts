@@ -13,7 +13,6 @@ import {
 import { generationOf, ManifestChanged } from '../../shared/sql/manifest-queries.ts'
 import { keysetPages } from '../../shared/sql/keyset-pages.ts'
 import type { RunStatement } from '../../shared/sql/statement.ts'
-import type { IndexedPart } from './candle-index.ts'
 import type { CandlePlace, LastCandle } from './candle-lake.ts'
 import type { CandlePlan } from './candle-plan.ts'
 import { CandleRows } from './candle-rows.ts'
@@ -21,14 +20,14 @@ import type { LakePart } from './lake-partitions.ts'
 import type { RecordRequest } from './record-context.ts'
 
 /** Whether an unregistered file counts for a candle. */
-function unregisteredCover(parts: readonly IndexedPart[]): (series: string, endMs: number) => boolean {
+function unregisteredCover(parts: readonly LakePart[]): (series: string, endMs: number) => boolean {
   const unregistered = groupedBy(unregisteredOf(parts), ({ scope }) => scope)
   return (series, endMs) =>
     unregistered.get(series)?.some((part) => part.fromMs <= endMs && endMs < part.toMs) === true
 }
 
-function unregisteredOf(parts: readonly IndexedPart[]): LakePart[] {
-  return parts.map(({ part }) => part).filter((part) => !part.isRegistered)
+function unregisteredOf(parts: readonly LakePart[]): LakePart[] {
+  return parts.filter((part) => !part.isRegistered)
 }
 
 /**

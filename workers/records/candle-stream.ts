@@ -40,7 +40,7 @@ export async function streamCandles(
   const { context, signal } = request
   const coldCount = await context.candleLake.count(cold, signal)
   const hotCount = isHot ? await countHotCandles(plan, query.offset + query.limit + 1, request) : 0
-  checkUnchanged(cold.parts.map(({ part }) => part))
+  checkUnchanged(cold.parts)
   const total = coldCount + hotCount
   const rows = Math.max(0, Math.min(total - query.offset, query.limit))
   const hasMore = total > query.offset + query.limit
@@ -117,7 +117,7 @@ async function* readCold(
   rowsMax: number,
   { context, signal }: RecordRequest,
 ): AsyncGenerator<CandleRows, void, void> {
-  const parts = wanted.parts.map(({ part }) => part)
+  const { parts } = wanted
   let isChecked = false
   for await (const rows of context.candleLake.read(wanted, rowsMax, signal)) {
     // DuckDB sorts, so it has read the files to their ends before it gives the first candle.

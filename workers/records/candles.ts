@@ -84,7 +84,7 @@ async function answerOnce(query: CandleQuery, request: RecordRequest): Promise<C
   if (!selection.isEmpty)
     await mergeCandles(context.candleLake.read(cold, rowsMax, request.signal), hot, sink)
   sink.finish()
-  checkUnchanged(cold.parts.map(({ part }) => part))
+  checkUnchanged(cold.parts)
   if (markets.length === 0 && !areNamesChecked && page.page.length === 0)
     await checkNames(query, parts, request)
   const sets = (): readonly CandleRows[] => [page.page]
@@ -97,12 +97,11 @@ async function refuseUnpinnable(plan: CandlePlan, request: RecordRequest): Promi
   const { scopes, isEmpty } = selection
   if (pinned === undefined || !context.hasStore || isEmpty) return
   const span = { scopes, fromMs, toMs: query.toMs }
-  const parts = plan.parts.map(({ part }) => part)
   const presentParts = async (): Promise<LakePart[]> => {
     const found = findParts(context.lake, { dataset: 'candles', ...span }, plan.manifest)
-    return Promise.all(found.map(async (part) => (await context.candleIndex.of(part, request.signal)).part))
+    return Promise.all(found.map((part) => context.candleIndex.of(part, request.signal)))
   }
-  await refuseNotPinnable('Candles', parts, span, () => countHotCandles(plan, 1, request), presentParts)
+  await refuseNotPinnable('Candles', plan.parts, span, () => countHotCandles(plan, 1, request), presentParts)
 }
 
 /** What the answer is made of. Of lake files alone: names are the lake's too, since it has rows of the markets. */
@@ -112,9 +111,8 @@ function candleSources(
   isHot: boolean,
   { context, identity, pinned }: RecordRequest,
 ): AnswerSources {
-  const { query, selection } = plan
+  const { query, selection, parts } = plan
   const { scopes } = selection
-  const parts = plan.parts.map(({ part }) => part)
   const isLakeOnly =
     !isHot &&
     markets.length > 0 &&
@@ -190,7 +188,7 @@ async function zonesOf(
     return () => zone
   }
   if (plan.selection.scopes === null) await context.seriesStations.refresh(request)
-  const series = new Set(plan.parts.map(({ part }) => part.scope))
+  const series = new Set(plan.parts.map(({ scope }) => scope))
   const names = [...series, ...(plan.selection.scopes ?? [])]
   const stations = await context.seriesStations.stationsOf(names, request)
   return (market) => {
