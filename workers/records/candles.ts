@@ -4,7 +4,6 @@
 
 import { storedIntervalOf } from '../../shared/candle.ts'
 import { ApiError } from '../../shared/errors.ts'
-import { RECORD_PLAN_ATTEMPTS_MAX } from '../../shared/limits.ts'
 import { seriesOfTicker } from '../../shared/series-name.ts'
 import type { CandleQuery } from '../../shared/record-task.ts'
 import type { TimeZone } from '../../shared/time-zone.ts'
@@ -17,17 +16,16 @@ import type { ColdCandles } from './candle-lake.ts'
 import { mergeCandles } from './candle-merge.ts'
 import { CandlePage, CandleWindow } from './candle-page.ts'
 import { type CandlePlan, coldCandles, makeCandlePlan, rowsIn, rowsRead } from './candle-plan.ts'
-import type { CandleRows } from './candle-rows.ts'
-import { type CandleStretch, isStreamed, streamCandles } from './candle-stream.ts'
+import { type CandleStretches, isStreamed, streamCandles } from './candle-stream.ts'
 import { checkNames } from './candle-selection.ts'
 import { checkUnchanged, findParts, type LakePart, seenFiles } from './lake-partitions.ts'
 import { refuseNotPinnable } from './pinned-parts.ts'
 import type { RecordRequest } from './record-context.ts'
 import { assertInPlace } from './request-cost.ts'
-import { isPlanStale, movedError } from './stale-plan.ts'
+import { planAnew } from './stale-plan.ts'
 
 const MS_PER_MINUTE = 60_000
-export interface CandleAnswer extends CandleStretch {
+export interface CandleAnswer extends CandleStretches {
   /** Minutes of the answer's candles. */
   readonly interval: number
   /** The zone of each market's labels. */
@@ -39,10 +37,7 @@ export async function answerCandles(query: CandleQuery, request: RecordRequest):
     try {
       return await answerOnce(query, request)
     } catch (error) {
-      if (!isPlanStale(error)) throw error
-      request.context.candleManifest.forget()
-      request.context.lakeDirectories.forget()
-      if (attempt >= RECORD_PLAN_ATTEMPTS_MAX) throw movedError('Candles', error)
+      planAnew(error, attempt, 'Candles', () => request.context.forgetCandlePlan())
     }
   }
 }
@@ -87,7 +82,7 @@ async function answerOnce(query: CandleQuery, request: RecordRequest): Promise<C
   checkUnchanged(cold.parts)
   if (markets.length === 0 && !areNamesChecked && page.page.length === 0)
     await checkNames(query, parts, request)
-  const sets = (): readonly CandleRows[] => [page.page]
+  const sets = () => [{ rows: page.page, from: 0, to: page.page.length }]
   return { rows: page.page.length, hasMore: page.hasMore, sets, interval, labelZone }
 }
 

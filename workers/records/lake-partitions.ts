@@ -162,6 +162,20 @@ export function checkUnchanged(parts: readonly LakePart[]): void {
   }
 }
 
+/** What is made of some files, which are looked at again before the first set is passed on: DuckDB sorts, so it has read them to their ends by then. */
+export async function* unchangedBefore<Rows>(
+  parts: readonly LakePart[],
+  sets: AsyncIterable<Rows>,
+): AsyncGenerator<Rows, void, void> {
+  let isChecked = false
+  for await (const rows of sets) {
+    if (!isChecked) checkUnchanged(parts)
+    isChecked = true
+    yield rows
+  }
+  if (!isChecked) checkUnchanged(parts)
+}
+
 /** Throws `lake_file_outdated` when the part needs a later file of its partition than the one that is there. */
 export function checkRevision(part: LakePart, revision: bigint): void {
   if (revision >= part.revisionMin) return

@@ -68,6 +68,12 @@ export class RecordContext {
     return this.#store?.reader(signal) ?? (async () => [])
   }
 
+  /** The next plan of candles looks at everything anew. */
+  forgetCandlePlan(): void {
+    this.candleManifest.forget()
+    this.lakeDirectories.forget()
+  }
+
   zone(name: string): TimeZone {
     let zone = this.#zones.get(name)
     if (zone === undefined) {
