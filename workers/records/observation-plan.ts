@@ -14,6 +14,7 @@ import {
 } from '../../shared/sql/observation-queries.ts'
 import { isCovered, unregisteredCover } from './lake-cover.ts'
 import { findParts, type LakePart, unchangedBefore } from './lake-partitions.ts'
+import type { RowStream } from './merged-rows.ts'
 import type { ColdObservations, ObservationReading, ObservationRows } from './observation-lake.ts'
 import { mergeObservations } from './observation-merge.ts'
 import { emptyColumns } from './record-batch.ts'
@@ -59,21 +60,16 @@ export interface ObservationSpan extends ObservationReading {
  * Batches of both stores by (observed_at, station_code, observation_type).
  * @throws {ManifestChanged | ApiError} see stale-plan.ts: what was passed on before is right nevertheless
  */
-export async function* readObservations(
+export function readObservations(
   plan: ObservationPlan,
   span: ObservationSpan,
   request: RecordRequest,
-): AsyncGenerator<ObservationRows, void, void> {
+): RowStream<ObservationRows> {
   const { context, signal } = request
   const rows = context.observationLake.read(plan.cold, span.fields, span, signal)
   const cold = unchangedBefore(plan.cold.parts, rows)
   const hot = plan.isHot ? readHot(plan, span, request) : noRows()
-  try {
-    yield* mergeObservations(cold, hot, span.fields)
-  } finally {
-    await cold.return()
-    await hot.return()
-  }
+  return mergeObservations(cold, hot, span.fields)
 }
 
 /** Hot rows in the form of cold ones; those for which an unregistered file counts are left out. */
@@ -81,7 +77,7 @@ async function* readHot(
   plan: ObservationPlan,
   { fields, after, rowsMax }: ObservationSpan,
   { context, run, signal }: RecordRequest,
-): AsyncGenerator<ObservationRows, void, void> {
+): RowStream<ObservationRows> {
   const isCold = unregisteredCover(plan.parts)
   const pages = context.observationManifest.pages(
     run,
@@ -117,4 +113,4 @@ function observationRows(
   }
 }
 
-async function* noRows(): AsyncGenerator<ObservationRows, void, void> {}
+async function* noRows(): RowStream<ObservationRows> {}
