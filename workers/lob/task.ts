@@ -24,16 +24,17 @@ import { prepareDecompression } from './decompress.ts'
 import { type FileOfDate, LakeFile } from './lake-file.ts'
 import { selectMarkets } from './market-search.ts'
 import { countRows, planLob, refuseTooManyRows, spanOf, type LobPlan } from './plan.ts'
-import { planReceipt } from './receipt.ts'
-import { costInRows, groupsOf, planFrom, sectionRowsMax, sectionsOf, type Section } from './sections.ts'
 import {
-  planSink,
-  planTextSink,
-  type SectionSink,
-  type SinkPlan,
-  type SnapshotSink,
-} from './snapshot-sink.ts'
-import { writeSections, writeSnapshots, type SnapshotJob } from './snapshots.ts'
+  costInRows,
+  groupsOf,
+  planFrom,
+  planReceipt,
+  sectionRowsMax,
+  sectionsOf,
+  type Section,
+} from './sections.ts'
+import { planSink, planTextSink, type SinkPlan, type SnapshotSink } from './snapshot-sink.ts'
+import { writeSections, writeSnapshots } from './snapshots.ts'
 import { warmUp } from './warm-up.ts'
 import { pinnedFiles } from '../lake/pinned-files.ts'
 import { watchFiles } from '../lake/watched-files.ts'
@@ -184,10 +185,16 @@ async function answerRows(
     progress.hasTakenSection = true
     return shared === null ? next++ : takeSection(shared)
   }
-  if (assistance === null) {
-    const rows = await lead(sectionJob, sections, take)
-    stream.end(rows, spanOf(query, plan))
-  } else await assist(stream, sectionJob, sections, take)
+  if (assistance !== null) {
+    const takeWhileWanted = async (): Promise<number> =>
+      (await stream.isMoreWanted()) ? take() : sections.length
+    stream.end(await writeSections(sectionJob, sections, takeWhileWanted))
+    return
+  }
+  await sectionJob.sink.begin()
+  const rows = await writeSections(sectionJob, sections, take)
+  await sectionJob.sink.finish()
+  stream.end(rows, spanOf(query, plan))
 }
 
 /** In code unit order. */
@@ -240,30 +247,6 @@ async function answerAt(task: LobTask, progress: Progress, asked: InstantAnswer)
   progress.stream = stream
   await stream.write(new TextEncoder().encode(`[${records.join(',')}]`))
   stream.end(records.length)
-}
-
-/** Writes those sections that no assistant gets hold of, and what comes before the first row and behind the last one. */
-async function lead(
-  job: SnapshotJob<SectionSink>,
-  sections: readonly Section[],
-  take: () => number,
-): Promise<number> {
-  await job.sink.begin()
-  const rows = await writeSections(job, sections, take)
-  await job.sink.finish()
-  return rows
-}
-
-/** Writes those sections that this thread gets hold of, until none is wanted of it any more. */
-async function assist(
-  stream: ChunkStream,
-  job: SnapshotJob<SectionSink>,
-  sections: readonly Section[],
-  take: () => number,
-): Promise<void> {
-  const takeWhileWanted = async (): Promise<number> =>
-    (await stream.isMoreWanted()) ? take() : sections.length
-  stream.end(await writeSections(job, sections, takeWhileWanted))
 }
 
 function outlineOf(plan: LobPlan, query: LobQuery, fileOf: FileOfDate): LobOutline {
