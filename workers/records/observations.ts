@@ -51,16 +51,11 @@ async function refuseUnpinnable(
   if (pinned === undefined || !context.hasStore) return
   const { fromMs, toMs, station } = query
   const span = { scopes: station === null ? null : [station], fromMs, toMs }
-  const hotRows = async (): Promise<number> => {
-    const rows = await countHot(plan, 1, request)
-    await context.observationManifest.check(request.run, plan.manifest)
-    return rows
-  }
   const presentParts = async (): Promise<LakePart[]> => {
     const found = findParts(context.lake, { dataset: 'observations', ...span }, plan.manifest)
     return Promise.all(found.map((part) => context.observationLake.checked(part, request.signal)))
   }
-  await refuseNotPinnable('Observations', plan.parts, span, hotRows, presentParts)
+  await refuseNotPinnable('Observations', plan.parts, span, () => countHot(plan, 1, request), presentParts)
 }
 
 function observationSources(
@@ -105,18 +100,22 @@ async function countAnswer(
   plan: ObservationPlan,
   request: RecordRequest,
 ): Promise<RecordAnswer> {
-  const { context, run, signal } = request
+  const { context, signal } = request
   const wantedMax = query.offset + query.limit + 1
   const coldCount = await context.observationLake.count(plan.cold, wantedMax, signal)
   const hotCount = plan.isHot ? await countHot(plan, wantedMax, request) : 0
-  if (plan.isHot) await context.observationManifest.check(run, plan.manifest)
   const counted = pageOf(coldCount + hotCount, query)
   return { ...counted, batches: () => streamPage(query, plan, counted, request) }
 }
 
-async function countHot(plan: ObservationPlan, countMax: number, { run }: RecordRequest): Promise<number> {
+async function countHot(
+  plan: ObservationPlan,
+  countMax: number,
+  { run, context }: RecordRequest,
+): Promise<number> {
   const statement = observationCount(plan.selection, unregisteredOf(plan.parts), countMax)
   const [row] = await run<{ readonly rows: bigint }>(statement)
+  await context.observationManifest.check(run, plan.manifest)
   return Number(row?.rows ?? 0)
 }
 
