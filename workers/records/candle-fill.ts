@@ -3,6 +3,7 @@
 // window is filled to its end; after a market's last traded candle nothing is. Candles come and leave by (end, market).
 
 import { CandleHeap } from './candle-heap.ts'
+import type { LastCandle } from './candle-lake.ts'
 import { CandleRows, type CandleSink } from './candle-rows.ts'
 
 /** The regular ends of a market's candles. */
@@ -23,12 +24,9 @@ export interface CandleFillOptions {
 }
 
 /** A market between two traded candles: the next candle to be filled. */
-interface Gap {
-  readonly market: string
+interface Gap extends LastCandle {
   endMs: number
   readonly lastTradeMs: number
-  readonly close: number
-  readonly openInterest: number
 }
 
 export class CandleFill implements CandleSink {
@@ -46,7 +44,7 @@ export class CandleFill implements CandleSink {
   }
 
   /** The last traded candle before the window; each market's at most once, before the first row. */
-  begin(market: string, endMs: number, close: number, openInterest: number): void {
+  begin({ market, endMs, close, openInterest }: LastCandle): void {
     const { grid, fromMs } = this.#options
     this.#open(market, grid.firstFrom(market, endMs, fromMs), close, openInterest)
   }

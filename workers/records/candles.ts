@@ -72,7 +72,7 @@ async function answerOnce(query: CandleQuery, request: RecordRequest): Promise<C
     refuseOtherFill(plan, fill.bounds, await boundsByNow(query, bucketMinutes, request), bucketEnd, grid)
   const window = new CandleWindow({ fromMs: query.fromMs, toMs: query.toMs, fill: fill?.stage, next: page })
   for (const base of fill?.bounds.bases ?? [])
-    window.before(base.market, bucketEnd(base.market, base.endMs), base.close, base.openInterest)
+    window.before({ ...base, endMs: bucketEnd(base.market, base.endMs) })
   const sink = bucketMinutes === null ? window : new CandleAggregate(bucketEnd, window)
   const rowsMax = bucketMinutes === null ? query.offset + query.limit + 1 : null
   const hot = readHotCandles(plan, rowsMax, request)
