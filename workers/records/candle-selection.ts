@@ -70,15 +70,13 @@ export async function checkNames(
   indexed: readonly IndexedPart[],
   request: RecordRequest,
 ): Promise<void> {
-  const isOfEvent = (span: MarketSpan, name: string): boolean => span.event === name
-  const isOfMarket = (span: MarketSpan, name: string): boolean => span.market === name
-  for (const [code, noun, name, known, isOf] of [
-    ['unknown_market', 'market', query.market, marketKnown, isOfMarket],
-    ['unknown_event', 'event', query.event, eventKnown, isOfEvent],
-    ['unknown_series', 'series or event', query.series, eventKnown, isOfEvent],
+  for (const [code, noun, name, known, kind] of [
+    ['unknown_market', 'market', query.market, marketKnown, 'market'],
+    ['unknown_event', 'event', query.event, eventKnown, 'event'],
+    ['unknown_series', 'series or event', query.series, eventKnown, 'event'],
   ] as const) {
     if (name === null || (code === 'unknown_series' && (await isSeries(name, request)))) continue
-    const isNamed = (span: MarketSpan): boolean => isOf(span, name)
+    const isNamed = (span: MarketSpan): boolean => span[kind] === name
     if (indexed.some(({ spans }) => spans.some(isNamed))) continue
     if (await isKnown(request.run, known(name))) continue
     if (await isInLake(seriesOfTicker(name), isNamed, request)) continue
