@@ -15,6 +15,7 @@ import {
   writeRecordFileChecksum,
 } from '../../shared/record-file-checksum.ts'
 import { isChecksumRight, readRecordFile } from '../lake/read-record-file.ts'
+import { sqlText } from '../../workers/records/duck-lake.ts'
 import type { ColumnType, RecordRow, RecordTable } from './record-table.ts'
 
 /** Rows of one row group of a records file: a market's month of minutes touches one or two. */
@@ -78,7 +79,7 @@ export class PartitionDraft {
     const [row] = await this.#rows(`SELECT epoch_ms(max(${this.#table.time}))::DOUBLE FROM cold`)
     const last = row?.[0]
     const [stated] = await this.#rows(
-      `SELECT decode(value)::BIGINT FROM parquet_kv_metadata(${text(path)}) WHERE decode(key) = 'revision'`,
+      `SELECT decode(value)::BIGINT FROM parquet_kv_metadata(${sqlText(path)}) WHERE decode(key) = 'revision'`,
     )
     const revision = stated?.[0]
     return {
@@ -135,9 +136,9 @@ export class PartitionDraft {
       ...(await this.#metadata(figures, revision, 'merged')),
       [RECORD_CHECKSUM_KEY]: RECORD_CHECKSUM_PLACEHOLDER,
     }
-    const pairs = Object.entries(metadata).map(([key, value]) => `${key}: ${text(value)}`)
+    const pairs = Object.entries(metadata).map(([key, value]) => `${key}: ${sqlText(value)}`)
     await this.#connection.run(
-      `COPY (SELECT ${this.#names()} FROM merged ORDER BY ${this.#table.fileOrder.join(', ')}) TO ${text(path)}` +
+      `COPY (SELECT ${this.#names()} FROM merged ORDER BY ${this.#table.key.join(', ')}) TO ${sqlText(path)}` +
         ` (FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE ${LAKE_RECORD_ROW_GROUP_ROWS}, USE_TMP_FILE false,` +
         ` KV_METADATA {${pairs.join(', ')}})`,
     )
@@ -150,7 +151,7 @@ export class PartitionDraft {
     if ((await isChecksumRight(path)) !== true) throw damage(path, 'its checksum')
     const file = fileSql(path)
     const found = await this.#rows(
-      `SELECT name, type || ' ' || coalesce(converted_type, 'null'), repetition_type FROM parquet_schema(${text(path)})`,
+      `SELECT name, type || ' ' || coalesce(converted_type, 'null'), repetition_type FROM parquet_schema(${sqlText(path)})`,
     )
     const expected = Object.entries(this.#table.columns).map(([name, type]) => [
       name,
@@ -159,7 +160,7 @@ export class PartitionDraft {
     ])
     if (JSON.stringify(found.slice(1)) !== JSON.stringify(expected)) throw damage(path, 'its columns')
     const pairs = await this.#rows(
-      `SELECT decode(key), decode(value) FROM parquet_kv_metadata(${text(path)})` +
+      `SELECT decode(key), decode(value) FROM parquet_kv_metadata(${sqlText(path)})` +
         ` WHERE decode(key) <> '${RECORD_CHECKSUM_KEY}'`,
     )
     const figures = await this.#metadata(await this.#figures(file), revision, file)
@@ -167,7 +168,7 @@ export class PartitionDraft {
       throw damage(path, 'its metadata')
     const [meant, read] = [await this.#digest('merged'), await this.#digest(file)]
     if (meant !== read) throw damage(path, 'its values')
-    const order = `ROW(${this.#table.fileOrder.join(', ')})`
+    const order = `ROW(${this.#table.key.join(', ')})`
     const [unsorted] = await this.#rows(
       `SELECT count(*) FROM (SELECT ${order} AS k, lag(${order}) OVER (ORDER BY file_row_number) AS before` +
         ` FROM ${fileSql(path, ', file_row_number = true')}) WHERE before >= k`,
@@ -246,13 +247,9 @@ function appendValue(
 
 /** Only the file's own columns, none of its directories' names. */
 function fileSql(path: string, options = ''): string {
-  return `read_parquet(${text(path)}, hive_partitioning = false${options})`
+  return `read_parquet(${sqlText(path)}, hive_partitioning = false${options})`
 }
 
 function damage(path: string, what: string): Error {
   return new Error(`${path} does not read back as it was written: ${what}`)
-}
-
-function text(value: string): string {
-  return `'${value.replaceAll("'", "''")}'`
 }

@@ -19,12 +19,10 @@ export interface RecordTable {
   readonly columns: Readonly<Record<string, ColumnType>>
   readonly scope: string
   readonly time: string
-  /** Identify a row within its scope. */
+  /** Identify a row within its scope, in the order by which the lake sorts. */
   readonly key: readonly string[]
   /** The key in the order of an index that begins with the scope: how rows are read for compaction. */
   readonly readOrder: readonly string[]
-  /** How the lake sorts. */
-  readonly fileOrder: readonly string[]
   /** What the footer tells of the rows besides their span: a JSON list under a key, made by a DuckDB statement. */
   readonly summary: { readonly key: string; readonly sql: (source: string) => string } | null
   /** What counts of a row of the file and one that came to the relational store later. */
@@ -39,7 +37,6 @@ const CANDLES: RecordTable = {
   time: 'end_period_ts',
   key: ['market_ticker', 'period_interval', 'end_period_ts'],
   readOrder: ['period_interval', 'end_period_ts', 'market_ticker'],
-  fileOrder: ['market_ticker', 'period_interval', 'end_period_ts'],
   summary: { key: CANDLE_SPANS_KEY, sql: candleSpansSql },
   // A candle that is written again replaces the one before.
   merge: (_cold, hot) => hot,
@@ -53,7 +50,6 @@ const OBSERVATIONS: RecordTable = {
   time: 'observed_at',
   key: ['observed_at', 'observation_type'],
   readOrder: ['observed_at', 'observation_type'],
-  fileOrder: ['observed_at', 'observation_type'],
   summary: null,
   merge(cold, hot) {
     // The lake does not keep where a report's single values came from: each row counts as wholly its source's.

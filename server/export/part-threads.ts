@@ -42,7 +42,7 @@ export class PartThreads {
       const validation = { seed: readVersion(), held: [] }
       const task = { lake, query, headOnly, catalogue, validation, isUnlimited: true, assistance: null }
       return await pool.open(
-        (port, watch): LobTask => ({ ...task, watch, silentFiles: pool.silentFiles, port }),
+        (port, watch): LobTask => ({ ...task, watch, silentFiles: pool.silentFiles.names, port }),
         running,
       )
     }
@@ -50,7 +50,7 @@ export class PartThreads {
     const versions = { series: null, manifest: null }
     const task = { lake, store: null, query, headOnly, validation: null, versions, isBulk: true }
     return await pool.open(
-      (port, watch): RecordTask => ({ ...task, watch, silentFiles: pool.silentFiles, port }),
+      (port, watch): RecordTask => ({ ...task, watch, silentFiles: pool.silentFiles.names, port }),
       running,
     )
   }

@@ -3,7 +3,7 @@
 
 import { createGzip } from 'node:zlib'
 import { GZIP_OPTIONS } from '../http/compression.ts'
-import type { ByteStream } from '../http/byte-stream.ts'
+import { type ByteStream, chunksOf } from '../http/byte-stream.ts'
 import { parsedJson } from '../../shared/parsed-json.ts'
 import type { PlanHead, PlannedPart } from './export-plan.ts'
 import { DATASETS, type PartQuery } from './export-query.ts'
@@ -117,22 +117,17 @@ function textOf(ms: number | undefined): string | null {
 }
 
 /** The bytes of a part; ndjson is compressed with gzip. A chunk is valid until the next one is requested. */
-export async function* partBytes(
-  stream: ByteStream,
-  { format }: PartQuery,
-): AsyncGenerator<Uint8Array, void, void> {
-  if (format === 'ndjson') yield* compressed(stream)
-  else for (let chunk = await stream.next(); chunk !== null; chunk = await stream.next()) yield chunk
+export function partBytes(stream: ByteStream, { format }: PartQuery): AsyncGenerator<Uint8Array, void, void> {
+  return format === 'ndjson' ? compressed(stream) : chunksOf(stream)
 }
 
 async function* compressed(stream: ByteStream): AsyncGenerator<Uint8Array, void, void> {
   const gzip = createGzip(GZIP_OPTIONS)
   const feed = async (): Promise<void> => {
-    for (let chunk = await stream.next(); chunk !== null; chunk = await stream.next()) {
-      const taken: Uint8Array = chunk
+    for await (const chunk of chunksOf(stream)) {
       // The thread overwrites this memory after the request for the next chunk.
       await new Promise<void>((resolve, reject) => {
-        gzip.write(taken, (error) => (error ? reject(error) : resolve()))
+        gzip.write(chunk, (error) => (error ? reject(error) : resolve()))
       })
     }
     gzip.end()

@@ -21,6 +21,11 @@ export interface ByteStream {
   attach?(reader: StreamReader): void
 }
 
+/** The chunks of a body, each valid until the next one is asked for. */
+export async function* chunksOf(stream: ByteStream): AsyncGenerator<Uint8Array, void, void> {
+  for (let chunk = await stream.next(); chunk !== null; chunk = await stream.next()) yield chunk
+}
+
 /** The client of a stream, as far as those who wait for what the stream holds may know of it. */
 export interface StreamReader {
   /**

@@ -7,6 +7,7 @@ import { ApiError } from '../../shared/errors.ts'
 import type { LobReceipt } from '../../shared/lob-receipt.ts'
 import type { LobHead, LobQuery } from '../../shared/lob-task.ts'
 import { boundsOf, type ByteBounds, type ByteRange } from '../http/byte-range.ts'
+import { chunksOf } from '../http/byte-stream.ts'
 import type { LobOpenOptions, LobPool } from './lob-pool.ts'
 import { type KnownReceipt, type LobReceipts, type PresentReceipt, questionOf } from './lob-receipts.ts'
 import type { LobStream } from './lob-stream.ts'
@@ -77,7 +78,7 @@ async function presentReceipt(
 async function measure(stream: LobStream): Promise<LobReceipt> {
   const plan = stream.head.receiptPlan!
   const hash = createHash('sha256')
-  for (let chunk = await stream.next(); chunk !== null; chunk = await stream.next()) {
+  for await (const chunk of chunksOf(stream)) {
     hash.update(chunk)
     // Chunks that are there would keep everybody else waiting.
     await setImmediate()

@@ -89,7 +89,7 @@ export class LobPool {
 
   /** Tasks that wait for a thread. */
   get queuedTasks(): number {
-    return this.#pool.queuedTasks
+    return this.#pool.threads.queuedTasks
   }
 
   /** Lets every thread load its code. Rejects when the worker file does not. */
@@ -104,12 +104,12 @@ export class LobPool {
    */
   async open(query: LobQuery, options: LobOpenOptions): Promise<LobStream> {
     const { signal, client } = options
-    if (this.#pool.lostThreads >= LOST_THREADS_MAX) {
-      const [name] = this.#pool.silentFiles
+    if (this.#pool.silentFiles.waitingCount >= LOST_THREADS_MAX) {
+      const [name] = this.#pool.silentFiles.names
       throw new ApiError('lake_unavailable', `The lake cannot be read: ${name} and others do not answer.`)
     }
     const slot = await this.slots.take({ count: 1, client, signal })
-    if (this.#pool.idlePlaces <= 0) for (const stream of this.#assisted) stream.dismissAssistants()
+    if (this.#pool.threads.idlePlaces <= 0) for (const stream of this.#assisted) stream.dismissAssistants()
     const makeTask = this.#taskMaker(query, options)
     const leader = await this.#pool.open((port, watch) => makeTask(port, watch, null), { ...slot, signal })
     const { sections, identity, isHeld } = leader.head
@@ -118,8 +118,8 @@ export class LobPool {
       const assistantCount = Math.min(
         LOB_ASSISTANTS_MAX,
         sections.count - 1,
-        this.#pool.idlePlaces,
-        this.#processors - this.#pool.runningTasks,
+        this.#pool.threads.idlePlaces,
+        this.#processors - this.#pool.threads.runningTasks,
       )
       if (assistantCount > 0) this.#assisted.add(stream)
       return Array.from({ length: Math.max(assistantCount, 0) }, () =>
@@ -148,7 +148,7 @@ export class LobPool {
       isUnlimited: isEstimate ?? false,
       assistance,
       watch,
-      silentFiles: this.#pool.silentFiles,
+      silentFiles: this.#pool.silentFiles.names,
       port,
     })
   }

@@ -23,7 +23,8 @@ export class LobStream implements ByteStream {
   /** The worker whose chunk was given last. */
   #lender: LobWorkerStream | undefined
   readonly #onWhole: (stream: LobStream) => void
-  #bytesGiven = 0
+  /** Body bytes given so far. */
+  bytesGiven = 0
 
   /**
    * `leader` has sent its head and its first chunk. `assist` starts assistants, none where the answer is not shared out; it
@@ -81,23 +82,18 @@ export class LobStream implements ByteStream {
     return this.#workers.flatMap(({ sections }) => sections).toSorted((a, b) => a.section - b.section)
   }
 
-  /** Body bytes given so far. */
-  get bytesGiven(): number {
-    return this.#bytesGiven
-  }
-
   attach(reader: StreamReader): void {
     this.#leader.attach(reader)
   }
 
   async next(): Promise<Uint8Array | null> {
     // From the second chunk on the leader's next one may not be the answer's.
-    if (this.#bytesGiven > 0) this.askForHelp()
+    if (this.bytesGiven > 0) this.askForHelp()
     const chunk = this.#assistants.length > 0 ? await this.#nextOfAll() : await this.#leader.next()
     if (chunk === null) {
       this.#assertWhole()
       this.#onWhole(this)
-    } else this.#bytesGiven += chunk.length
+    } else this.bytesGiven += chunk.length
     return chunk
   }
 

@@ -4,7 +4,7 @@
 import { OUTPUT_FORMATS } from '../../shared/formats.ts'
 import type { LobHead, LobQuery, RowPlace } from '../../shared/lob-task.ts'
 import { SECONDS_PER_DAY, SECONDS_PER_HOUR, utcDateStartMs } from '../../shared/utc-date.ts'
-import type { ByteStream } from '../http/byte-stream.ts'
+import { type ByteStream, chunksOf } from '../http/byte-stream.ts'
 
 /** Text of up to so many rows, of an answer or of a date, is made whole. */
 const WHOLE_ROWS_MAX = 50_000
@@ -45,10 +45,6 @@ function isReached({ dates: [date], hour, after }: LobQuery, lastRow: RowPlace |
 export interface SampleSize {
   readonly rows: number
   readonly bytes: number
-}
-
-async function* chunksOf(stream: ByteStream): AsyncGenerator<Uint8Array, void, void> {
-  for (let chunk = await stream.next(); chunk !== null; chunk = await stream.next()) yield chunk
 }
 
 /** Makes a sample, one part after the other, and counts it. `bytesOf` may code the bytes. */

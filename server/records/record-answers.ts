@@ -12,7 +12,7 @@ import type { RecordHead, RecordQuery } from '../../shared/record-task.ts'
 import type { AnswerCache, KeptAnswer } from '../answers/answer-cache.ts'
 import { Rounds } from '../answers/rounds.ts'
 import type { DataVersions } from '../catalogue/catalogue-feed.ts'
-import type { ByteStream, StreamReader } from '../http/byte-stream.ts'
+import type { ByteStream } from '../http/byte-stream.ts'
 import type { RequestContext } from '../http/endpoint.ts'
 import { heldIdentities } from '../http/etag.ts'
 import { ReadyStream } from '../http/ready-body.ts'
@@ -189,7 +189,7 @@ export class RecordAnswers {
         body = Buffer.concat([body, chunk])
         if (identity !== null && body.length <= this.#cache.bodyBytesMax) continue
         this.#long.set(key, true)
-        return handOver(stream, [body], abort)
+        return handOver(stream, body, abort)
       }
     } catch (error) {
       await stream.close()
@@ -232,11 +232,7 @@ function single(
 }
 
 /** An answer that is too long to be kept goes on as a stream, from what has been gathered of it. */
-function handOver(
-  stream: WorkerStream<RecordHead>,
-  gathered: readonly Uint8Array[],
-  abort: () => void,
-): RoundResult {
+function handOver(stream: WorkerStream<RecordHead>, gathered: Uint8Array, abort: () => void): RoundResult {
   let isTaken = false
   // Whoever waited for it is told before this comes.
   setImmediate(() => {
@@ -246,32 +242,22 @@ function handOver(
     isTaken = true
     if (signal.aborted) abort()
     signal.addEventListener('abort', abort, { once: true })
-    return { head: stream.head, stream: new ContinuedStream(gathered, stream) }
+    return { head: stream.head, stream: continued(gathered, stream) }
   })
 }
 
-class ContinuedStream implements ByteStream {
-  readonly #gathered: Uint8Array[]
-  readonly #rest: ByteStream
-
-  constructor(gathered: readonly Uint8Array[], rest: ByteStream) {
-    this.#gathered = [...gathered]
-    this.#rest = rest
-  }
-
-  get rows(): number | null {
-    return this.#rest.rows
-  }
-
-  attach(reader: StreamReader): void {
-    this.#rest.attach?.(reader)
-  }
-
-  async next(): Promise<Uint8Array | null> {
-    return this.#gathered.shift() ?? this.#rest.next()
-  }
-
-  async close(): Promise<void> {
-    await this.#rest.close()
+function continued(gathered: Uint8Array, rest: WorkerStream<RecordHead>): ByteStream {
+  let first: Uint8Array | undefined = gathered
+  return {
+    get rows() {
+      return rest.rows
+    },
+    attach: (reader) => rest.attach(reader),
+    next: async () => {
+      const chunk = first
+      first = undefined
+      return chunk ?? rest.next()
+    },
+    close: () => rest.close(),
   }
 }

@@ -17,25 +17,17 @@ import {
 } from '../../shared/limits.ts'
 import { groupedBy } from '../../shared/grouped-by.ts'
 import { lobFileOfKey } from '../../shared/lake-layout.ts'
-import type { LakePin } from '../../shared/lake-pin.ts'
 import { ApiError } from '../../shared/errors.ts'
 import type { DatabaseCheck } from '../health/health-monitor.ts'
 import { withinTime } from '../../shared/within-time.ts'
-import type {
-  RecordHead,
-  RecordProbeTask,
-  RecordQuery,
-  RecordTask,
-  RecordValidation,
-  RememberedVersions,
-} from '../../shared/record-task.ts'
+import type { RecordHead, RecordProbeTask, RecordQuery, RecordTask } from '../../shared/record-task.ts'
 import type { StoreAddress } from '../../shared/sql/store-address.ts'
 import { openFromDate } from '../lake/lake-versions.ts'
 import { SYSTEM_CLOCK } from '../tasks/clock.ts'
 import { type ClientShares, DEFAULT_SHARES } from '../workers/client-shares.ts'
 import { type SlotHold, Slots } from '../workers/slots.ts'
-import { type TaskMaker, type TaskOptions, WorkerPool } from '../workers/worker-pool.ts'
-import type { WorkerStream } from '../workers/worker-stream.ts'
+import { type TaskMaker, WorkerPool } from '../workers/worker-pool.ts'
+import type { TaskOptions, WorkerStream } from '../workers/worker-stream.ts'
 
 export const RECORD_WORKER_URL = new URL('../../workers/records/task.js', import.meta.url)
 
@@ -101,11 +93,7 @@ export interface RecordPoolOptions {
   readonly fileAnswerMs?: number | undefined
 }
 
-export interface RecordOpenOptions {
-  readonly headOnly: boolean
-  readonly validation: RecordValidation | null
-  readonly versions: RememberedVersions
-  readonly pin?: LakePin | undefined
+export type RecordOpenOptions = Pick<RecordTask, 'headOnly' | 'validation' | 'versions' | 'pin'> & {
   /** Aborted when the client is gone. */
   readonly signal: AbortSignal
   /** Who asks. */
@@ -173,7 +161,7 @@ export class RecordPool {
 
   /** Tasks that wait for a thread. */
   get queuedTasks(): number {
-    return this.#small.pool.queuedTasks + this.#bulk.pool.queuedTasks
+    return this.#small.pool.threads.queuedTasks + this.#bulk.pool.threads.queuedTasks
   }
 
   /** Who holds what of the lanes, by their names. */
@@ -197,7 +185,9 @@ export class RecordPool {
         this.#probe = undefined
       })
     const isOk = await withinTime(this.#probe, timeoutMs)
-    return isOk ?? (this.rowsInFlight > 0 && Date.now() - this.#small.pool.answeredAtMs <= HEALTH_BUSY_MS)
+    return (
+      isOk ?? (this.rowsInFlight > 0 && Date.now() - this.#small.pool.threads.answeredAtMs <= HEALTH_BUSY_MS)
+    )
   }
 
   /** Lets every thread load its code. Rejects when the worker file does not. */
@@ -249,13 +239,15 @@ export class RecordPool {
   }
 
   get #silentFiles(): readonly string[] {
-    return [...this.#small.pool.silentFiles, ...this.#bulk.pool.silentFiles]
+    return [this.#small, this.#bulk].flatMap(({ pool }) => pool.silentFiles.names)
   }
 
   /** Threads stand still while they wait for a file: no more of them are lost to a lake that does not answer. */
   #assertLakeAnswers({ kind }: RecordQuery): void {
     if (kind === 'climate' || kind === 'climate-gaps') return
-    if (this.#small.pool.lostThreads + this.#bulk.pool.lostThreads < LOST_THREADS_MAX) return
+    const { silentFiles: small } = this.#small.pool
+    const { silentFiles: bulk } = this.#bulk.pool
+    if (small.waitingCount + bulk.waitingCount < LOST_THREADS_MAX) return
     const [name] = this.#silentFiles
     throw new ApiError('lake_unavailable', `The lake cannot be read: ${name} and others do not answer.`)
   }

@@ -6,6 +6,7 @@ import { mkdir, readFile } from 'node:fs/promises'
 import { join, relative, sep } from 'node:path'
 import { lobSources } from '../../shared/lob-sources.ts'
 import { LOB_SCHEMA } from '../../shared/lob-v1.ts'
+import { parsedJson } from '../../shared/parsed-json.ts'
 import { TRADES_SCHEMA } from '../../shared/trades-v1.ts'
 import { NS_PER_MS } from '../../shared/utc-date.ts'
 import { LobRecordingWriter } from '../lake/lob-recording-writer.ts'
@@ -128,17 +129,9 @@ function sampleCases(): string[] {
 
 /** Whether an earlier run of this generator wrote the directory. */
 async function isSample(directory: string): Promise<boolean> {
-  try {
-    const metadata: unknown = JSON.parse(await readFile(join(directory, 'metadata.json'), 'utf8'))
-    return (
-      typeof metadata === 'object' &&
-      metadata !== null &&
-      'generator' in metadata &&
-      metadata.generator === GENERATOR
-    )
-  } catch {
-    return false
-  }
+  const text = await readFile(join(directory, 'metadata.json'), 'utf8').catch(() => '')
+  const metadata = parsedJson(text) as Partial<SampleMetadata> | null | undefined
+  return metadata?.generator === GENERATOR
 }
 
 async function describeFile(directory: string, schema: string, file: WrittenTrades): Promise<SampleFile> {

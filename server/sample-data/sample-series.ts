@@ -7,8 +7,8 @@ import { MS_PER_HOUR, addDays, utcDatesBetween, MONTH_NAMES } from '../../shared
 import type { Outage, SimulatedMarket } from './recorded-stream.ts'
 import { SeededRandom } from './seeded-random.ts'
 import { SimulatedBook, deciCentTick, linearCentTick, tailTick } from './simulated-book.ts'
-import { sampleStation } from './station-day.ts'
-import type { Bucket, TemperatureEvent, TemperatureSeries } from './temperature-events.ts'
+import { type SampleStation, sampleStation } from './station-day.ts'
+import type { Bucket, TemperatureEvent } from './temperature-events.ts'
 import { temperatureEvent } from './temperature-events.ts'
 
 /** The seed of the committed sample. */
@@ -16,8 +16,10 @@ export const SAMPLE_SEED_DEFAULT = 20
 export const SAMPLE_FIRST_DATE = '2026-07-01'
 export const SAMPLE_LAST_DATE = '2026-07-03'
 
-export interface SampleSeries extends TemperatureSeries {
+export interface SampleSeries {
   readonly source: LobSource
+  readonly ticker: string
+  readonly station: SampleStation
   /** Level changes of the busiest market in the busiest hour. */
   readonly changesPerHour: number
 }
@@ -66,7 +68,7 @@ export function sampleMarkets(series: SampleSeries, seed: number): SampleEventMa
   // A local day's event opens on the UTC date before it: the last date also holds the next day's.
   const days = utcDatesBetween(SAMPLE_FIRST_DATE, addDays(SAMPLE_LAST_DATE, 1))
   const events = days.map((day) => {
-    const event = temperatureEvent(series, day, seed)
+    const event = temperatureEvent(series.station, day, seed)
     return event.buckets.map((bucket) => sampleMarket(series, event, bucket, seed))
   })
   return {

@@ -6,11 +6,6 @@ import { MS_PER_HOUR, addDays, utcDateStartMs } from '../../shared/utc-date.ts'
 import { SeededRandom } from './seeded-random.ts'
 import { type SampleStation, type StationDay, stationDay } from './station-day.ts'
 
-export interface TemperatureSeries {
-  readonly ticker: string
-  readonly station: SampleStation
-}
-
 /** One bucket of an event: highs in [lowF, highF], both whole degrees; null has no bound. */
 export interface Bucket {
   readonly lowF: number | null
@@ -43,11 +38,11 @@ const HOURLY_ACTIVITY = [
 ] as const
 
 /** The event of one local day, fully determined by the seed. */
-export function temperatureEvent(series: TemperatureSeries, day: string, seed: number): TemperatureEvent {
-  const weather = stationDay(series.station, day, seed)
+export function temperatureEvent(station: SampleStation, day: string, seed: number): TemperatureEvent {
+  const weather = stationDay(station, day, seed)
   const { startMs, peakMs, endMs: closeMs } = weather
   const openMs = utcDateStartMs(addDays(day, -1))! + OPEN_HOUR_UTC_THE_DAY_BEFORE * MS_PER_HOUR
-  const random = new SeededRandom(seed, `${series.station.code}/${day}/forecasts`)
+  const random = new SeededRandom(seed, `${station.code}/${day}/forecasts`)
   const path = forecastPath(weather, openMs, random)
   const buckets = bucketsFrom(weather.lowestBracketF)
   return {
@@ -64,7 +59,7 @@ export function temperatureEvent(series: TemperatureSeries, day: string, seed: n
       return bucketProbability(bucket, { meanF, deviationF: spreadF(peakMs - ms), reachedF })
     },
     activity: (ms) => {
-      const hour = new Date(ms + series.station.standardOffsetHours * MS_PER_HOUR).getUTCHours()
+      const hour = new Date(ms + station.standardOffsetHours * MS_PER_HOUR).getUTCHours()
       const settling = ms > peakMs + 3 * MS_PER_HOUR ? 0.4 : 1
       return (HOURLY_ACTIVITY[hour] ?? 0) * (ms < startMs ? 0.6 : 1) * settling
     },

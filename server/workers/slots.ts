@@ -109,7 +109,7 @@ export class Slots {
     const isFreed = this.#free(client, count)
     const waitMs = Math.max(isFreed ? DISPLACEMENT_MS_MAX : 0, queue?.waitMs ?? 0)
     if (waitMs === 0) throw this.#refusal(client, count)
-    const hold = this.#wait({ client, count, signal, waitMs })
+    const hold = this.#wait({ client, count }, signal, waitMs)
     // A full line refuses its last claim, which need not be this one.
     if (!isFreed && this.#line.waitingCount > (queue?.max ?? 0)) this.#line.last?.refuse()
     return hold
@@ -120,13 +120,9 @@ export class Slots {
     return this.#takenCount + countBefore === 0 || this.#takenCount + countBefore + count <= this.#options.max
   }
 
-  #grantAfter(waitedMs: number, claim: { client: string; count: number }): SlotHold {
+  #grantAfter(waitedMs: number, { client, count }: WaitingClaim): SlotHold {
     this.figures.waitedMs += waitedMs
     this.onGranted(waitedMs / 1000)
-    return this.#grant(claim)
-  }
-
-  #grant({ client, count }: { client: string; count: number }): SlotHold {
     const holder: Holder = {
       client,
       count,
@@ -181,13 +177,11 @@ export class Slots {
     return isFair ? (reader?.slowInMs ?? Infinity) : Infinity
   }
 
-  async #wait(claim: {
-    client: string
-    count: number
-    signal: AbortSignal | undefined
-    waitMs: number
-  }): Promise<SlotHold> {
-    const { client, count, signal, waitMs } = claim
+  async #wait(
+    { client, count }: WaitingClaim,
+    signal: AbortSignal | undefined,
+    waitMs: number,
+  ): Promise<SlotHold> {
     this.#lookTimer ??= setInterval(() => this.#look(), LOOK_MS)
     return new Promise((resolve, reject) => {
       const leave = (): void => {

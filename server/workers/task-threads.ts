@@ -45,8 +45,18 @@ export class TaskThreads {
     return this.#piscina
   }
 
-  get tasksMax(): number {
+  /** How many more tasks could be started at once. */
+  get idlePlaces(): number {
+    return this.#tasksMax - this.#runningTasks
+  }
+
+  get #tasksMax(): number {
     return this.#options.threads * this.#options.tasksPerThread
+  }
+
+  /** Tasks that wait for a thread. */
+  get queuedTasks(): number {
+    return this.#piscina.queueSize
   }
 
   /** Tasks that were started and are not over. */
@@ -99,7 +109,7 @@ export class TaskThreads {
       concurrentTasksPerWorker: tasksPerThread,
       // Tasks wait only while a lost thread is replaced, or one that helps another request makes an end: the slots let
       // no more of them in than the threads take, beside as many that help at most.
-      maxQueue: 2 * this.tasksMax,
+      maxQueue: 2 * this.#tasksMax,
       // An idle thread must turn its event loop, to let go of ports and files; with Atomics.wait it would stand still.
       atomics: 'disabled',
       resourceLimits: { maxOldGenerationSizeMb: heapMb },

@@ -10,10 +10,9 @@ import type { StreamHead } from '../../shared/stream-task.ts'
 import { ApiError } from '../../shared/errors.ts'
 import { FileWatch, fileWatchMemory } from '../../shared/file-watch.ts'
 import { withinTime } from '../../shared/within-time.ts'
-import type { StreamReader } from '../http/byte-stream.ts'
 import { SilentFiles } from './silent-files.ts'
 import { TaskThreads, type TaskThreadOptions } from './task-threads.ts'
-import { WorkerStream } from './worker-stream.ts'
+import { type TaskOptions, WorkerStream } from './worker-stream.ts'
 
 export interface WorkerPoolOptions extends TaskThreadOptions {
   /** How long a file may keep a thread waiting; another time than the usual one for tests. */
@@ -28,17 +27,6 @@ const TASKS_END_POLL_MS = 5
 
 /** Makes the message of a task: with its port, and the memory in which it says which file it waits for. */
 export type TaskMaker = (port: MessagePort, watch: SharedArrayBuffer) => object
-
-export interface TaskOptions {
-  /** Called once, when the stream is closed and its task is over. */
-  readonly release: () => void
-  /** Told who takes the answer. */
-  readonly attach?: (reader: StreamReader) => void
-  /** Aborted when the client is gone. */
-  readonly signal: AbortSignal
-  /** False for a task that only adds to another's answer; true when left out. */
-  readonly hasHead?: boolean
-}
 
 /** Of a task whose thread was lost before it gave anything. The file is known to the second one. */
 const ATTEMPTS_MAX = 2
@@ -60,71 +48,42 @@ function silenceOf(name: string): string {
 }
 
 export class WorkerPool<Head extends StreamHead> {
-  readonly #threads: TaskThreads
+  readonly threads: TaskThreads
+  /** Files that ended threads still wait for. */
+  readonly silentFiles: SilentFiles
   readonly #name: string
   readonly #logger: Logger
   readonly #tasksPerThread: number
   /** Threads that were ended one by one and have not gone yet. */
   readonly #ending = new Set<Worker>()
-  readonly #silentFiles: SilentFiles
   readonly #streams = new Map<WorkerStream<Head>, { readonly piscina: Piscina; readonly word: FileWatch }>()
   readonly #waitingRuns = new Set<AbortController>()
 
   constructor(options: WorkerPoolOptions) {
     const { name, tasksPerThread, logger } = options
-    this.#threads = new TaskThreads(options)
+    this.threads = new TaskThreads(options)
     this.#name = name
-    this.#silentFiles = new SilentFiles(options.fileAnswerMs)
+    this.silentFiles = new SilentFiles(options.fileAnswerMs)
     this.#logger = logger
     this.#tasksPerThread = tasksPerThread
   }
 
-  /** Files that ended threads still wait for. */
-  get silentFiles(): readonly string[] {
-    return this.#silentFiles.names
-  }
-
-  /** Threads that were ended and still wait for a file. */
-  get lostThreads(): number {
-    return this.#silentFiles.waitingCount
-  }
-
-  /** Tasks that wait for a thread. */
-  get queuedTasks(): number {
-    return this.#threads.piscina.queueSize
-  }
-
-  /** When a database of the threads last answered, ms since the epoch; 0 for never. */
-  get answeredAtMs(): number {
-    return this.#threads.answeredAtMs
-  }
-
   /** Runs a task without a body. Rejects with what it throws, and when its thread dies or may be lost. */
   async run(task: object): Promise<void> {
-    const piscina = this.#threads.piscina
-    this.#threads.taskBegins(piscina)
+    const piscina = this.threads.piscina
+    this.threads.taskBegins(piscina)
     const loss = new AbortController()
     this.#waitingRuns.add(loss)
     const running = piscina.run(task).finally(() => {
-      this.#threads.taskEnds(piscina)
+      this.threads.taskEnds(piscina)
       this.#waitingRuns.delete(loss)
     })
     await Promise.race([running, rejectsWhen(loss.signal)])
   }
 
-  /** Tasks that were started and are not over. */
-  get runningTasks(): number {
-    return this.#threads.runningTasks
-  }
-
-  /** How many more tasks could be started at once. */
-  get idlePlaces(): number {
-    return this.#threads.tasksMax - this.#threads.runningTasks
-  }
-
   /** Lets every thread load its code. Rejects when the worker file does not. */
   async warm(): Promise<void> {
-    await Promise.all(this.#threads.piscina.threads.map(() => this.#threads.piscina.run(WARM_TASK)))
+    await Promise.all(this.threads.piscina.threads.map(() => this.threads.piscina.run(WARM_TASK)))
   }
 
   /**
@@ -136,16 +95,11 @@ export class WorkerPool<Head extends StreamHead> {
     const disobedience = new AbortController()
     const watch = fileWatchMemory()
     const taskEnd = this.#runWithPort(makeTask(port2, watch), port2, disobedience.signal)
-    const stream = new WorkerStream<Head>(port1, taskEnd, {
-      signal: options.signal,
-      onOver: options.release,
-      onReader: options.attach,
-      terminate: () => this.#terminate(disobedience),
-      ...(options.hasHead === undefined ? {} : { hasHead: options.hasHead }),
-    })
-    const piscina = this.#threads.piscina
+    const terminate = (): void => this.#terminate(disobedience)
+    const stream = new WorkerStream<Head>(port1, taskEnd, { ...options, terminate })
+    const piscina = this.threads.piscina
     this.#streams.set(stream, { piscina, word: new FileWatch(watch) })
-    const unfollow = this.#silentFiles.follow(watch, (name) => {
+    const unfollow = this.silentFiles.follow(watch, (name) => {
       if (this.#tasksPerThread === 1) this.#giveUpFile(name, stream)
       else this.#loseThread(name, stream, piscina)
     })
@@ -162,10 +116,10 @@ export class WorkerPool<Head extends StreamHead> {
    * pool's other threads: new tasks, and those of the lost thread that have given nothing yet, go to fresh ones.
    */
   #loseThread(name: string, stream: WorkerStream<Head>, piscina: Piscina): void {
-    if (piscina === this.#threads.piscina) {
+    if (piscina === this.threads.piscina) {
       this.#logger.error(`a ${this.#name} thread waits for ${name}, which does not answer, and is replaced`)
       // When its last task is over the file has answered, and whoever waited for it is gone.
-      this.#threads.replace(this.#silentFiles.note(name))
+      this.threads.replace(this.silentFiles.note(name))
       for (const loss of this.#waitingRuns) loss.abort(new Error('its thread may be lost'))
       // Some of those that no thread has taken up wait for the lost one.
       for (const [other, { piscina: its, word }] of this.#streams)
@@ -179,7 +133,7 @@ export class WorkerPool<Head extends StreamHead> {
     const before = new Set(this.#ending)
     stream.fail(new ApiError('lake_file_invalid', silenceOf(name)))
     for (const thread of this.#ending) {
-      if (!before.has(thread)) thread.once('exit', this.#silentFiles.note(name))
+      if (!before.has(thread)) thread.once('exit', this.silentFiles.note(name))
     }
   }
 
@@ -190,21 +144,21 @@ export class WorkerPool<Head extends StreamHead> {
    * must not be given the signal of such a task, since it gives a task with a signal a thread of its own.
    */
   async #runWithPort(task: object, port: MessagePort, disobedience: AbortSignal): Promise<void> {
-    const piscina = this.#threads.piscina
-    this.#threads.taskBegins(piscina)
+    const piscina = this.threads.piscina
+    this.threads.taskBegins(piscina)
     const transferList = [port]
     const isAlone = this.#tasksPerThread === 1
     const running = piscina
       .run(task, isAlone ? { transferList, signal: disobedience } : { transferList })
-      .finally(() => this.#threads.taskEnds(piscina))
+      .finally(() => this.threads.taskEnds(piscina))
     await (isAlone ? running : Promise.race([running, this.#givenUp(disobedience)]))
   }
 
   /** Piscina forgets a thread that it ends, also one that does not end because a file does not answer it. */
   #terminate(disobedience: AbortController): void {
-    const before = this.#threads.piscina.threads
+    const before = this.threads.piscina.threads
     disobedience.abort()
-    const after = new Set(this.#threads.piscina.threads)
+    const after = new Set(this.threads.piscina.threads)
     for (const thread of before) {
       if (after.has(thread)) continue
       this.#ending.add(thread)
@@ -247,11 +201,11 @@ export class WorkerPool<Head extends StreamHead> {
 
   async #endThreads(): Promise<boolean> {
     const deadlineMs = performance.now() + THREADS_END_MS_MAX
-    while (this.#tasksPerThread > 1 && this.#threads.runningTasks > 0) {
+    while (this.#tasksPerThread > 1 && this.threads.runningTasks > 0) {
       if (performance.now() > deadlineMs) return false
       await setTimeout(TASKS_END_POLL_MS)
     }
-    const ended = this.#threads.piscina.destroy().then(() => true)
+    const ended = this.threads.piscina.destroy().then(() => true)
     const areEnded = (await withinTime(ended, THREADS_END_MS_MAX)) ?? false
     return areEnded && this.#ending.size === 0
   }

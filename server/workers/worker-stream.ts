@@ -15,17 +15,20 @@ import {
 } from '../../shared/stream-task.ts'
 import type { ByteStream, StreamReader } from '../http/byte-stream.ts'
 
-export interface WorkerStreamOptions {
+export interface TaskOptions {
+  /** Called once, when the stream is closed and the worker's task has really ended. */
+  readonly release: () => void
+  /** Told who takes the answer. */
+  readonly attach?: (reader: StreamReader) => void
   /** Aborted when the client is gone. */
   readonly signal: AbortSignal
-  /** Called once, when the stream is closed and the worker's task has really ended. */
-  readonly onOver: () => void
-  /** Told who takes the answer. */
-  readonly onReader?: ((reader: StreamReader) => void) | undefined
+  /** False for a task that only adds to another's answer; true when left out. */
+  readonly hasHead?: boolean
+}
+
+export interface WorkerStreamOptions extends TaskOptions {
   /** Ends the thread of a worker that does not obey a cancel. */
   readonly terminate: () => void
-  /** False for a worker that only adds to another's answer; true when left out. */
-  readonly hasHead?: boolean
 }
 
 interface QueuedChunk {
@@ -46,9 +49,12 @@ export class WorkerStream<Head extends StreamHead> implements ByteStream {
   #head: Head | undefined
   #section = -1
   #window = CHUNK_WINDOW
-  #rows: number | null = null
-  #span: RowSpan | undefined
-  #sections: readonly SectionFigures[] = []
+  /** Rows of the complete answer; null until it is complete. */
+  rows: number | null = null
+  /** Of the complete answer; undefined where the worker does not say it. */
+  span: RowSpan | undefined
+  /** Of the sections that the worker made, when its part is complete and they were asked for. */
+  sections: readonly SectionFigures[] = []
   /** The worker's buffers by their numbers. */
   readonly #buffers = new Map<number, SharedArrayBuffer>()
   #lent: number | undefined
@@ -77,21 +83,6 @@ export class WorkerStream<Head extends StreamHead> implements ByteStream {
     return this.#head
   }
 
-  /** Rows of the complete answer; null until it is complete. */
-  get rows(): number | null {
-    return this.#rows
-  }
-
-  /** Of the complete answer; undefined where the worker does not say it. */
-  get span(): RowSpan | undefined {
-    return this.#span
-  }
-
-  /** Of the sections that the worker made, when its part is complete and they were asked for. */
-  get sections(): readonly SectionFigures[] {
-    return this.#sections
-  }
-
   /** Resolves when the head is there and the first chunk or the end has followed it. */
   async ready(): Promise<void> {
     await this.#until(() => this.#chunks.length > 0 || this.#isTaskOver)
@@ -113,7 +104,7 @@ export class WorkerStream<Head extends StreamHead> implements ByteStream {
   }
 
   attach(reader: StreamReader): void {
-    this.#options.onReader?.(reader)
+    this.#options.attach?.(reader)
   }
 
   /** Lets so many chunks be under way from now on. */
@@ -196,9 +187,9 @@ export class WorkerStream<Head extends StreamHead> implements ByteStream {
       this.#section = message.section
       if (message.isOver) this.#endedSections.add(message.section)
     } else if (message.kind === 'end') {
-      this.#rows = message.rows
-      this.#span = message.span
-      this.#sections = message.sections ?? []
+      this.rows = message.rows
+      this.span = message.span
+      this.sections = message.sections ?? []
       this.#isComplete = true
     } else this.#failure ??= new ApiError(message.code, message.detail, { errors: message.errors })
     if (message.kind === 'end' || message.kind === 'error') this.#armTermination()
@@ -246,7 +237,7 @@ export class WorkerStream<Head extends StreamHead> implements ByteStream {
   #settle(): void {
     if (this.#isOver || !this.#isClosed || !this.#isTaskOver) return
     this.#isOver = true
-    this.#options.onOver()
+    this.#options.release()
   }
 
   /** From here on the worker has nothing left to wait for: it ends its task soon, or is ended. */

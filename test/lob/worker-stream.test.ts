@@ -44,7 +44,7 @@ function openStream(t: TestContext) {
   port2.on('message', (message: ServerMessage) => heard.push(message))
   const stream = new WorkerStream<LobHead>(port1, taskEnd, {
     signal: client.signal,
-    onOver: () => (counts.over += 1),
+    release: () => (counts.over += 1),
     terminate: () => {
       counts.terminate += 1
       endTask(new Error('terminated'))

@@ -59,7 +59,7 @@ test('a file that tells its markets is indexed by its footer, and its rows say t
   const fromRows = await index.of(b, NEVER)
   assert.ok(fromFooter.spans.length > 20)
   assert.deepEqual(fromFooter.spans, fromRows.spans)
-  assert.deepEqual(fromFooter.part.toMs, fromRows.part.toMs)
+  assert.deepEqual(fromFooter.toMs, fromRows.toMs)
   // A part of the file is not what the footer tells.
   const clipped = { ...a, toMs: JULY_MS + 2 * DAY_MS, isRegistered: true }
   const part = await index.of(clipped, NEVER)

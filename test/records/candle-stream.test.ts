@@ -135,9 +135,9 @@ for (const [name, offset, limit] of [
       const identity = new AnswerIdentity(query, null)
       const answer = await answerCandles(query, { context, run, signal, identity, versions: NO_VERSIONS })
       const rows: string[] = []
-      for await (const set of answer.sets()) {
+      for await (const { rows: set, from, to } of answer.sets()) {
         assert.ok(set.length <= 10_000, 'no more than two batches are held')
-        for (let row = 0; row < set.length; row++)
+        for (let row = from; row < to; row++)
           rows.push(`${set.endMs[row]} ${set.market[row]} ${set.close[row]}`)
       }
       assert.deepEqual(rows, expectedRows().slice(offset, offset + limit))
@@ -165,9 +165,8 @@ test('candles that come in the midst of an answer push none out of its end', asy
   await fillStore()
   const answer = await answerWithLateCandles(t, QUERY.limit)
   const rows: string[] = []
-  for await (const set of answer.sets())
-    for (let row = 0; row < set.length; row++)
-      rows.push(`${set.endMs[row]} ${set.market[row]} ${set.close[row]}`)
+  for await (const { rows: set, from, to } of answer.sets())
+    for (let row = from; row < to; row++) rows.push(`${set.endMs[row]} ${set.market[row]} ${set.close[row]}`)
   const late = `${FROM_MS + 6_000 * MINUTE} KXHIGHNY-A-B3 1`
   assert.deepEqual(rows, expectedRows().toSpliced(6_001 * 2, 0, late))
 })
@@ -178,7 +177,7 @@ test('an answer as long as its limit is broken off when more candles come', asyn
   const answer = await answerWithLateCandles(t, minutes * MARKETS.length)
   let rows = 0
   const read = async (): Promise<void> => {
-    for await (const set of answer.sets()) rows += set.length
+    for await (const { from, to } of answer.sets()) rows += to - from
   }
   await assert.rejects(read(), { code: 'lake_file_changed', message: /^More candles came/ })
   assert.deepEqual([answer.hasMore, rows <= answer.rows], [false, true])

@@ -36,7 +36,7 @@ export function handWorker(signal: AbortSignal, { hasHead = true } = {}): HandWo
   }
   const stream = new WorkerStream<LobHead>(port1, taskEnd, {
     signal,
-    onOver: () => (counts.over += 1),
+    release: () => (counts.over += 1),
     terminate: () => {
       counts.terminated += 1
       endTask(new Error('terminated'))

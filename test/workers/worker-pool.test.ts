@@ -38,7 +38,7 @@ async function openPool(t: TestContext, tasksPerThread: number) {
   const begun = new SharedArrayBuffer(4)
   const maker =
     (how: StuckTask['how']): TaskMaker =>
-    (port, watch): StuckTask => ({ how, path, begun, watch, silentFiles: pool.silentFiles, port })
+    (port, watch): StuckTask => ({ how, path, begun, watch, silentFiles: pool.silentFiles.names, port })
   const options = { signal: leaving.signal, release: () => (over += 1) }
   const start = (how: StuckTask['how']) => pool.start(maker(how), options)
   const ask = async (how: StuckTask['how']): Promise<void> => {
@@ -64,7 +64,7 @@ test('a task that does not end is given up, and its thread is left to the others
   await other.ready()
   await other.close()
   // The thread is not ended under a task that may be in a native call.
-  assert.equal(pool.runningTasks, 1)
+  assert.equal(pool.threads.runningTasks, 1)
   assert.equal(await pool.close(), false)
   // Which cause it has is not known here: no file is named.
   assert.match(log.join(''), /"msg":"test threads have not ended"/)
@@ -95,14 +95,14 @@ test('a thread of many that waits for a file is replaced, and only who asked for
   await new Promise((resolve) => setTimeout(resolve, 100))
   others.push(ask('later'), ask('answer'))
   await Promise.all([silent, ...others])
-  assert.equal(pool.lostThreads, 1)
+  assert.equal(pool.silentFiles.waitingCount, 1)
   // The next one that asks for it loses no thread.
   for (let round = 0; round < 5; round += 1) await assert.rejects(ask('silent'), isNamed)
   for (let round = 0; round < 5; round += 1) await ask('answer')
-  assert.equal(pool.lostThreads, 1)
+  assert.equal(pool.silentFiles.waitingCount, 1)
   const writer = openSync(path, constants.O_RDWR | constants.O_NONBLOCK)
   t.after(() => closeSync(writer))
-  while (pool.lostThreads > 0) await new Promise((resolve) => setTimeout(resolve, 5))
+  while (pool.silentFiles.waitingCount > 0) await new Promise((resolve) => setTimeout(resolve, 5))
   await ask('silent')
   assert.equal(await pool.close(), true)
 })

@@ -42,7 +42,7 @@ export class PinnedFiles {
 
   /** The names in a directory below the lake (`lob/source=…`), in code unit order. */
   namesIn(directory: string): string[] {
-    return [...(this.#names.get(directory) ?? [])].toSorted((left, right) => (left < right ? -1 : 1))
+    return [...(this.#names.get(directory) ?? [])].toSorted()
   }
 
   /** Undefined where the version has no such file. @throws {ApiError} `version_gone` */

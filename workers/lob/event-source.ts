@@ -9,7 +9,7 @@ import { decodeInt32, decodeInt32Briefly, decodeInt64, decodeStrings } from './d
 import { type IndexedRowGroup, mayHoldMarket } from './file-index.ts'
 import { namingFile } from '../lake/lake-file-error.ts'
 import type { LakeFile } from './lake-file.ts'
-import type { EventColumns } from './order-book.ts'
+import { emptyEvents, type EventColumns } from './order-book.ts'
 
 /**
  * Rows that a preview decodes: a keyframe of two full sides, and the first seconds of a busy market. All of a row group
@@ -162,15 +162,7 @@ export class EventSource {
 
   #columnsFor(rows: number): EventColumns {
     const free = this.#free.pop()
-    if (free !== undefined && free.ts.length >= rows) return free
-    return {
-      length: rows,
-      ts: new Float64Array(rows),
-      event: new Uint8Array(rows),
-      side: new Uint8Array(rows),
-      price: new Int32Array(rows),
-      qty: new Float64Array(rows),
-    }
+    return free !== undefined && free.ts.length >= rows ? free : emptyEvents(rows)
   }
 }
 
@@ -207,15 +199,7 @@ function viewOf(whole: EventColumns, start: number, end: number): EventColumns {
 }
 
 function gather(whole: EventColumns, runs: readonly { start: number; end: number }[]): EventColumns {
-  const length = runs.reduce((sum, { start, end }) => sum + end - start, 0)
-  const share = {
-    length,
-    ts: new Float64Array(length),
-    event: new Uint8Array(length),
-    side: new Uint8Array(length),
-    price: new Int32Array(length),
-    qty: new Float64Array(length),
-  }
+  const share = emptyEvents(runs.reduce((sum, { start, end }) => sum + end - start, 0))
   let at = 0
   for (const { start, end } of runs) {
     share.ts.set(whole.ts.subarray(start, end), at)

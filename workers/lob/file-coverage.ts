@@ -6,7 +6,7 @@ import { type MarketHours, MarketHoursCount, parseHours } from '../../shared/lob
 import { EVENT_GAP, LOB_FOOTER_KEYS as KEYS } from '../../shared/lob-v1.ts'
 import { namingFile } from '../lake/lake-file-error.ts'
 import { decodeInt32, decodeInt64, decodeStrings } from './decode-column.ts'
-import { HOUR_NS } from './file-index.ts'
+import { HOUR_NS, sortedById } from './file-index.ts'
 import type { LakeFile } from './lake-file.ts'
 
 /** Memory that is kept of files, by estimate: about 15,000 dates of six markets. */
@@ -120,10 +120,6 @@ function scan(file: LakeFile): FileCoverage {
 
 function compact(hours: MarketHours): MarketHours {
   return { ...hours, hours: Int32Array.from(hours.hours) }
-}
-
-function sortedById(markets: (readonly [string, MarketHours])[]): ReadonlyMap<string, MarketHours> {
-  return new Map(markets.toSorted(([left], [right]) => (left < right ? -1 : 1)))
 }
 
 function remember({ name, identity }: LakeFile, coverage: FileCoverage): void {

@@ -33,7 +33,7 @@ export interface FooterMarket {
   readonly bookAtEnd: boolean | null
 }
 
-/** A parsed footer. What the metadata does not say is undefined. */
+/** A parsed footer. What the metadata does not say is undefined, or none. */
 export interface FileFooter {
   readonly rows: number
   readonly rowGroups: readonly RowGroup[]
@@ -41,7 +41,7 @@ export interface FileFooter {
   readonly coversTo: number | undefined
   readonly markets: readonly FooterMarket[] | undefined
   readonly hasHourlyKeyframes: boolean
-  readonly gaps: number | undefined
+  readonly gaps: number
 }
 
 /**
@@ -84,7 +84,7 @@ export function parseFooter(tail: Uint8Array, fileBytes: number, date: string, b
     coversFrom: relativeInstant(keyValues.get(LOB_FOOTER_KEYS.coversFrom), baseNs),
     coversTo: relativeInstant(keyValues.get(LOB_FOOTER_KEYS.coversTo), baseNs),
     markets: marketsJson === undefined ? undefined : parseMarkets(marketsJson, baseNs),
-    gaps: numberOf(keyValues.get(LOB_FOOTER_KEYS.gaps)),
+    gaps: Number(keyValues.get(LOB_FOOTER_KEYS.gaps) ?? 0),
     hasHourlyKeyframes: keyValues.get(LOB_FOOTER_KEYS.keyframes) === KEYFRAMES_HOURLY,
   }
 }
@@ -190,10 +190,6 @@ function parseMarkets(json: string, baseNs: bigint): FooterMarket[] {
       bookAtEnd: typeof bookAtEnd === 'boolean' ? bookAtEnd : null,
     }
   })
-}
-
-function numberOf(text: string | undefined): number | undefined {
-  return text === undefined ? undefined : Number(text)
 }
 
 function instantOf(value: unknown, baseNs: bigint): number | null {

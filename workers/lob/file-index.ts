@@ -98,11 +98,12 @@ function indexFromFooter(footer: FileFooter): FileIndex | undefined {
     isSeekable: true,
     mayLackBooks: false,
     tellsMidnight: true,
-    hasGaps: (footer.gaps ?? 0) > 0,
+    hasGaps: footer.gaps > 0,
   }
 }
 
-function sortedById(markets: ReadonlyMap<string, MarketIndex>): Map<string, MarketIndex> {
+/** In code unit order of the ids. */
+export function sortedById<Market>(markets: Iterable<readonly [string, Market]>): Map<string, Market> {
   return new Map([...markets].toSorted(([left], [right]) => (left < right ? -1 : 1)))
 }
 

@@ -4,16 +4,9 @@
 import { HOUR_NS, type MarketIndex } from './file-index.ts'
 import type { EventSource } from './event-source.ts'
 import type { LakeFile } from './lake-file.ts'
-import { OrderBook, type EventColumns } from './order-book.ts'
+import { emptyEvents, OrderBook } from './order-book.ts'
 
-const NO_EVENTS: EventColumns = {
-  length: 0,
-  ts: new Float64Array(0),
-  event: new Uint8Array(0),
-  side: new Uint8Array(0),
-  price: new Int32Array(0),
-  qty: new Float64Array(0),
-}
+const NO_EVENTS = emptyEvents(0)
 
 export class MarketReplay {
   readonly book: OrderBook

@@ -37,6 +37,18 @@ export interface EventColumns {
   readonly qty: Float64Array
 }
 
+/** Columns for `length` events, which are all zero. */
+export function emptyEvents(length: number): EventColumns {
+  return {
+    length,
+    ts: new Float64Array(length),
+    event: new Uint8Array(length),
+    side: new Uint8Array(length),
+    price: new Int32Array(length),
+    qty: new Float64Array(length),
+  }
+}
+
 /** One side of the book, oriented: slot 1 … 99 is the price in cents of a bid, 100 minus it of an ask. */
 export class BookSide {
   /** Exact quantity by cent. */

@@ -5,12 +5,12 @@ import type { SchemaElement } from 'hyparquet/src/types.js'
 import { NS_PER_SECOND } from '../../shared/utc-date.ts'
 import { appendTimestampDeltas, DELTA_SPAN_S_MAX } from './parquet-delta.ts'
 import type { BufferedColumn, ChunkPages, EncodedChunk, LeafColumn } from '../output/parquet-leaf.ts'
+import { grownInto } from '../output/grown-into.ts'
 import {
   appendByteCodes,
   appendCodes,
   appendDefinitionLevels,
   CodeArray,
-  grownInto,
   type PageBuffer,
 } from '../output/parquet-pages.ts'
 

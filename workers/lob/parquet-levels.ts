@@ -4,6 +4,7 @@
 
 import type { SchemaElement } from 'hyparquet/src/types.js'
 import type { BufferedColumn, ChunkPages, EncodedChunk, LeafColumn } from '../output/parquet-leaf.ts'
+import { grownInto } from '../output/grown-into.ts'
 import {
   appendByteCodes,
   appendCodes,
@@ -11,7 +12,6 @@ import {
   appendPlainInt64,
   CodeArray,
   codeWidthBytes,
-  grownInto,
   PageBuffer,
   setSafeInteger,
 } from '../output/parquet-pages.ts'

@@ -2,6 +2,7 @@
 // of every row, so small quantities (nearly all of them) index a table and the rest go through an open-addressing hash;
 // a Map boxes its doubles and would cost more than all other work on a row.
 
+import { grownInto } from '../output/grown-into.ts'
 import type { CodeArray } from '../output/parquet-pages.ts'
 
 const DIRECT_LIMIT = 1 << 16
@@ -57,11 +58,8 @@ export class QuantityDictionary {
   }
 
   #add(quantity: number): number {
-    if (this.#size === this.#values.length) {
-      const grown = new Float64Array(2 * this.#values.length)
-      grown.set(this.#values)
-      this.#values = grown
-    }
+    if (this.#size === this.#values.length)
+      this.#values = grownInto(new Float64Array(2 * this.#size), this.#values)
     this.#values[this.#size] = quantity
     return this.#size++
   }

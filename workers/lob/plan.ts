@@ -7,14 +7,14 @@ import { OUTPUT_FORMATS, STREAMED_ROWS_MAX } from '../../shared/formats.ts'
 import type { LobQuery, RowPlace } from '../../shared/lob-task.ts'
 import {
   addDays,
-  MS_PER_DAY,
   NS_PER_SECOND,
   SECONDS_PER_DAY,
   SECONDS_PER_HOUR,
   utcDateStartMs,
 } from '../../shared/utc-date.ts'
 import type { RowSpan } from '../../shared/stream-task.ts'
-import type { FileIndex } from './file-index.ts'
+import { DAY_NS } from './book-stretches.ts'
+import { type FileIndex, HOUR_NS } from './file-index.ts'
 
 /** Dates followed backwards for the book of a market whose files carry no keyframes. */
 const CARRY_OVER_DATES_MAX = 31
@@ -22,10 +22,7 @@ const CARRY_OVER_DATES_MAX = 31
  * Pause between two recordings over which a book is still carried to the next date. Recordings cut at midnight lose
  * seconds, an outage lasts longer; only files that state their coverage can tell.
  */
-const CARRY_OVER_PAUSE_MS_MAX = 60 * 60 * 1000
-
-const DAY_NS = MS_PER_DAY * 1e6
-const CARRY_OVER_PAUSE_NS_MAX = CARRY_OVER_PAUSE_MS_MAX * 1e6
+const CARRY_OVER_PAUSE_NS_MAX = HOUR_NS
 
 /** Both inclusive. */
 export interface TickSpan {
@@ -260,7 +257,7 @@ function marketsOf(
   const previous = indexOf(addDays(date, -1))
   if (previous === undefined) return ids
   const silent = [...previous.markets.keys()].filter((id) => isWanted(id) && !index.markets.has(id))
-  return silent.length === 0 ? ids : [...ids, ...silent].toSorted((left, right) => (left < right ? -1 : 1))
+  return silent.length === 0 ? ids : [...ids, ...silent].toSorted()
 }
 
 /**

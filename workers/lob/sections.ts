@@ -3,11 +3,12 @@
 // sections are in the order of the rows.
 
 import { CHUNK_BYTES } from '../../shared/limits.ts'
+import type { ReceiptPlan } from '../../shared/lob-receipt.ts'
 import type { LobQuery } from '../../shared/lob-task.ts'
 import { SECONDS_PER_DAY, SECONDS_PER_HOUR } from '../../shared/utc-date.ts'
 import { type IndexedRowGroup, mayHoldMarket } from './file-index.ts'
 import type { FileOfDate } from './lake-file.ts'
-import { countRows, type DatePlan, type LobPlan, trimmed } from './plan.ts'
+import { countRows, type DatePlan, type LobPlan, spanOf, trimmed } from './plan.ts'
 import type { SinkPlan } from './snapshot-sink.ts'
 
 /** Ticks `firstTick` to `lastTick` of one date of a plan; at least one market has a row there. */
@@ -80,4 +81,29 @@ export function planFrom(plan: LobPlan, { datePlan, firstTick }: Section): LobPl
     .flatMap((market) => trimmed({ ...market, firstTick: Math.max(market.firstTick, firstTick) }))
   const dates = [{ ...datePlan, markets }, ...plan.dates.slice(plan.dates.indexOf(datePlan) + 1)]
   return { ...plan, dates, rows: dates.reduce((sum, date) => sum + countRows(date.markets), 0) }
+}
+
+/**
+ * What the plan of an answer says of its receipt; the server measures the body (server/lob/lob-parts.ts). `blocks` are empty where
+ * the body is not cut.
+ */
+export function planReceipt(
+  query: LobQuery,
+  plan: LobPlan,
+  blocks: readonly Section[],
+): Omit<ReceiptPlan, 'markets' | 'knownS' | 'gapS'> {
+  const span = spanOf(query, plan)
+  return {
+    rows: plan.rows,
+    firstSeconds: span === undefined ? null : span.firstMs / 1000,
+    lastSeconds: span === undefined ? null : span.lastMs / 1000,
+    blocks: blocks.map(({ datePlan, firstTick, lastTick }) => ({
+      seconds: startOf(datePlan.startSeconds + firstTick * query.intervalS),
+      rows: countRows(datePlan.markets, lastTick + 1) - countRows(datePlan.markets, firstTick),
+    })),
+  }
+}
+
+function startOf(seconds: number): number {
+  return Math.floor(seconds / SECONDS_PER_HOUR) * SECONDS_PER_HOUR
 }

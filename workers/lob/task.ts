@@ -24,16 +24,17 @@ import { prepareDecompression } from './decompress.ts'
 import { type FileOfDate, LakeFile } from './lake-file.ts'
 import { selectMarkets } from './market-search.ts'
 import { countRows, planLob, refuseTooManyRows, spanOf, type LobPlan } from './plan.ts'
-import { planReceipt } from './receipt.ts'
-import { costInRows, groupsOf, planFrom, sectionRowsMax, sectionsOf, type Section } from './sections.ts'
 import {
-  planSink,
-  planTextSink,
-  type SectionSink,
-  type SinkPlan,
-  type SnapshotSink,
-} from './snapshot-sink.ts'
-import { writeSections, writeSnapshots, type SnapshotJob } from './snapshots.ts'
+  costInRows,
+  groupsOf,
+  planFrom,
+  planReceipt,
+  sectionRowsMax,
+  sectionsOf,
+  type Section,
+} from './sections.ts'
+import { planSink, planTextSink, type SinkPlan, type SnapshotSink } from './snapshot-sink.ts'
+import { writeSections, writeSnapshots } from './snapshots.ts'
 import { warmUp } from './warm-up.ts'
 import { pinnedFiles } from '../lake/pinned-files.ts'
 import { watchFiles } from '../lake/watched-files.ts'
@@ -184,16 +185,22 @@ async function answerRows(
     progress.hasTakenSection = true
     return shared === null ? next++ : takeSection(shared)
   }
-  if (assistance === null) {
-    const rows = await lead(sectionJob, sections, take)
-    stream.end(rows, spanOf(query, plan))
-  } else await assist(stream, sectionJob, sections, take)
+  if (assistance !== null) {
+    const takeWhileWanted = async (): Promise<number> =>
+      (await stream.isMoreWanted()) ? take() : sections.length
+    stream.end(await writeSections(sectionJob, sections, takeWhileWanted))
+    return
+  }
+  await sectionJob.sink.begin()
+  const rows = await writeSections(sectionJob, sections, take)
+  await sectionJob.sink.finish()
+  stream.end(rows, spanOf(query, plan))
 }
 
 /** In code unit order. */
 function marketIdsOf({ dates }: LobPlan): string[] {
   const ids = new Set(dates.flatMap(({ markets }) => markets.map(({ id }) => id)))
-  return [...ids].toSorted((left, right) => (left < right ? -1 : 1))
+  return [...ids].toSorted()
 }
 
 /** None of the dates has a file; `there` are those that do. */
@@ -242,30 +249,6 @@ async function answerAt(task: LobTask, progress: Progress, asked: InstantAnswer)
   stream.end(records.length)
 }
 
-/** Writes those sections that no assistant gets hold of, and what comes before the first row and behind the last one. */
-async function lead(
-  job: SnapshotJob<SectionSink>,
-  sections: readonly Section[],
-  take: () => number,
-): Promise<number> {
-  await job.sink.begin()
-  const rows = await writeSections(job, sections, take)
-  await job.sink.finish()
-  return rows
-}
-
-/** Writes those sections that this thread gets hold of, until none is wanted of it any more. */
-async function assist(
-  stream: ChunkStream,
-  job: SnapshotJob<SectionSink>,
-  sections: readonly Section[],
-  take: () => number,
-): Promise<void> {
-  const takeWhileWanted = async (): Promise<number> =>
-    (await stream.isMoreWanted()) ? take() : sections.length
-  stream.end(await writeSections(job, sections, takeWhileWanted))
-}
-
 function outlineOf(plan: LobPlan, query: LobQuery, fileOf: FileOfDate): LobOutline {
   return {
     rowGroups: groupsOf(plan, query, fileOf).length,
@@ -280,7 +263,7 @@ function headOf(
   plan: LobPlan,
   files: ReadonlyMap<string, LakeFile | undefined>,
 ): LobHead {
-  const dates = [...files.keys()].toSorted((left, right) => (left < right ? -1 : 1))
+  const dates = [...files.keys()].toSorted()
   const identities = dates.map((date) => `${date} ${files.get(date)?.identity ?? 'none'}`)
   const identity = contentIdentity([seed, series, JSON.stringify({ query, catalogue }), ...identities])
   return {

@@ -7,7 +7,7 @@ import type { PageHeader } from 'hyparquet/src/types.js'
 import { ByteWriter } from 'hyparquet-writer'
 import { writePageHeader } from 'hyparquet-writer/src/datapage.js'
 import { writeMetadata } from 'hyparquet-writer/src/metadata.js'
-import type { EncodedChunk, LeafColumn } from './parquet-leaf.ts'
+import type { LeafColumn } from './parquet-leaf.ts'
 import { PageBuffer } from './parquet-pages.ts'
 import { SnappyCompressor, snappySizeMax } from './parquet-snappy.ts'
 
@@ -96,8 +96,9 @@ export class ParquetFileWriter {
     this.#data.clear()
     const chunk = leaf.encode({ dictionary: this.#dictionary, data: this.#data })
     const start = this.#offset
+    const hasDictionary = chunk.dictionaryCount > 0
     let uncompressedSize = 0
-    if (chunk.dictionaryCount > 0) {
+    if (hasDictionary) {
       uncompressedSize += this.#writePage(this.#dictionary, sink, {
         type: 'DICTIONARY_PAGE',
         dictionary_page_header: { num_values: chunk.dictionaryCount, encoding: 'PLAIN' },
@@ -113,7 +114,27 @@ export class ParquetFileWriter {
     const isText = leaf.type === 'BYTE_ARRAY' && chunk.encoding === 'PLAIN'
     const page = { type: 'DATA_PAGE', data_page_header: header } as const
     uncompressedSize += this.#writePage(this.#data, sink, page, isText)
-    return this.#chunkFigures(leaf, chunk, start, dataStart, uncompressedSize)
+    return {
+      file_offset: BigInt(start),
+      meta_data: {
+        type: leaf.type,
+        encodings: hasDictionary ? ['PLAIN', 'RLE', chunk.encoding] : ['RLE', chunk.encoding],
+        path_in_schema: [...leaf.path],
+        codec: 'SNAPPY',
+        num_values: BigInt(chunk.valueCount),
+        total_uncompressed_size: BigInt(uncompressedSize),
+        total_compressed_size: BigInt(this.#offset - start),
+        data_page_offset: BigInt(dataStart),
+        ...(hasDictionary && { dictionary_page_offset: BigInt(start) }),
+        ...(chunk.statistics && {
+          statistics: {
+            min_value: chunk.statistics.min,
+            max_value: chunk.statistics.max,
+            null_count: BigInt(chunk.nullCount ?? 0),
+          },
+        }),
+      },
+    }
   }
 
   /** Returns the page's uncompressed size, its header included. */
@@ -137,37 +158,6 @@ export class ParquetFileWriter {
     this.#write(sink, headerBytes.getBytes())
     this.#write(sink, this.#compressed.subarray(0, compressedSize))
     return headerBytes.index + page.size
-  }
-
-  #chunkFigures(
-    leaf: LeafColumn,
-    chunk: EncodedChunk,
-    start: number,
-    dataStart: number,
-    uncompressedSize: number,
-  ): ColumnChunk {
-    const hasDictionary = chunk.dictionaryCount > 0
-    return {
-      file_offset: BigInt(start),
-      meta_data: {
-        type: leaf.type,
-        encodings: hasDictionary ? ['PLAIN', 'RLE', chunk.encoding] : ['RLE', chunk.encoding],
-        path_in_schema: [...leaf.path],
-        codec: 'SNAPPY',
-        num_values: BigInt(chunk.valueCount),
-        total_uncompressed_size: BigInt(uncompressedSize),
-        total_compressed_size: BigInt(this.#offset - start),
-        data_page_offset: BigInt(dataStart),
-        ...(hasDictionary && { dictionary_page_offset: BigInt(start) }),
-        ...(chunk.statistics && {
-          statistics: {
-            min_value: chunk.statistics.min,
-            max_value: chunk.statistics.max,
-            null_count: BigInt(chunk.nullCount ?? 0),
-          },
-        }),
-      },
-    }
   }
 }
 

@@ -3,6 +3,8 @@
 // and 24, never the narrowest: packing is then a copy, and snappy sees the repetition from row to row.
 // Source: https://github.com/apache/parquet-format/blob/master/Encodings.md
 
+import { grownInto } from './grown-into.ts'
+
 const PAGE_BYTES_MIN = 4096
 /** Of one UTF-16 unit. */
 const UTF8_BYTES_MAX = 3
@@ -38,11 +40,10 @@ export class PageBuffer {
     const start = this.#size
     this.#size += sizeBytes
     if (this.#size > this.#bytes.length) {
-      const grown = new Uint8Array(Math.max(this.#size, 2 * this.#bytes.length))
-      grown.set(this.#bytes.subarray(0, start))
-      this.#bytes = grown
-      this.#view = new DataView(grown.buffer)
-      this.#texts = Buffer.from(grown.buffer)
+      const capacity = Math.max(this.#size, 2 * this.#bytes.length)
+      this.#bytes = grownInto(new Uint8Array(capacity), this.#bytes.subarray(0, start))
+      this.#view = new DataView(this.#bytes.buffer)
+      this.#texts = Buffer.from(this.#bytes.buffer)
     }
     return start
   }
@@ -108,12 +109,6 @@ export class CodeArray {
     this.low = grownInto(new Uint16Array(capacity), this.low)
     this.high = grownInto(new Uint8Array(capacity), this.high)
   }
-}
-
-/** `larger` with the elements of `array` at its start. */
-export function grownInto<T extends Uint8Array | Uint16Array | Float64Array>(larger: T, array: T): T {
-  larger.set(array)
-  return larger
 }
 
 /** The narrowest whole-byte width of the codes 0 … `codeCount - 1`. */
@@ -218,20 +213,16 @@ function appendLevelBits(
   entries: number,
   clearAtLengthMax: number,
 ): void {
-  const sizeAt = page.reserve(4)
-  const groups = Math.ceil(entries / 8)
-  page.appendVarint(2 * groups + 1)
-  const start = page.reserve(groups)
-  page.view.setUint32(sizeAt, page.size - sizeAt - 4, true)
-  const bytes = page.bytes
-  bytes.fill(0xff, start, start + groups)
+  const start = reserveLevels(page, entries)
+  const { bytes, size } = page
+  bytes.fill(0xff, start, size)
   let entry = 0
   for (let row = 0; row < rows; row++) {
     const length = rowLengths[row]!
     if (length <= clearAtLengthMax) bytes[start + (entry >>> 3)]! &= ~(1 << (entry & 7))
     entry += length === 0 ? 1 : length
   }
-  if ((entries & 7) !== 0) bytes[start + groups - 1]! &= (1 << (entries & 7)) - 1
+  if ((entries & 7) !== 0) bytes[size - 1]! &= (1 << (entries & 7)) - 1
 }
 
 /** `values[codes[i]]` as PLAIN INT64; values are safe integers, not negative. */

@@ -1,6 +1,8 @@
 // Short texts that are written often, as UTF-8 kept in doubles: no eight bytes of UTF-8 are a NaN, so a double carries
 // them through unchanged, and one store writes eight of them. All texts lie in one array, for the loop that writes them.
 
+import { grownInto } from './grown-into.ts'
+
 const encoder = new TextEncoder()
 
 /** Bytes past a text's end that writing it may touch. */
@@ -27,26 +29,17 @@ export class TextTable {
     const number = this.#size++
     const start = this.starts[number]!
     const end = start + words.length
-    if (end > this.words.length) this.words = grown(this.words, end, Float64Array)
+    if (end > this.words.length)
+      this.words = grownInto(new Float64Array(Math.max(end, this.words.length * 2)), this.words)
     if (number + 2 > this.starts.length) {
-      this.starts = grown(this.starts, number + 2, Int32Array)
-      this.lengths = grown(this.lengths, number + 2, Int32Array)
+      this.starts = grownInto(new Int32Array(this.starts.length * 2), this.starts)
+      this.lengths = grownInto(new Int32Array(this.lengths.length * 2), this.lengths)
     }
     this.words.set(littleEndianDoubles(words), start)
     this.starts[number + 1] = end
     this.lengths[number] = bytes.length
     return number
   }
-}
-
-function grown<T extends Float64Array | Int32Array>(
-  array: T,
-  length: number,
-  Type: new (length: number) => T,
-): T {
-  const larger = new Type(Math.max(length, array.length * 2))
-  larger.set(array)
-  return larger
 }
 
 /** Doubles that, written little-endian, are the bytes that lie in `words` now, whatever this machine's byte order. */

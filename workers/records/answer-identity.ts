@@ -25,9 +25,12 @@ export class AnswerIdentity {
   readonly startedMs = Date.now()
   readonly #query: RecordQuery
   readonly #validation: RecordValidation | null
-  #name: string | null = null
-  #seenFiles: readonly SeenFile[] | null = null
-  #parts: readonly LakePart[] = []
+  /** The name that was settled last; null when there is none, as for an answer of which there may be others. */
+  name: string | null = null
+  /** What an answer of lake files alone was made of, under that name. */
+  seenFiles: readonly SeenFile[] | null = null
+  /** The lake files that the plan settled last reads. */
+  parts: readonly LakePart[] = []
 
   constructor(query: RecordQuery, validation: RecordValidation | null) {
     this.#query = query
@@ -39,40 +42,16 @@ export class AnswerIdentity {
     return (this.#validation?.held.length ?? 0) > 0
   }
 
-  /** The last name that was settled; null when there is none. */
-  get name(): string | null {
-    return this.#name
-  }
-
-  /** The lake files that the plan settled last reads. */
-  get files(): readonly string[] {
-    return this.#parts.map(({ name }) => name)
-  }
-
-  get stamps(): readonly string[] {
-    return this.#parts.map(({ identity }) => identity)
-  }
-
-  /** What an answer of lake files alone was made of, under the name settled last. */
-  get seenFiles(): readonly SeenFile[] | null {
-    return this.#seenFiles
-  }
-
-  /** Takes the name back from an answer of which there may be others. */
-  clear(): void {
-    this.#name = null
-  }
-
   /**
    * Settles the name; a request that is planned anew settles it again.
    * @throws {AnswerHeld}
    */
   settle({ parts, facts, lakeOnly }: AnswerSources): void {
-    this.#parts = parts
+    this.parts = parts
     if (this.#validation === null) return
     const { held, kept } = this.#validation
     const seed = lakeOnly === undefined ? this.#validation.seed : this.#validation.lakeSeed
-    this.#seenFiles = lakeOnly?.seenFiles ?? null
+    this.seenFiles = lakeOnly?.seenFiles ?? null
     // The moment of a request decides nothing by itself: what it decides is among the facts.
     const query = JSON.stringify({ ...this.#query, nowMs: undefined })
     const files = parts.map(
@@ -80,7 +59,7 @@ export class AnswerIdentity {
         `${sha256} ${fromMs} ${toMs} ${isRegistered}`,
     )
     const name = contentIdentity([seed, query, `${facts.length}`, ...facts, ...files])
-    this.#name = name
+    this.name = name
     if (held.includes(name) || held.includes('*') || kept.includes(name))
       throw new AnswerHeld('the answer is held already')
   }

@@ -53,7 +53,7 @@ export class CandleAggregate implements CandleSink {
     const ends = [...this.#open.keys()].filter((end) => end < beforeMs).toSorted((a, b) => a - b)
     for (const end of ends) {
       const { rows, indexOf } = this.#open.get(end)!
-      for (const market of [...indexOf.keys()].toSorted((a, b) => (a < b ? -1 : 1))) {
+      for (const market of [...indexOf.keys()].toSorted()) {
         this.#next.row(market, end, rows, indexOf.get(market)!)
       }
       this.#open.delete(end)

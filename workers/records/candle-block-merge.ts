@@ -1,5 +1,6 @@
 // Remembered blocks of several markets and files as one stream by (end, market).
 
+import { CandleHeap } from './candle-heap.ts'
 import { CandleRows } from './candle-rows.ts'
 
 /** One market's rows of one file that are still to come. */
@@ -7,6 +8,8 @@ interface Source {
   readonly block: CandleRows
   readonly market: string
   at: number
+  /** Of the candle at `at`. */
+  endMs: number
   readonly end: number
 }
 
@@ -20,7 +23,7 @@ export function* mergeBlocks(
   const sources = blocks.flatMap((block): Source[] => {
     const at = firstAtOrAfter(block.endMs, block.length, span.fromMs)
     const end = firstAtOrAfter(block.endMs, block.length, span.toMs)
-    return at < end ? [{ block, market: block.market[at]!, at, end }] : []
+    return at < end ? [{ block, market: block.market[at]!, at, endMs: block.endMs[at]!, end }] : []
   })
   if (sources.length === 1) {
     const [{ block, at, end }] = sources as [Source]
@@ -31,14 +34,17 @@ export function* mergeBlocks(
   }
   const rows = new CandleRows(BATCH_ROWS)
   let remaining = span.rowsMax
-  const heap = sources.toSorted((a, b) => (isBefore(a, b) ? -1 : 1))
-  while (heap.length > 0 && remaining > 0) {
-    const first = heap[0]!
-    rows.copy(first.market, first.block.endMs[first.at]!, first.block, first.at)
+  const heap = new CandleHeap<Source>()
+  for (const source of sources) heap.push(source)
+  while (heap.first !== undefined && remaining > 0) {
+    const { first } = heap
+    rows.copy(first.market, first.endMs, first.block, first.at)
     remaining--
     first.at++
-    if (first.at < first.end) siftDown(heap)
-    else removeFirst(heap)
+    if (first.at < first.end) {
+      first.endMs = first.block.endMs[first.at]!
+      heap.settleFirst()
+    } else heap.shift()
     if (rows.length === BATCH_ROWS) {
       yield rows
       rows.clear()
@@ -57,31 +63,4 @@ export function firstAtOrAfter(ends: Float64Array, length: number, instantMs: nu
     else high = middle
   }
   return low
-}
-
-function isBefore(left: Source, right: Source): boolean {
-  const leftMs = left.block.endMs[left.at]!
-  const rightMs = right.block.endMs[right.at]!
-  return leftMs < rightMs || (leftMs === rightMs && left.market < right.market)
-}
-
-function removeFirst(heap: Source[]): void {
-  const last = heap.pop()
-  if (last === undefined || heap.length === 0) return
-  heap[0] = last
-  siftDown(heap)
-}
-
-function siftDown(heap: Source[]): void {
-  const source = heap[0]!
-  let at = 0
-  for (;;) {
-    let child = 2 * at + 1
-    if (child >= heap.length) break
-    if (child + 1 < heap.length && isBefore(heap[child + 1]!, heap[child]!)) child++
-    if (!isBefore(heap[child]!, source)) break
-    heap[at] = heap[child]!
-    at = child
-  }
-  heap[at] = source
 }

@@ -2,6 +2,7 @@
 // the same few markets again and again, and then for others of their event. A query costs DuckDB milliseconds however
 // little it finds, most of them for the row group in which those lie beside each other: so they are all fetched at once.
 
+import { BoundedMap } from '../../shared/bounded-map.ts'
 import type { MarketSpan } from '../../shared/candle-spans.ts'
 import { CANDLE_CACHE_BYTES_MAX } from '../../shared/limits.ts'
 import type { IndexedPart } from './candle-index.ts'
@@ -15,8 +16,7 @@ const EVENT_ROWS_MAX = 40_960
 
 export class CandleBlocks {
   readonly #lake: DuckLake
-  readonly #blocks = new Map<string, CandleRows>()
-  #sizeBytes = 0
+  readonly #blocks = new BoundedMap<CandleRows>(CANDLE_CACHE_BYTES_MAX)
 
   constructor(lake: DuckLake) {
     this.#lake = lake
@@ -24,43 +24,41 @@ export class CandleBlocks {
 
   /** The rows of each of some markets (sorted) in one part, in the order of the markets; a market may have none. */
   async of(
-    indexed: IndexedPart,
+    part: IndexedPart,
     markets: readonly string[],
     interval: number,
     signal: AbortSignal,
   ): Promise<CandleRows[]> {
-    const { part, spans } = indexed
+    const { spans } = part
     const keyOf = (market: string): string =>
       `${part.path} ${part.identity} ${part.toMs} ${interval} ${market}`
     const there = new Set(spans.filter((span) => span.interval === interval).map(({ market }) => market))
     const inPart = markets.filter((market) => there.has(market))
-    const missing = inPart.filter((market) => !this.#blocks.has(keyOf(market)))
+    const missing = inPart.filter((market) => this.#blocks.get(keyOf(market)) === undefined)
     const wanted = missing.length === 0 ? [] : withTheirEvents(missing, spans, interval)
-    const fresh = await this.#read(indexed, wanted, interval, signal)
-    for (const [market, block] of fresh) this.#remember(keyOf(market), block)
+    const fresh = await this.#read(part, wanted, interval, signal)
+    for (const [market, block] of fresh) this.#blocks.set(keyOf(market), block, block.sizeBytes)
     const blocks = inPart.map((market) => {
       const key = keyOf(market)
+      this.#blocks.renew(key)
       // Another request may have put it there, or made this one forget it, in the meantime.
-      const block = fresh.get(market) ?? this.#blocks.get(key)
-      if (block !== undefined) this.#remember(key, block)
-      return block
+      return fresh.get(market) ?? this.#blocks.get(key)
     })
     if (!blocks.includes(undefined)) return blocks as CandleRows[]
-    return [...(await this.#read(indexed, inPart, interval, signal)).values()]
+    return [...(await this.#read(part, inPart, interval, signal)).values()]
   }
 
   async #read(
-    indexed: IndexedPart,
+    part: IndexedPart,
     markets: readonly string[],
     interval: number,
     signal: AbortSignal,
   ): Promise<Map<string, CandleRows>> {
-    const { part } = indexed
     const blocks = new Map(markets.map((market) => [market, new CandleRows()]))
     if (markets.length === 0) return blocks
     const source =
       `(SELECT * FROM ${readParquetSql([part.path])} WHERE period_interval = ${interval}` +
-      ` AND ${ofMarketsSql(markets, [indexed])}` +
+      ` AND ${ofMarketsSql(markets, [part])}` +
       ` AND end_period_ts >= ${sqlInstant(part.fromMs)} AND end_period_ts < ${sqlInstant(part.toMs)})`
     const rows = new CandleRows(2048)
     // Sorting takes DuckDB a quarter of the time, and the rows lie sorted in the file as a rule.
@@ -77,18 +75,6 @@ export class CandleBlocks {
     for (const [market, block] of blocks) blocks.set(market, sortedByEnd(block))
     return blocks
   }
-
-  /** What was used last stands last: the first one is forgotten first. */
-  #remember(key: string, block: CandleRows): void {
-    if (this.#blocks.delete(key)) this.#sizeBytes -= block.sizeBytes
-    this.#blocks.set(key, block)
-    this.#sizeBytes += block.sizeBytes
-    for (const [oldest, { sizeBytes }] of this.#blocks) {
-      if (this.#sizeBytes <= CANDLE_CACHE_BYTES_MAX) break
-      this.#blocks.delete(oldest)
-      this.#sizeBytes -= sizeBytes
-    }
-  }
 }
 
 /** Some markets (sorted) and the others of their events, if these have few rows together. */
@@ -102,7 +88,7 @@ function withTheirEvents(
   const ofEvents = spans.filter((span) => span.interval === interval && events.has(span.event))
   const rows = ofEvents.reduce((sum, span) => sum + span.rows, 0)
   if (rows > EVENT_ROWS_MAX) return markets
-  return ofEvents.map(({ market }) => market).toSorted((left, right) => (left < right ? -1 : 1))
+  return ofEvents.map(({ market }) => market).toSorted()
 }
 
 /** One market's rows in the order of their ends; the same set where they have it already. */

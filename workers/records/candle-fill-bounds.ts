@@ -66,9 +66,8 @@ export function refuseOtherFill(
   bucketEnd: BucketEnd,
   grid: CandleGrid,
 ): void {
-  const files = parts.map(({ part }) => part)
   const isHeld = (market: string, sinceMs: number, ms: number): boolean =>
-    isCovered(files, [seriesOfTicker(market)], sinceMs, ms + 1)
+    isCovered(parts, [seriesOfTicker(market)], sinceMs, ms + 1)
   const basesOf = ({ bases }: FillBounds) => new Map(bases.map(({ market, endMs }) => [market, endMs]))
   const [pinnedBases, bases] = [basesOf(pinned), basesOf(now)]
   for (const [market, lastMs] of now.lastMs) {
@@ -92,7 +91,7 @@ export function refuseOtherFill(
 }
 
 function scopesOf(parts: readonly IndexedPart[]): string[] {
-  return [...new Set(parts.map(({ part }) => part.scope))]
+  return [...new Set(parts.map(({ scope }) => scope))]
 }
 
 /** By series, the markets of the store that may trade around the window; a market that is named, whatever the store has. */
@@ -107,19 +106,19 @@ async function findHotMarkets(plan: CandlePlan, { run }: RecordRequest): Promise
       { fromMs: readFromMs, toMs: query.toMs },
       {
         earliestMs: readFromMs - FILL_GAP_MS,
-        before: scopesOf(parts.filter(({ part }) => part.toMs > readFromMs)),
-        behind: scopesOf(parts.filter(({ part }) => part.fromMs < query.toMs)),
+        before: scopesOf(parts.filter((part) => part.toMs > readFromMs)),
+        behind: scopesOf(parts.filter((part) => part.fromMs < query.toMs)),
       },
     ),
   )
   const found = rows.filter(({ market_ticker: market }) => market !== null)
   const [checkpoint] = rows.filter(({ market_ticker: market }) => market === null)
   if (checkpoint?.generation !== generationOf(plan.manifest)) throw new ManifestChanged(plan.partitions)
-  const partsOf = groupedBy(parts, ({ part }) => part.scope)
+  const partsOf = groupedBy(parts, ({ scope }) => scope)
   const markets = new Map<string, string[]>()
   for (const { market_ticker: market, series_ticker: series, overlaps } of found) {
     // One that trades on one side of the window alone is filled where the lake has it on the other.
-    const isAround = overlaps || partsOf.get(series)?.some((indexed) => indexed.markets.has(market!))
+    const isAround = overlaps || partsOf.get(series)?.some((part) => part.markets.has(market!))
     if (isAround) markets.set(series, [...(markets.get(series) ?? []), market!])
   }
   return markets
@@ -132,16 +131,16 @@ async function findHotMarkets(plan: CandlePlan, { run }: RecordRequest): Promise
 function spansAround(plan: CandlePlan, hotMarkets: MarketsOfSeries): SpansOfPart {
   const { selection, readFromMs, query, sharedSpans } = plan
   const spans = new Map<IndexedPart, readonly MarketSpan[]>()
-  for (const indexed of plan.parts) {
-    const { part, markets } = indexed
+  for (const part of plan.parts) {
+    const { markets } = part
     const isNear = part.fromMs < query.toMs && part.toMs > readFromMs
-    let own = isNear ? indexed.spans : sharedSpans.get(indexed)!
+    let own = isNear ? part.spans : sharedSpans.get(part)!
     const hot = isNear ? [] : (hotMarkets.get(part.scope) ?? []).filter((market) => markets.has(market))
     if (hot.length > 0) {
       const wanted = new Set([...own.map(({ market }) => market), ...hot])
-      own = indexed.spans.filter(({ market }) => wanted.has(market))
+      own = part.spans.filter(({ market }) => wanted.has(market))
     }
-    spans.set(indexed, own.filter(selection.matches))
+    spans.set(part, own.filter(selection.matches))
   }
   return spans
 }
@@ -210,16 +209,16 @@ async function findColdBases(
   const { selection, readFromMs } = plan
   const earliestMs = readFromMs - FILL_GAP_MS
   const found = new Map<string, LastCandle>()
-  for (const indexed of plan.parts.toReversed()) {
+  for (const part of plan.parts.toReversed()) {
     const markets = spans
-      .get(indexed)!
+      .get(part)!
       .filter((span) => span.firstMs < readFromMs && span.lastMs >= earliestMs)
       .map(({ market }) => market)
       .filter((market) => lastMs.has(market) && !found.has(market))
-      .toSorted((left, right) => (left < right ? -1 : 1))
+      .toSorted()
     if (markets.length === 0) continue
     const wanted = {
-      parts: [indexed],
+      parts: [part],
       markets,
       interval: selection.stored.interval,
       fromMs: earliestMs,
@@ -228,7 +227,7 @@ async function findColdBases(
     for (const candle of await request.context.candleLake.lastBefore(wanted, request.signal)) {
       found.set(candle.market, candle)
     }
-    checkUnchanged([indexed.part])
+    checkUnchanged([part])
   }
   return found
 }

@@ -2,6 +2,8 @@
 // and the open interest unchanged. A gap that began before the window is filled inside it, one that ends behind the
 // window is filled to its end; after a market's last traded candle nothing is. Candles come and leave by (end, market).
 
+import { CandleHeap } from './candle-heap.ts'
+import type { LastCandle } from './candle-lake.ts'
 import { CandleRows, type CandleSink } from './candle-rows.ts'
 
 /** The regular ends of a market's candles. */
@@ -22,17 +24,14 @@ export interface CandleFillOptions {
 }
 
 /** A market between two traded candles: the next candle to be filled. */
-interface Gap {
-  readonly market: string
+interface Gap extends LastCandle {
   endMs: number
   readonly lastTradeMs: number
-  readonly close: number
-  readonly openInterest: number
 }
 
 export class CandleFill implements CandleSink {
   readonly #options: CandleFillOptions
-  readonly #heap = new GapHeap()
+  readonly #heap = new CandleHeap<Gap>()
   readonly #gapOf = new Map<string, Gap>()
   readonly #filled = new CandleRows(1)
 
@@ -45,7 +44,7 @@ export class CandleFill implements CandleSink {
   }
 
   /** The last traded candle before the window; each market's at most once, before the first row. */
-  begin(market: string, endMs: number, close: number, openInterest: number): void {
+  begin({ market, endMs, close, openInterest }: LastCandle): void {
     const { grid, fromMs } = this.#options
     this.#open(market, grid.firstFrom(market, endMs, fromMs), close, openInterest)
   }
@@ -78,12 +77,14 @@ export class CandleFill implements CandleSink {
       const gap = this.#heap.first
       if (gap === undefined || next.isFull) return
       if (gap.endMs > endMs || (gap.endMs === endMs && gap.market >= market)) return
-      this.#heap.shift()
-      // A traded candle has closed it meanwhile.
-      if (this.#gapOf.get(gap.market) !== gap) continue
-      this.#emit(gap)
-      gap.endMs = grid.next(gap.market, gap.endMs)
-      if (gap.endMs < gap.lastTradeMs && gap.endMs < toMs) this.#heap.push(gap)
+      // A traded candle may have closed it meanwhile.
+      const isOpen = this.#gapOf.get(gap.market) === gap
+      if (isOpen) {
+        this.#emit(gap)
+        gap.endMs = grid.next(gap.market, gap.endMs)
+      }
+      if (isOpen && gap.endMs < gap.lastTradeMs && gap.endMs < toMs) this.#heap.settleFirst()
+      else this.#heap.shift()
     }
   }
 
@@ -99,47 +100,5 @@ export class CandleFill implements CandleSink {
     rows.openInterest[at] = openInterest
     rows.filled[at] = 1
     this.#options.next.row(market, endMs, rows, at)
-  }
-}
-
-function isBefore(left: Gap, right: Gap): boolean {
-  return left.endMs < right.endMs || (left.endMs === right.endMs && left.market < right.market)
-}
-
-/** A binary heap of gaps by (end, market). */
-class GapHeap {
-  readonly #gaps: Gap[] = []
-
-  get first(): Gap | undefined {
-    return this.#gaps[0]
-  }
-
-  push(gap: Gap): void {
-    const gaps = this.#gaps
-    let at = gaps.length
-    gaps.push(gap)
-    while (at > 0) {
-      const parent = (at - 1) >> 1
-      if (!isBefore(gap, gaps[parent]!)) break
-      gaps[at] = gaps[parent]!
-      at = parent
-    }
-    gaps[at] = gap
-  }
-
-  shift(): void {
-    const gaps = this.#gaps
-    const gap = gaps.pop()
-    if (gap === undefined || gaps.length === 0) return
-    let at = 0
-    for (;;) {
-      let child = 2 * at + 1
-      if (child >= gaps.length) break
-      if (child + 1 < gaps.length && isBefore(gaps[child + 1]!, gaps[child]!)) child++
-      if (!isBefore(gaps[child]!, gap)) break
-      gaps[at] = gaps[child]!
-      at = child
-    }
-    gaps[at] = gap
   }
 }

@@ -1,7 +1,6 @@
 // Hot candles from the relational store, in the form and order of the cold ones. Rows for which an unregistered lake
 // file counts are left out; those that a registered one covers the statements leave out themselves.
 
-import { groupedBy } from '../../shared/grouped-by.ts'
 import { RECORD_STORE_BATCH_ROWS } from '../../shared/limits.ts'
 import {
   plannedCandleRead,
@@ -10,26 +9,12 @@ import {
   fillBounds,
   type StoredCandle,
 } from '../../shared/sql/candle-queries.ts'
-import { generationOf, ManifestChanged } from '../../shared/sql/manifest-queries.ts'
-import { keysetPages } from '../../shared/sql/keyset-pages.ts'
 import type { RunStatement } from '../../shared/sql/statement.ts'
-import type { IndexedPart } from './candle-index.ts'
 import type { CandlePlace, LastCandle } from './candle-lake.ts'
 import type { CandlePlan } from './candle-plan.ts'
 import { CandleRows } from './candle-rows.ts'
-import type { LakePart } from './lake-partitions.ts'
+import { unregisteredCover, unregisteredOf } from './lake-cover.ts'
 import type { RecordRequest } from './record-context.ts'
-
-/** Whether an unregistered file counts for a candle. */
-function unregisteredCover(parts: readonly IndexedPart[]): (series: string, endMs: number) => boolean {
-  const unregistered = groupedBy(unregisteredOf(parts), ({ scope }) => scope)
-  return (series, endMs) =>
-    unregistered.get(series)?.some((part) => part.fromMs <= endMs && endMs < part.toMs) === true
-}
-
-function unregisteredOf(parts: readonly IndexedPart[]): LakePart[] {
-  return parts.map(({ part }) => part).filter((part) => !part.isRegistered)
-}
 
 /**
  * Candles by (end, market), of which the store may have none; with `rowsMax` no more than that many are wanted.
@@ -44,30 +29,24 @@ export async function* readHotCandles(
   const { readFromMs, query, parts } = plan
   if (!plan.isHotIn(readFromMs, query.toMs)) return
   const isCold = unregisteredCover(parts)
-  const batchUnits = Math.min(RECORD_STORE_BATCH_ROWS, rowsMax ?? RECORD_STORE_BATCH_ROWS)
-  const pages = keysetPages(
+  const pages = context.candleManifest.pages(
     run,
+    plan.manifest,
     plannedCandleRead(plan.selection.stored, { fromMs: readFromMs, toMs: query.toMs }),
-    { batchUnits, after: keyOfPlace(after), signal },
+    {
+      batchUnits: Math.min(RECORD_STORE_BATCH_ROWS, rowsMax ?? RECORD_STORE_BATCH_ROWS),
+      after: after && { endMs: after.endMs, marketTicker: after.market },
+      signal,
+    },
   )
   const rows = new CandleRows()
-  const planned = generationOf(plan.manifest)
-  let isEndSeen = false
   for await (const page of pages) {
-    if (page[0]?.generation !== planned) throw new ManifestChanged(plan.partitions)
-    isEndSeen = page.length < batchUnits
     rows.clear()
     for (const candle of page) {
       if (!isCold(candle.series_ticker, candle.end_period_ts)) appendStored(rows, candle)
     }
     if (rows.length > 0) yield rows
   }
-  // A batch without a row ended this, and told no generation.
-  if (!isEndSeen) await context.candleManifest.check(run, plan.manifest)
-}
-
-function keyOfPlace(place: CandlePlace | undefined) {
-  return place === undefined ? undefined : { endMs: place.endMs, marketTicker: place.market }
 }
 
 /** How many hot candles there are, counted up to `countMax`. */

@@ -18,8 +18,7 @@ import { checkRevision, type LakePart } from './lake-partitions.ts'
 import { checkColumns, type LakeFileSchema, lakeRows, statedPairs, statedRevision } from './lake-query.ts'
 
 /** A part with its last instant known, and what lies in it. */
-export interface IndexedPart {
-  readonly part: LakePart
+export interface IndexedPart extends LakePart {
   readonly spans: readonly MarketSpan[]
   /** The markets of the spans. */
   readonly markets: ReadonlySet<string>
@@ -66,10 +65,8 @@ export class CandleIndex {
 
   async of(part: LakePart, signal: AbortSignal): Promise<IndexedPart> {
     const known = this.#known.get(part.path)
-    // What was used last stands last: the first one is forgotten first.
-    this.#known.delete(part.path)
     if (known !== undefined && isSamePart(known.asked, part)) {
-      this.#known.set(part.path, known)
+      this.#known.renew(part.path)
       checkRevision(part, known.indexed.revision)
       return known.indexed
     }
@@ -83,9 +80,9 @@ export class CandleIndex {
   /** Of each of some parts, the spans of markets that other files of its series have too. */
   sharedSpans(parts: readonly IndexedPart[]): ReadonlyMap<IndexedPart, readonly MarketSpan[]> {
     // While other requests replace what is known, every span may be shared.
-    const areKnown = parts.every((indexed) => this.#known.get(indexed.part.path)?.indexed === indexed)
+    const areKnown = parts.every((indexed) => this.#known.get(indexed.path)?.indexed === indexed)
     const spansOf = (indexed: IndexedPart): readonly MarketSpan[] =>
-      areKnown ? this.#sharedOf(indexed.part.scope).get(indexed)! : indexed.spans
+      areKnown ? this.#sharedOf(indexed.scope).get(indexed)! : indexed.spans
     return new Map(parts.map((indexed) => [indexed, spansOf(indexed)]))
   }
 
@@ -95,7 +92,7 @@ export class CandleIndex {
       const parts = this.#known
         .values()
         .map(({ indexed }) => indexed)
-        .filter(({ part }) => part.scope === scope)
+        .filter((part) => part.scope === scope)
       const files = new Map<string, number>()
       for (const { markets } of parts)
         for (const market of markets) files.set(market, (files.get(market) ?? 0) + 1)
@@ -119,10 +116,10 @@ export class CandleIndex {
         ? { spans: own, isClipped: false }
         : await this.#scan(part, signal)
     const revision = statedRevision(part, CANDLES_SCHEMA, stated)
-    const indexed = { ...found, markets: new Set(found.spans.map(({ market }) => market)), revision }
-    if (part.isRegistered) return { ...indexed, part }
+    const indexed = { ...part, ...found, markets: new Set(found.spans.map(({ market }) => market)), revision }
+    if (part.isRegistered) return indexed
     const lastMs = found.spans.reduce((last, span) => Math.max(last, span.lastMs), part.fromMs - 1)
-    return { ...indexed, part: { ...part, toMs: Math.min(part.toMs, lastMs + 1) } }
+    return { ...indexed, toMs: Math.min(part.toMs, lastMs + 1) }
   }
 
   /** Reads a file that does not tell its spans, or of which a part counts. */

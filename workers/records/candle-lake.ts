@@ -69,7 +69,7 @@ export class CandleLake {
       where: behindSql(wanted),
     })
     const rows = new CandleRows(2048)
-    const parts = wanted.parts.map(({ part }) => part)
+    const { parts } = wanted
     const isHeld = rowsMax !== null && rowsMax <= HELD_ROWS_MAX
     const read = isHeld
       ? await heldLakeChunks(this.#lake, parts, sql, signal)
@@ -88,12 +88,7 @@ export class CandleLake {
       `SELECT market_ticker, epoch_ms(max(end_period_ts))::DOUBLE, arg_max(close, end_period_ts),` +
       ` arg_max(open_interest, end_period_ts)::DOUBLE FROM ${sourceSql(wanted)} rows` +
       ` WHERE market_ticker IN (SELECT unnest(${sqlTexts(wanted.markets)})) GROUP BY market_ticker`
-    const found = await lakeRows(
-      this.#lake,
-      wanted.parts.map(({ part }) => part),
-      sql,
-      signal,
-    )
+    const found = await lakeRows(this.#lake, wanted.parts, sql, signal)
     return found.map((row) => {
       const [market, endMs, close, openInterest] = row as [string, number, number, number]
       return { market, endMs, close, openInterest }
@@ -116,12 +111,7 @@ export class CandleLake {
     const sql =
       `SELECT count(*)::DOUBLE FROM ${sourceSql({ ...wanted, markets: cutMarkets })} rows` +
       ` WHERE market_ticker IN (SELECT unnest(${sqlTexts(cutMarkets)}))`
-    const [row] = await lakeRows(
-      this.#lake,
-      parts.map(({ part }) => part),
-      sql,
-      signal,
-    )
+    const [row] = await lakeRows(this.#lake, parts, sql, signal)
     return known + Number(row?.[0] ?? 0)
   }
 
@@ -168,10 +158,10 @@ function sourceSql({ parts, markets, interval, fromMs, toMs }: ColdCandles): str
     `SELECT market_ticker, end_period_ts, open, high, low, close, volume, open_interest FROM ${readParquetSql(paths)}` +
     ` WHERE period_interval = ${interval} AND end_period_ts >= ${sqlInstant(from)}` +
     ` AND end_period_ts < ${sqlInstant(to)} AND ${bounds}`
-  const whole = parts.filter(({ isClipped }) => !isClipped).map(({ part }) => part.path)
+  const whole = parts.filter(({ isClipped }) => !isClipped).map(({ path }) => path)
   const branches = parts
     .filter(({ isClipped }) => isClipped)
-    .map(({ part }) => branchSql([part.path], Math.max(fromMs, part.fromMs), Math.min(toMs, part.toMs)))
+    .map((part) => branchSql([part.path], Math.max(fromMs, part.fromMs), Math.min(toMs, part.toMs)))
   if (whole.length > 0) branches.unshift(branchSql(whole, fromMs, toMs))
   return `(${branches.join(' UNION ALL ')})`
 }

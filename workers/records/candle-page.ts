@@ -1,6 +1,7 @@
 // The ends of a candle pipeline: the window [from, to) that candles must end in, and the page of the answer.
 
 import type { CandleFill } from './candle-fill.ts'
+import type { LastCandle } from './candle-lake.ts'
 import { CandleRows, type CandleSink } from './candle-rows.ts'
 
 /** Keeps one page: what lies before it is skipped, one candle behind it says that there is more. */
@@ -38,20 +39,13 @@ export class CandlePage implements CandleSink {
   finish(): void {}
 }
 
-/** A market's last candle before the window. */
-interface Before {
-  readonly endMs: number
-  readonly close: number
-  readonly openInterest: number
-}
-
 /** Lets candles of the window pass; the last one before it starts the market's forward fill, where there is one. */
 export class CandleWindow implements CandleSink {
   readonly #fromMs: number
   readonly #toMs: number
   readonly #fill: CandleFill | undefined
   readonly #next: CandleSink
-  readonly #before = new Map<string, Before>()
+  readonly #before = new Map<string, LastCandle>()
   #isOpen = false
 
   constructor(options: { fromMs: number; toMs: number; fill: CandleFill | undefined; next: CandleSink }) {
@@ -65,14 +59,15 @@ export class CandleWindow implements CandleSink {
     return this.#next.isFull
   }
 
-  before(market: string, endMs: number, close: number, openInterest: number): void {
-    if (this.#fill !== undefined) this.#before.set(market, { endMs, close, openInterest })
+  /** A market's last candle before the window. */
+  before(candle: LastCandle): void {
+    if (this.#fill !== undefined) this.#before.set(candle.market, candle)
   }
 
   row(market: string, endMs: number, values: CandleRows, at: number): void {
     if (endMs >= this.#toMs) return
     if (endMs < this.#fromMs) {
-      this.before(market, endMs, values.close[at]!, values.openInterest[at]!)
+      this.before({ market, endMs, close: values.close[at]!, openInterest: values.openInterest[at]! })
       return
     }
     this.#open()
@@ -93,9 +88,7 @@ export class CandleWindow implements CandleSink {
   #open(): void {
     if (this.#isOpen) return
     this.#isOpen = true
-    for (const [market, { endMs, close, openInterest }] of this.#before) {
-      this.#fill?.begin(market, endMs, close, openInterest)
-    }
+    for (const candle of this.#before.values()) this.#fill?.begin(candle)
     this.#before.clear()
   }
 }

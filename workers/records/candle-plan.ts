@@ -61,12 +61,7 @@ export async function makeCandlePlan(
     context.hasStore &&
     pinned === undefined &&
     !selection.isEmpty &&
-    !isCovered(
-      parts.map(({ part }) => part),
-      selection.scopes,
-      fromMs,
-      toMs,
-    )
+    !isCovered(parts, selection.scopes, fromMs, toMs)
   return {
     query,
     selection,
@@ -88,7 +83,7 @@ export function coldCandles(plan: CandlePlan): ColdCandles {
 }
 
 function windowParts({ parts, query, readFromMs }: CandlePlan): IndexedPart[] {
-  return parts.filter(({ part }) => part.fromMs < query.toMs && part.toMs > readFromMs)
+  return parts.filter((part) => part.fromMs < query.toMs && part.toMs > readFromMs)
 }
 
 /** The cold markets that have a candle to be read, sorted. */
@@ -100,7 +95,7 @@ function marketsIn(parts: readonly IndexedPart[], { selection, readFromMs, query
         markets.add(span.market)
     }
   }
-  return [...markets].toSorted((left, right) => (left < right ? -1 : 1))
+  return [...markets].toSorted()
 }
 
 /** About as many rows of the lake as the plan reads: a market's are taken to be spread evenly over its time. */

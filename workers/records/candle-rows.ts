@@ -1,6 +1,8 @@
 // Candles in memory, column by column and growing: the form in which they travel between the stores, the rules and the
 // encoder. Prices are 1/10000 dollar, volume and open interest 1/100 contract, as in the stores.
 
+import { grownInto } from '../output/grown-into.ts'
+
 const ROWS_MIN = 64
 
 /** Takes candles one after the other, by (end, market). */
@@ -94,11 +96,7 @@ export class CandleRows {
 
   #grow(): void {
     const capacity = 2 * Math.max(this.endMs.length, ROWS_MIN / 2)
-    const grown = (array: Float64Array): Float64Array => {
-      const larger = new Float64Array(capacity)
-      larger.set(array)
-      return larger
-    }
+    const grown = (array: Float64Array): Float64Array => grownInto(new Float64Array(capacity), array)
     this.endMs = grown(this.endMs)
     this.open = grown(this.open)
     this.high = grown(this.high)
@@ -106,8 +104,6 @@ export class CandleRows {
     this.close = grown(this.close)
     this.volume = grown(this.volume)
     this.openInterest = grown(this.openInterest)
-    const filled = new Uint8Array(capacity)
-    filled.set(this.filled)
-    this.filled = filled
+    this.filled = grownInto(new Uint8Array(capacity), this.filled)
   }
 }

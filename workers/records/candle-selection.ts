@@ -2,7 +2,7 @@
 // is known when the catalogue, the station table, the lake or a stored row knows it; any other is a 404.
 
 import type { MarketSpan } from '../../shared/candle-spans.ts'
-import { ApiError, type ErrorCode } from '../../shared/errors.ts'
+import { ApiError } from '../../shared/errors.ts'
 import { seriesOfTicker } from '../../shared/series-name.ts'
 import type { CandleQuery } from '../../shared/record-task.ts'
 import type { CandleSelection } from '../../shared/sql/candle-queries.ts'
@@ -70,33 +70,16 @@ export async function checkNames(
   indexed: readonly IndexedPart[],
   request: RecordRequest,
 ): Promise<void> {
-  const { market, event, series } = query
-  if (market !== null) {
-    await demand('unknown_market', 'market', market, marketKnown(market), (span) => span.market === market)
-  }
-  if (event !== null) {
-    await demand('unknown_event', 'event', event, eventKnown(event), (span) => span.event === event)
-  }
-  if (series !== null && !(await isSeries(series, request))) {
-    await demand(
-      'unknown_series',
-      'series or event',
-      series,
-      eventKnown(series),
-      (span) => span.event === series,
-    )
-  }
-
-  async function demand(
-    code: ErrorCode,
-    noun: string,
-    name: string,
-    statement: SqlStatement,
-    isNamed: (span: MarketSpan) => boolean,
-  ): Promise<void> {
-    if (indexed.some(({ spans }) => spans.some(isNamed))) return
-    if (await isKnown(request.run, statement)) return
-    if (await isInLake(seriesOfTicker(name), isNamed, request)) return
+  for (const [code, noun, name, known, kind] of [
+    ['unknown_market', 'market', query.market, marketKnown, 'market'],
+    ['unknown_event', 'event', query.event, eventKnown, 'event'],
+    ['unknown_series', 'series or event', query.series, eventKnown, 'event'],
+  ] as const) {
+    if (name === null || (code === 'unknown_series' && (await isSeries(name, request)))) continue
+    const isNamed = (span: MarketSpan): boolean => span[kind] === name
+    if (indexed.some(({ spans }) => spans.some(isNamed))) continue
+    if (await isKnown(request.run, known(name))) continue
+    if (await isInLake(seriesOfTicker(name), isNamed, request)) continue
     throw new ApiError(code, `No ${noun} is named ${JSON.stringify(name)}.`)
   }
 }

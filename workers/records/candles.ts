@@ -4,7 +4,6 @@
 
 import { storedIntervalOf } from '../../shared/candle.ts'
 import { ApiError } from '../../shared/errors.ts'
-import { RECORD_PLAN_ATTEMPTS_MAX } from '../../shared/limits.ts'
 import { seriesOfTicker } from '../../shared/series-name.ts'
 import type { CandleQuery } from '../../shared/record-task.ts'
 import type { TimeZone } from '../../shared/time-zone.ts'
@@ -17,17 +16,16 @@ import type { ColdCandles } from './candle-lake.ts'
 import { mergeCandles } from './candle-merge.ts'
 import { CandlePage, CandleWindow } from './candle-page.ts'
 import { type CandlePlan, coldCandles, makeCandlePlan, rowsIn, rowsRead } from './candle-plan.ts'
-import type { CandleRows } from './candle-rows.ts'
-import { type CandleStretch, isStreamed, streamCandles } from './candle-stream.ts'
+import { type CandleStretches, isStreamed, streamCandles } from './candle-stream.ts'
 import { checkNames } from './candle-selection.ts'
 import { checkUnchanged, findParts, type LakePart, seenFiles } from './lake-partitions.ts'
 import { refuseNotPinnable } from './pinned-parts.ts'
 import type { RecordRequest } from './record-context.ts'
 import { assertInPlace } from './request-cost.ts'
-import { isPlanStale, movedError } from './stale-plan.ts'
+import { planAnew } from './stale-plan.ts'
 
 const MS_PER_MINUTE = 60_000
-export interface CandleAnswer extends CandleStretch {
+export interface CandleAnswer extends CandleStretches {
   /** Minutes of the answer's candles. */
   readonly interval: number
   /** The zone of each market's labels. */
@@ -39,10 +37,7 @@ export async function answerCandles(query: CandleQuery, request: RecordRequest):
     try {
       return await answerOnce(query, request)
     } catch (error) {
-      if (!isPlanStale(error)) throw error
-      request.context.candleManifest.forget()
-      request.context.lakeDirectories.forget()
-      if (attempt >= RECORD_PLAN_ATTEMPTS_MAX) throw movedError('Candles', error)
+      planAnew(error, attempt, 'Candles', () => request.context.forgetCandlePlan())
     }
   }
 }
@@ -77,17 +72,17 @@ async function answerOnce(query: CandleQuery, request: RecordRequest): Promise<C
     refuseOtherFill(plan, fill.bounds, await boundsByNow(query, bucketMinutes, request), bucketEnd, grid)
   const window = new CandleWindow({ fromMs: query.fromMs, toMs: query.toMs, fill: fill?.stage, next: page })
   for (const base of fill?.bounds.bases ?? [])
-    window.before(base.market, bucketEnd(base.market, base.endMs), base.close, base.openInterest)
+    window.before({ ...base, endMs: bucketEnd(base.market, base.endMs) })
   const sink = bucketMinutes === null ? window : new CandleAggregate(bucketEnd, window)
   const rowsMax = bucketMinutes === null ? query.offset + query.limit + 1 : null
   const hot = readHotCandles(plan, rowsMax, request)
   if (!selection.isEmpty)
     await mergeCandles(context.candleLake.read(cold, rowsMax, request.signal), hot, sink)
   sink.finish()
-  checkUnchanged(cold.parts.map(({ part }) => part))
+  checkUnchanged(cold.parts)
   if (markets.length === 0 && !areNamesChecked && page.page.length === 0)
     await checkNames(query, parts, request)
-  const sets = (): readonly CandleRows[] => [page.page]
+  const sets = () => [{ rows: page.page, from: 0, to: page.page.length }]
   return { rows: page.page.length, hasMore: page.hasMore, sets, interval, labelZone }
 }
 
@@ -97,12 +92,11 @@ async function refuseUnpinnable(plan: CandlePlan, request: RecordRequest): Promi
   const { scopes, isEmpty } = selection
   if (pinned === undefined || !context.hasStore || isEmpty) return
   const span = { scopes, fromMs, toMs: query.toMs }
-  const parts = plan.parts.map(({ part }) => part)
   const presentParts = async (): Promise<LakePart[]> => {
     const found = findParts(context.lake, { dataset: 'candles', ...span }, plan.manifest)
-    return Promise.all(found.map(async (part) => (await context.candleIndex.of(part, request.signal)).part))
+    return Promise.all(found.map((part) => context.candleIndex.of(part, request.signal)))
   }
-  await refuseNotPinnable('Candles', parts, span, () => countHotCandles(plan, 1, request), presentParts)
+  await refuseNotPinnable('Candles', plan.parts, span, () => countHotCandles(plan, 1, request), presentParts)
 }
 
 /** What the answer is made of. Of lake files alone: names are the lake's too, since it has rows of the markets. */
@@ -112,9 +106,8 @@ function candleSources(
   isHot: boolean,
   { context, identity, pinned }: RecordRequest,
 ): AnswerSources {
-  const { query, selection } = plan
+  const { query, selection, parts } = plan
   const { scopes } = selection
-  const parts = plan.parts.map(({ part }) => part)
   const isLakeOnly =
     !isHot &&
     markets.length > 0 &&
@@ -190,7 +183,7 @@ async function zonesOf(
     return () => zone
   }
   if (plan.selection.scopes === null) await context.seriesStations.refresh(request)
-  const series = new Set(plan.parts.map(({ part }) => part.scope))
+  const series = new Set(plan.parts.map(({ scope }) => scope))
   const names = [...series, ...(plan.selection.scopes ?? [])]
   const stations = await context.seriesStations.stationsOf(names, request)
   return (market) => {

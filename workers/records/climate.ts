@@ -2,11 +2,12 @@
 // are. Which record of a date is served and what a gap is are rules of shared/.
 
 import { lastClosedClimateDate } from '../../shared/climate-day.ts'
-import { type ClimateGap, climateGaps } from '../../shared/climate-gaps.ts'
+import { climateGaps } from '../../shared/climate-gaps.ts'
 import { type ClimateRecord, servedRecords } from '../../shared/climate.ts'
 import { ApiError } from '../../shared/errors.ts'
 import { RECORD_STORE_BATCH_ROWS } from '../../shared/limits.ts'
-import type { ClimateGapsQuery, ClimateQuery } from '../../shared/record-task.ts'
+import { fieldsOf } from '../../shared/record-schema.ts'
+import type { ClimateGapsQuery, ClimateQuery, UnitSystem } from '../../shared/record-task.ts'
 import {
   climateDates,
   climateGroupRead,
@@ -15,16 +16,12 @@ import {
 } from '../../shared/sql/climate-queries.ts'
 import { keysetPages } from '../../shared/sql/keyset-pages.ts'
 import { findStation } from '../../shared/stations.ts'
+import type { RecordAnswer } from './record-batch.ts'
+import { objectBatches } from './record-columns.ts'
 import type { RecordRequest } from './record-context.ts'
 import { checkStation } from './station-check.ts'
 
-/** A page of records and whether another one follows. */
-export interface ClimateAnswer {
-  readonly records: readonly ClimateRecord[]
-  readonly hasMore: boolean
-}
-
-export async function answerClimate(query: ClimateQuery, request: RecordRequest): Promise<ClimateAnswer> {
+export async function answerClimate(query: ClimateQuery, request: RecordRequest): Promise<RecordAnswer> {
   const { run, signal } = request
   if (query.station !== null) await checkStation(query.station, request)
   request.identity.settle({ parts: [], facts: [] })
@@ -44,13 +41,13 @@ export async function answerClimate(query: ClimateQuery, request: RecordRequest)
       records.push(...servedRecords(page))
     }
   }
-  return { records: records.slice(0, limit), hasMore: records.length > limit }
+  return answerOf(query, records.slice(0, limit), query.units, records.length > limit)
 }
 
 export async function answerClimateGaps(
   query: ClimateGapsQuery,
   { run, identity }: RecordRequest,
-): Promise<ClimateGap[]> {
+): Promise<RecordAnswer> {
   const station = findStation(query.station)
   if (station === undefined) throw new ApiError('unknown_station', `No station is named ${query.station}.`)
   const lastClosedDate = lastClosedClimateDate(query.nowMs, station.standardOffsetHours)
@@ -58,5 +55,19 @@ export async function answerClimateGaps(
   const dates = await run<Pick<StoredClimateRecord, 'station_code' | 'observation_date' | 'report_type'>>(
     climateDates(station.code, query.from, query.to),
   )
-  return climateGaps({ ...query, stationCode: station.code, lastClosedDate }, dates)
+  const gaps = climateGaps({ ...query, stationCode: station.code, lastClosedDate }, dates)
+  return answerOf(
+    query,
+    gaps.map((gap) => ({ ...gap })),
+  )
+}
+
+function answerOf(
+  { kind, columns }: ClimateQuery | ClimateGapsQuery,
+  records: Parameters<typeof objectBatches>[0],
+  units: UnitSystem = 'raw',
+  hasMore = false,
+): RecordAnswer {
+  const batches = () => objectBatches(records, fieldsOf(kind, columns), units)
+  return { rows: records.length, hasMore, batches }
 }

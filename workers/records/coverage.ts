@@ -60,7 +60,7 @@ export async function answerCoverage(query: CoverageQuery, request: RecordReques
     signal.throwIfAborted()
   }
   // The same request has more rows once more files are counted.
-  if (isCut) identity.clear()
+  if (isCut) identity.name = null
   const { rows, hasMore } = target
   return { rows, hasMore: hasMore || isCut, batches: () => target.batches() }
 }

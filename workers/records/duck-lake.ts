@@ -83,7 +83,10 @@ export class DuckLake {
       throw error
     } finally {
       // A connection is not closed under a chunk that is being made.
-      if (!isClean) await interrupted(connection, next)
+      if (!isClean) {
+        connection.interrupt()
+        await next.catch(() => {})
+      }
       // A result that was not read to its end stays with its connection.
       end(isClean)
     }
@@ -113,9 +116,7 @@ export class DuckLake {
 
   /** All rows of a small result, as arrays in column order. */
   async rows(sql: string, signal: AbortSignal): Promise<unknown[][]> {
-    const rows: unknown[][] = []
-    for (const chunk of await this.heldChunks(sql, signal)) for (const row of chunk.getRows()) rows.push(row)
-    return rows
+    return [...(await this.heldChunks(sql, signal))].flatMap((chunk) => chunk.getRows())
   }
 
   /** Asks a question whose answer is known. Rejects when it is not given. */
@@ -167,12 +168,6 @@ export class DuckLake {
 
 function* chunksOf(result: DuckDBMaterializedResult): Generator<DuckDBDataChunk, void, void> {
   for (let index = 0; index < result.chunkCount; index++) yield result.getChunk(index)
-}
-
-/** Stops what a connection is making, if anything, and resolves when it has stopped. */
-async function interrupted(connection: DuckDBConnection, making: Promise<unknown>): Promise<void> {
-  connection.interrupt()
-  await making.catch(() => {})
 }
 
 /** DuckDB's library takes most of a thread's start: a thread loads it ahead, or with what it first reads of a lake. */

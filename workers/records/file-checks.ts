@@ -3,6 +3,7 @@
 
 import { constants } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
+import { BoundedMap } from '../../shared/bounded-map.ts'
 import { ApiError } from '../../shared/errors.ts'
 import { identityOf } from '../../shared/file-identity.ts'
 import { type FileVerdict, LakeFileVerdicts } from '../../shared/lake-file-verdicts.ts'
@@ -20,7 +21,7 @@ const READ_FLAGS = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0)
 export class FileChecks {
   readonly #verdicts = new LakeFileVerdicts()
   readonly #running = new Map<string, Promise<FileVerdict>>()
-  readonly #kept = new Set<string>()
+  readonly #kept = new BoundedMap<true>(RECORD_LAKE_FILES_MAX)
 
   /**
    * Resolves to whether the file has a checksum, which is right then.
@@ -41,11 +42,10 @@ export class FileChecks {
     signal: AbortSignal,
   ): Promise<void> {
     const key = `${part.path} ${part.identity}`
-    if (this.#kept.has(key)) return
+    if (this.#kept.get(key) === true) return
     await this.check(part)
     await checkLakeFile(lake, part, contract, signal)
-    if (this.#kept.size >= RECORD_LAKE_FILES_MAX) this.#kept.clear()
-    this.#kept.add(key)
+    this.#kept.set(key, true)
   }
 
   /** Requests that come while a file is being read wait for the same reading. */

@@ -1,5 +1,6 @@
-// Whether lake files hold all that can be known of some series or stations in a span.
+// Whether lake files hold all that can be known of some series or stations in a span, or a single row.
 
+import { groupedBy } from '../../shared/grouped-by.ts'
 import type { LakePart } from './lake-partitions.ts'
 
 /** True when the parts of every scope cover [fromMs, toMs) without a hole; false when scopes are not named. */
@@ -17,4 +18,14 @@ export function isCovered(
     for (const part of own) if (part.fromMs <= coveredMs && part.toMs > coveredMs) coveredMs = part.toMs
     return coveredMs >= toMs
   })
+}
+
+/** Whether a file that the manifest does not know counts for a row of a scope. */
+export function unregisteredCover(parts: readonly LakePart[]): (scope: string, ms: number) => boolean {
+  const unregistered = groupedBy(unregisteredOf(parts), ({ scope }) => scope)
+  return (scope, ms) => unregistered.get(scope)?.some((part) => part.fromMs <= ms && ms < part.toMs) === true
+}
+
+export function unregisteredOf(parts: readonly LakePart[]): LakePart[] {
+  return parts.filter((part) => !part.isRegistered)
 }

@@ -65,7 +65,7 @@ export function scopesIn(lake: string, directory: string, prefix: string, pinned
   return (pinned?.namesIn(directory) ?? namesIn(join(lake, directory)))
     .filter((name) => name.startsWith(prefix) && isSeriesName(name.slice(prefix.length)))
     .map((name) => name.slice(prefix.length))
-    .toSorted((left, right) => (left < right ? -1 : 1))
+    .toSorted()
 }
 
 /**
@@ -160,6 +160,20 @@ export function checkUnchanged(parts: readonly LakePart[]): void {
     if (fileIdentity(path, name) !== identity)
       throw new ApiError('lake_file_changed', `The lake file ${name} was replaced while it was read.`)
   }
+}
+
+/** What is made of some files, which are looked at again before the first set is passed on: DuckDB sorts, so it has read them to their ends by then. */
+export async function* unchangedBefore<Rows>(
+  parts: readonly LakePart[],
+  sets: AsyncIterable<Rows>,
+): AsyncGenerator<Rows, void, void> {
+  let isChecked = false
+  for await (const rows of sets) {
+    if (!isChecked) checkUnchanged(parts)
+    isChecked = true
+    yield rows
+  }
+  if (!isChecked) checkUnchanged(parts)
 }
 
 /** Throws `lake_file_outdated` when the part needs a later file of its partition than the one that is there. */

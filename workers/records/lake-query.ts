@@ -62,11 +62,7 @@ export async function lakeRows(
   sql: string,
   signal: AbortSignal,
 ): Promise<unknown[][]> {
-  try {
-    return await answered(parts, lake.rows(sql, signal))
-  } catch (error) {
-    throw await faultOf(lake, parts, error, signal)
-  }
+  return [...(await heldLakeChunks(lake, parts, sql, signal))].flatMap((chunk) => chunk.getRows())
 }
 
 /**

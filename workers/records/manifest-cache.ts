@@ -4,12 +4,15 @@
 // another version of the manifest than the one remembered has it read anew, so that threads plan alike.
 
 import type { RecordDataset } from '../../shared/lake-layout.ts'
+import { type KeysetOptions, keysetPages, type KeysetRead } from '../../shared/sql/keyset-pages.ts'
 import {
   generationOf,
+  ManifestChanged,
   manifestCheckpoint,
   type PartitionSelection,
   partitionsOf,
   type RegisteredPartition,
+  type WithGeneration,
 } from '../../shared/sql/manifest-queries.ts'
 import type { RunStatement } from '../../shared/sql/statement.ts'
 
@@ -46,6 +49,27 @@ export class ManifestCache {
   /** Throws ManifestChanged when a partition was registered since `partitions` was read. */
   async check(run: RunStatement, partitions: readonly RegisteredPartition[]): Promise<void> {
     await manifestCheckpoint(run, this.selection, generationOf(partitions))()
+  }
+
+  /**
+   * Pages of the store's rows, none of them empty. Each was read while the manifest was as planned with.
+   * @throws {ManifestChanged}
+   */
+  async *pages<Row extends WithGeneration, Key>(
+    run: RunStatement,
+    planned: readonly RegisteredPartition[],
+    read: KeysetRead<Row, Key>,
+    options: KeysetOptions<Key>,
+  ): AsyncGenerator<readonly Row[], void, void> {
+    const generation = generationOf(planned)
+    let isEndSeen = false
+    for await (const page of keysetPages(run, read, options)) {
+      if (page[0]?.generation !== generation) throw new ManifestChanged(this.selection)
+      isEndSeen = page.length < options.batchUnits
+      yield page
+    }
+    // A batch without a row ended this, and told no generation.
+    if (!isEndSeen) await this.check(run, planned)
   }
 
   /** The next plan asks the store. */

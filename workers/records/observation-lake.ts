@@ -2,6 +2,7 @@
 // row are is read once and remembered until the file is replaced.
 
 import bindings from '@duckdb/node-bindings'
+import { BoundedMap } from '../../shared/bounded-map.ts'
 import { RECORD_LAKE_FILES_MAX } from '../../shared/limits.ts'
 import type { RecordField } from '../../shared/record-field.ts'
 import { type ObservationKey, STORED_OBSERVATION_COLUMNS } from '../../shared/sql/observation-queries.ts'
@@ -73,7 +74,7 @@ interface KnownFile {
 export class ObservationLake {
   readonly #lake: DuckLake
   readonly #checks: FileChecks
-  readonly #known = new Map<string, KnownFile>()
+  readonly #known = new BoundedMap<KnownFile>(RECORD_LAKE_FILES_MAX)
 
   constructor(lake: DuckLake, checks: FileChecks) {
     this.#lake = lake
@@ -86,7 +87,6 @@ export class ObservationLake {
     let known = this.#known.get(key)
     if (known === undefined) {
       known = await this.#check(part, signal)
-      if (this.#known.size >= RECORD_LAKE_FILES_MAX) this.#known.clear()
       this.#known.set(key, known)
     }
     checkRevision(part, known.revision)

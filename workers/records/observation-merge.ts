@@ -1,47 +1,19 @@
-// Two streams of observations by (observed_at, station_code, observation_type) as one. A report is in one of them only.
+// Two streams of observations by (observed_at, station_code, observation_type) as one.
 
 import type { RecordField } from '../../shared/record-field.ts'
+import { mergedRows, type RowStream, type Taken } from './merged-rows.ts'
 import type { ObservationRows } from './observation-lake.ts'
 import { emptyColumns } from './record-batch.ts'
 
-type ObservationStream = AsyncGenerator<ObservationRows, void, void>
-
-interface Cursor {
-  readonly stream: ObservationStream
-  rows: ObservationRows | undefined
-  at: number
-}
-
-export async function* mergeObservations(
-  left: ObservationStream,
-  right: ObservationStream,
+export function mergeObservations(
+  left: RowStream<ObservationRows>,
+  right: RowStream<ObservationRows>,
   fields: readonly RecordField[],
-): ObservationStream {
-  const a: Cursor = { stream: left, rows: undefined, at: 0 }
-  const b: Cursor = { stream: right, rows: undefined, at: 0 }
-  await advance(a)
-  await advance(b)
-  while (a.rows !== undefined || b.rows !== undefined) {
-    if (a.rows !== undefined && b.rows !== undefined) {
-      yield mergeUntilOneEnds(a, a.rows, b, b.rows, fields)
-      if (a.at === a.rows.length) await advance(a)
-      if (b.at === b.rows.length) await advance(b)
-    } else {
-      const only = a.rows === undefined ? b : a
-      if (only.rows !== undefined) yield rest(only.rows, only.at)
-      await advance(only)
-    }
-  }
+): RowStream<ObservationRows> {
+  return mergedRows(left, right, { rest, untilOneEnds: (a, b) => mergeUntilOneEnds(a, b, fields) })
 }
 
-async function advance(cursor: Cursor): Promise<void> {
-  const next = await cursor.stream.next()
-  cursor.rows = next.done === true ? undefined : next.value
-  cursor.at = 0
-}
-
-function rest(rows: ObservationRows, at: number): ObservationRows {
-  if (at === 0) return rows
+function rest({ rows, at }: Taken<ObservationRows>): ObservationRows {
   return {
     length: rows.length - at,
     observedMs: rows.observedMs.subarray(at),
@@ -54,22 +26,20 @@ function rest(rows: ObservationRows, at: number): ObservationRows {
 }
 
 function mergeUntilOneEnds(
-  a: Cursor,
-  aRows: ObservationRows,
-  b: Cursor,
-  bRows: ObservationRows,
+  a: Taken<ObservationRows>,
+  b: Taken<ObservationRows>,
   fields: readonly RecordField[],
 ): ObservationRows {
-  const capacity = aRows.length - a.at + bRows.length - b.at
+  const capacity = a.rows.length - a.at + b.rows.length - b.at
   const columns = emptyColumns(fields, capacity)
   const observedMs = new Float64Array(capacity)
   const station: string[] = []
   const type: string[] = []
   let length = 0
-  while (a.at < aRows.length && b.at < bRows.length) {
-    const isFromA = isBefore(aRows, a.at, bRows, b.at)
-    const rows = isFromA ? aRows : bRows
-    const at = isFromA ? a.at++ : b.at++
+  while (a.at < a.rows.length && b.at < b.rows.length) {
+    const first = isBefore(a, b) ? a : b
+    const { rows } = first
+    const at = first.at++
     observedMs[length] = rows.observedMs[at]!
     station.push(rows.station.at(at)!)
     type.push(rows.type.at(at)!)
@@ -79,7 +49,10 @@ function mergeUntilOneEnds(
   return { length, observedMs, station, type, columns }
 }
 
-function isBefore(a: ObservationRows, atA: number, b: ObservationRows, atB: number): boolean {
+function isBefore(
+  { rows: a, at: atA }: Taken<ObservationRows>,
+  { rows: b, at: atB }: Taken<ObservationRows>,
+) {
   const byTime = a.observedMs[atA]! - b.observedMs[atB]!
   if (byTime !== 0) return byTime < 0
   const stationA = a.station.at(atA)!

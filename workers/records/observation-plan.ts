@@ -6,16 +6,15 @@
 import { RECORD_STORE_BATCH_ROWS } from '../../shared/limits.ts'
 import type { RecordField } from '../../shared/record-field.ts'
 import type { ObservationQuery } from '../../shared/record-task.ts'
-import type { CoveredSpan } from '../../shared/sql/covered-spans.ts'
-import { keysetPages } from '../../shared/sql/keyset-pages.ts'
-import { generationOf, ManifestChanged, type RegisteredPartition } from '../../shared/sql/manifest-queries.ts'
+import type { RegisteredPartition } from '../../shared/sql/manifest-queries.ts'
 import {
   type ObservationSelection,
   plannedObservationRead,
   type StoredObservation,
 } from '../../shared/sql/observation-queries.ts'
-import { isCovered } from './lake-cover.ts'
-import { checkUnchanged, findParts, type LakePart } from './lake-partitions.ts'
+import { isCovered, unregisteredCover } from './lake-cover.ts'
+import { findParts, type LakePart, unchangedBefore } from './lake-partitions.ts'
+import type { RowStream } from './merged-rows.ts'
 import type { ColdObservations, ObservationReading, ObservationRows } from './observation-lake.ts'
 import { mergeObservations } from './observation-merge.ts'
 import { emptyColumns } from './record-batch.ts'
@@ -52,11 +51,6 @@ export async function makeObservationPlan(
   }
 }
 
-/** The spans of stations for which a file counts that the manifest does not know. */
-export function unregisteredSpans({ parts }: ObservationPlan): CoveredSpan[] {
-  return parts.filter((part) => !part.isRegistered)
-}
-
 /** The rows behind `after`, of which no more than `rowsMax` are wanted. */
 export interface ObservationSpan extends ObservationReading {
   readonly fields: readonly RecordField[]
@@ -66,33 +60,16 @@ export interface ObservationSpan extends ObservationReading {
  * Batches of both stores by (observed_at, station_code, observation_type).
  * @throws {ManifestChanged | ApiError} see stale-plan.ts: what was passed on before is right nevertheless
  */
-export async function* readObservations(
+export function readObservations(
   plan: ObservationPlan,
   span: ObservationSpan,
   request: RecordRequest,
-): AsyncGenerator<ObservationRows, void, void> {
-  const cold = readCold(plan, span, request)
+): RowStream<ObservationRows> {
+  const { context, signal } = request
+  const rows = context.observationLake.read(plan.cold, span.fields, span, signal)
+  const cold = unchangedBefore(plan.cold.parts, rows)
   const hot = plan.isHot ? readHot(plan, span, request) : noRows()
-  try {
-    yield* mergeObservations(cold, hot, span.fields)
-  } finally {
-    await cold.return()
-    await hot.return()
-  }
-}
-
-async function* readCold(
-  plan: ObservationPlan,
-  span: ObservationSpan,
-  { context, signal }: RecordRequest,
-): AsyncGenerator<ObservationRows, void, void> {
-  let isChecked = false
-  for await (const rows of context.observationLake.read(plan.cold, span.fields, span, signal)) {
-    if (!isChecked) checkUnchanged(plan.cold.parts)
-    isChecked = true
-    yield rows
-  }
-  if (!isChecked) checkUnchanged(plan.cold.parts)
+  return mergeObservations(cold, hot, span.fields)
 }
 
 /** Hot rows in the form of cold ones; those for which an unregistered file counts are left out. */
@@ -100,25 +77,18 @@ async function* readHot(
   plan: ObservationPlan,
   { fields, after, rowsMax }: ObservationSpan,
   { context, run, signal }: RecordRequest,
-): AsyncGenerator<ObservationRows, void, void> {
-  const covered = unregisteredSpans(plan)
-  const isHot = (row: StoredObservation): boolean =>
-    !covered.some(
-      ({ scope, fromMs, toMs }) =>
-        scope === row.station_code && fromMs <= row.observed_at && row.observed_at < toMs,
-    )
-  const planned = generationOf(plan.manifest)
-  const batchUnits = Math.min(RECORD_STORE_BATCH_ROWS, rowsMax)
-  const pages = keysetPages(run, plannedObservationRead(plan.selection), { batchUnits, after, signal })
-  let isEndSeen = false
+): RowStream<ObservationRows> {
+  const isCold = unregisteredCover(plan.parts)
+  const pages = context.observationManifest.pages(
+    run,
+    plan.manifest,
+    plannedObservationRead(plan.selection),
+    { batchUnits: Math.min(RECORD_STORE_BATCH_ROWS, rowsMax), after, signal },
+  )
   for await (const page of pages) {
-    if (page[0]?.generation !== planned) throw new ManifestChanged(context.observationManifest.selection)
-    isEndSeen = page.length < batchUnits
-    const rows = page.filter(isHot)
+    const rows = page.filter((row) => !isCold(row.station_code, row.observed_at))
     if (rows.length > 0) yield observationRows(rows, fields)
   }
-  // A batch without a row ended this, and told no generation.
-  if (!isEndSeen) await context.observationManifest.check(run, plan.manifest)
 }
 
 function observationRows(
@@ -143,4 +113,4 @@ function observationRows(
   }
 }
 
-async function* noRows(): AsyncGenerator<ObservationRows, void, void> {}
+async function* noRows(): RowStream<ObservationRows> {}

@@ -3,26 +3,22 @@
 // rows are wide; when rows move to the lake in the midst of it, it is planned anew and goes on behind the last row.
 
 import { ApiError } from '../../shared/errors.ts'
-import { RECORD_PLAN_ATTEMPTS_MAX, RECORD_STORE_BATCH_ROWS } from '../../shared/limits.ts'
-import type { RecordField } from '../../shared/record-field.ts'
+import { RECORD_STORE_BATCH_ROWS } from '../../shared/limits.ts'
 import { fieldsOf } from '../../shared/record-schema.ts'
 import type { ObservationQuery } from '../../shared/record-task.ts'
 import { observationCount, type ObservationKey } from '../../shared/sql/observation-queries.ts'
 import type { TimeZone } from '../../shared/time-zone.ts'
 import type { AnswerSources } from './answer-identity.ts'
+import { type CountedPage, PageCut, pageOf, type PageSource, readPage, type Stretch } from './counted-page.ts'
+import { unregisteredOf } from './lake-cover.ts'
 import { findParts, type LakePart, seenFiles } from './lake-partitions.ts'
 import { refuseNotPinnable } from './pinned-parts.ts'
 import type { ObservationRows } from './observation-lake.ts'
-import {
-  makeObservationPlan,
-  type ObservationPlan,
-  readObservations,
-  unregisteredSpans,
-} from './observation-plan.ts'
+import { makeObservationPlan, type ObservationPlan, readObservations } from './observation-plan.ts'
 import type { RecordAnswer, RecordBatch } from './record-batch.ts'
 import type { RecordRequest } from './record-context.ts'
 import { assertInPlace } from './request-cost.ts'
-import { isPlanStale, movedError } from './stale-plan.ts'
+import { planAnew } from './stale-plan.ts'
 import { checkStation } from './station-check.ts'
 import { convertUnits } from './unit-conversion.ts'
 
@@ -41,9 +37,7 @@ export async function answerObservations(
       assertInPlace(request, 0, plan.cold.parts.length)
       return await answer(query, plan, request)
     } catch (error) {
-      if (!isPlanStale(error)) throw error
-      request.context.observationManifest.forget()
-      if (attempt >= RECORD_PLAN_ATTEMPTS_MAX) throw movedError('Observations', error)
+      planAnew(error, attempt, 'Observations', () => request.context.observationManifest.forget())
     }
   }
 }
@@ -57,16 +51,11 @@ async function refuseUnpinnable(
   if (pinned === undefined || !context.hasStore) return
   const { fromMs, toMs, station } = query
   const span = { scopes: station === null ? null : [station], fromMs, toMs }
-  const hotRows = async (): Promise<number> => {
-    const rows = await countHot(plan, 1, request)
-    await context.observationManifest.check(request.run, plan.manifest)
-    return rows
-  }
   const presentParts = async (): Promise<LakePart[]> => {
     const found = findParts(context.lake, { dataset: 'observations', ...span }, plan.manifest)
     return Promise.all(found.map((part) => context.observationLake.checked(part, request.signal)))
   }
-  await refuseNotPinnable('Observations', plan.parts, span, hotRows, presentParts)
+  await refuseNotPinnable('Observations', plan.parts, span, () => countHot(plan, 1, request), presentParts)
 }
 
 function observationSources(
@@ -87,19 +76,20 @@ async function readAnswer(
   plan: ObservationPlan,
   request: RecordRequest,
 ): Promise<RecordAnswer> {
-  const page = new PageCut(query, query.limit, request)
+  const { offset, limit } = query
+  const batchOf = batchMaker(query, request)
+  const page = new PageCut(offset, limit)
   const span = {
-    fields: page.fields,
+    fields: fieldsOf('observations', query.columns),
     after: undefined,
-    rowsMax: query.offset + query.limit + 1,
-    isPacked: false,
+    rowsMax: offset + limit + 1,
   }
   const batches: RecordBatch[] = []
   let read = 0
-  for await (const rows of readObservations(plan, span, request)) {
+  for await (const rows of readObservations(plan, { ...span, isPacked: false }, request)) {
     read += rows.length
-    const batch = page.cut(rows)
-    if (batch !== undefined) batches.push(batch)
+    const { from, to } = page.next(rows.length)
+    if (to > from) batches.push(batchOf({ rows, from, to }))
     if (read >= span.rowsMax) break
   }
   return { rows: page.taken, hasMore: read >= span.rowsMax, batches: () => batches }
@@ -110,121 +100,65 @@ async function countAnswer(
   plan: ObservationPlan,
   request: RecordRequest,
 ): Promise<RecordAnswer> {
-  const { context, run, signal } = request
+  const { context, signal } = request
   const wantedMax = query.offset + query.limit + 1
   const coldCount = await context.observationLake.count(plan.cold, wantedMax, signal)
   const hotCount = plan.isHot ? await countHot(plan, wantedMax, request) : 0
-  if (plan.isHot) await context.observationManifest.check(run, plan.manifest)
-  const total = coldCount + hotCount
-  const rows = Math.max(0, Math.min(total - query.offset, query.limit))
-  const hasMore = total > query.offset + query.limit
-  return { rows, hasMore, batches: () => streamPage(query, plan, { rows, hasMore }, request) }
+  const counted = pageOf(coldCount + hotCount, query)
+  return { ...counted, batches: () => streamPage(query, plan, counted, request) }
 }
 
-async function countHot(plan: ObservationPlan, countMax: number, { run }: RecordRequest): Promise<number> {
-  const statement = observationCount(plan.selection, unregisteredSpans(plan), countMax)
+async function countHot(
+  plan: ObservationPlan,
+  countMax: number,
+  { run, context }: RecordRequest,
+): Promise<number> {
+  const statement = observationCount(plan.selection, unregisteredOf(plan.parts), countMax)
   const [row] = await run<{ readonly rows: bigint }>(statement)
+  await context.observationManifest.check(run, plan.manifest)
   return Number(row?.rows ?? 0)
 }
 
-/**
- * The rows of a page that were counted, in batches that are read while they are sent. Rows that come meanwhile push none
- * out: where no page behind this one is named, it goes on to the end of what there is.
- */
+/** The rows of a page that were counted, in batches that are read while they are sent. */
 async function* streamPage(
   query: ObservationQuery,
-  firstPlan: ObservationPlan,
-  { rows, hasMore }: { readonly rows: number; readonly hasMore: boolean },
+  plan: ObservationPlan,
+  counted: CountedPage,
   request: RecordRequest,
 ): AsyncGenerator<RecordBatch, void, void> {
-  if (rows === 0) return
-  const page = new PageCut(query, rows, request)
-  let plan = firstPlan
-  let attempt = 1
-  for (;;) {
-    try {
-      const rowsMax = query.offset + page.rowsMax - page.passed + (hasMore ? 0 : 1)
-      const span = { fields: page.fields, after: page.last, rowsMax, isPacked: query.format === 'parquet' }
-      for await (const merged of readObservations(plan, span, request)) {
-        const { passed } = page
-        const batch = page.cut(merged)
-        if (page.passed > passed) attempt = 1
-        if (batch !== undefined) yield batch
-        if (page.taken === rows && hasMore) return
-        if (page.isOverfull) break
-      }
-      if (page.taken < rows)
-        throw new ApiError('lake_file_changed', 'Observations went away while they were read.')
-      if (!page.isOverfull) return
-      page.widen()
-    } catch (error) {
-      if (!isPlanStale(error)) throw error
-      if (attempt++ >= RECORD_PLAN_ATTEMPTS_MAX) throw movedError('Observations', error)
-      request.context.observationManifest.forget()
-      plan = await makeObservationPlan(query, request)
-    }
-  }
-}
-
-/** Cuts the page out of rows that come in order: skips `offset`, takes so many, and remembers where it stands. */
-class PageCut {
-  readonly fields: readonly RecordField[]
-  readonly #query: ObservationQuery
-  readonly #zoneOf: (station: string) => TimeZone
-  #rowsMax: number
-  /** Rows skipped or taken, and of them the last. */
-  passed = 0
-  last: ObservationKey | undefined
-  taken = 0
-  /** Whether rows came for which there was no room. */
-  isOverfull = false
-
-  constructor(query: ObservationQuery, rowsMax: number, request: RecordRequest) {
-    this.fields = fieldsOf('observations', query.columns)
-    this.#query = query
-    this.#rowsMax = rowsMax
-    this.#zoneOf = labelZones(query, request)
-  }
-
-  get rowsMax(): number {
-    return this.#rowsMax
-  }
-
-  /**
-   * Makes room for all that the query allows.
-   * @throws {ApiError} `lake_file_changed` when that is full, too
-   */
-  widen(): void {
-    if (this.#rowsMax === this.#query.limit)
-      throw new ApiError('lake_file_changed', 'More observations came while they were read.')
-    this.#rowsMax = this.#query.limit
-    this.isOverfull = false
-  }
-
-  cut(rows: ObservationRows): RecordBatch | undefined {
-    const from = Math.min(Math.max(this.#query.offset - this.passed, 0), rows.length)
-    const count = Math.min(rows.length - from, this.#rowsMax - this.taken)
-    this.isOverfull ||= from + count < rows.length
-    const at = from + count - 1
-    if (at < 0) return undefined
-    this.passed += from + count
-    this.taken += count
-    this.last = {
+  const batchOf = batchMaker(query, request)
+  const fields = fieldsOf('observations', query.columns)
+  const isPacked = query.format === 'parquet'
+  const source: PageSource<ObservationPlan, ObservationRows, ObservationKey> = {
+    noun: 'Observations',
+    plan,
+    planAnew: () => makeObservationPlan(query, request),
+    forget: () => request.context.observationManifest.forget(),
+    read: (newest, after, rowsMax) => readObservations(newest, { fields, after, rowsMax, isPacked }, request),
+    placeOf: (rows, at) => ({
       observedMs: rows.observedMs[at]!,
       stationCode: rows.station.at(at)!,
       type: rows.type.at(at)!,
-    }
-    if (count === 0) return undefined
+    }),
+  }
+  for await (const stretch of readPage(query, counted, source)) yield batchOf(stretch)
+}
+
+/** Converts rows to what is served. */
+function batchMaker(query: ObservationQuery, request: RecordRequest) {
+  const fields = fieldsOf('observations', query.columns)
+  const zoneOf = labelZones(query, request)
+  return ({ rows, from, to }: Stretch<ObservationRows>): RecordBatch => {
     // What is converted is only this batch's.
     const columns = rows.columns.map((column) =>
-      column instanceof Float64Array ? column.subarray(from, from + count) : column.slice(from, from + count),
+      column instanceof Float64Array ? column.subarray(from, to) : column.slice(from, to),
     )
-    convertUnits(this.fields, columns, this.#query.units)
+    convertUnits(fields, columns, query.units)
     return {
-      rows: count,
+      rows: to - from,
       columns,
-      span: { firstMs: rows.observedMs[from]!, lastMs: this.last.observedMs },
-      zoneOf: (row) => this.#zoneOf(rows.station.at(from + row)!),
+      span: { firstMs: rows.observedMs[from]!, lastMs: rows.observedMs[to - 1]! },
+      zoneOf: (row) => zoneOf(rows.station.at(from + row)!),
     }
   }
 }

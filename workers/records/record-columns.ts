@@ -32,13 +32,14 @@ export async function* candleBatches(
 ): AsyncGenerator<RecordBatch, void, void> {
   let arrays: readonly Float64Array[] = []
   let arrayRows = 0
-  for await (const rows of sets()) {
-    if (arrayRows < Math.min(rows.length, RECORD_ENCODE_BATCH_ROWS)) {
-      arrayRows = Math.min(rows.length, RECORD_ENCODE_BATCH_ROWS)
+  for await (const { rows, from: start, to: stop } of sets()) {
+    const arrayRowsMin = Math.min(stop - start, RECORD_ENCODE_BATCH_ROWS)
+    if (arrayRows < arrayRowsMin) {
+      arrayRows = arrayRowsMin
       arrays = fields.map(() => new Float64Array(arrayRows))
     }
-    for (let from = 0; from < rows.length; from += RECORD_ENCODE_BATCH_ROWS) {
-      const to = Math.min(from + RECORD_ENCODE_BATCH_ROWS, rows.length)
+    for (let from = start; from < stop; from += RECORD_ENCODE_BATCH_ROWS) {
+      const to = Math.min(from + RECORD_ENCODE_BATCH_ROWS, stop)
       yield {
         rows: to - from,
         columns: fields.map(({ name }, index) =>
@@ -67,13 +68,10 @@ function candleColumn(
     case 'end_period_ts':
       return rows.endMs.subarray(from, to)
     case 'open':
-      return cents(rows.open, from, to, array)
     case 'high':
-      return cents(rows.high, from, to, array)
     case 'low':
-      return cents(rows.low, from, to, array)
     case 'close':
-      return cents(rows.close, from, to, array)
+      return cents(rows[name], from, to, array)
     case 'volume':
       return contracts(rows.volume, from, to, array)
     case 'open_interest':

@@ -1,6 +1,7 @@
 // What a record thread keeps from request to request: its connections to both stores, and what it remembers of files,
 // manifests and the catalogue. Opened at the first request that needs it, for one lake and one store.
 
+import { BoundedMap } from '../../shared/bounded-map.ts'
 import {
   STORE_CONNECT_TIMEOUT_MS_DEFAULT,
   STORE_STATEMENT_TIMEOUT_MS_DEFAULT,
@@ -38,7 +39,7 @@ export class RecordContext {
   readonly observationManifest = new ManifestCache('observations')
   readonly seriesStations = new SeriesStations()
   readonly #store: StatementRunner | null
-  readonly #zones = new Map<string, TimeZone>()
+  readonly #zones = new BoundedMap<TimeZone>(ZONES_CACHED_MAX)
 
   /** Without a store (null) the lake alone is read: no statement has a row. */
   constructor(lake: string, store: StoreAddress | null, duck = new DuckLake()) {
@@ -67,11 +68,16 @@ export class RecordContext {
     return this.#store?.reader(signal) ?? (async () => [])
   }
 
+  /** The next plan of candles looks at everything anew. */
+  forgetCandlePlan(): void {
+    this.candleManifest.forget()
+    this.lakeDirectories.forget()
+  }
+
   zone(name: string): TimeZone {
     let zone = this.#zones.get(name)
     if (zone === undefined) {
       zone = new TimeZone(name)
-      if (this.#zones.size >= ZONES_CACHED_MAX) this.#zones.clear()
       this.#zones.set(name, zone)
     }
     return zone

@@ -28,6 +28,15 @@ const PHYSICAL_TYPES: Readonly<Record<RecordFieldType, PhysicalType>> = {
   instant: 'INT64',
 }
 
+const LOGICAL_TYPES: Partial<Record<RecordFieldType, Partial<SchemaElement>>> = {
+  string: { converted_type: 'UTF8', logical_type: { type: 'STRING' } },
+  date: { converted_type: 'DATE', logical_type: { type: 'DATE' } },
+  instant: {
+    converted_type: 'TIMESTAMP_MICROS',
+    logical_type: { type: 'TIMESTAMP', isAdjustedToUTC: true, unit: 'MICROS' },
+  },
+}
+
 /** How a field lies in the file. */
 function physicalType(field: RecordField): PhysicalType {
   return field.type === 'integer' && field.isWide === true ? 'INT64' : PHYSICAL_TYPES[field.type]
@@ -38,14 +47,7 @@ function schemaElement(field: RecordField): SchemaElement {
     name: field.name,
     type: physicalType(field),
     repetition_type: field.nullable ? 'OPTIONAL' : 'REQUIRED',
-    ...(field.type === 'string' ? { converted_type: 'UTF8', logical_type: { type: 'STRING' } } : {}),
-    ...(field.type === 'date' ? { converted_type: 'DATE', logical_type: { type: 'DATE' } } : {}),
-    ...(field.type === 'instant'
-      ? {
-          converted_type: 'TIMESTAMP_MICROS',
-          logical_type: { type: 'TIMESTAMP', isAdjustedToUTC: true, unit: 'MICROS' },
-        }
-      : {}),
+    ...LOGICAL_TYPES[field.type],
   }
 }
 

@@ -32,9 +32,7 @@ export class SeriesStations {
   async seriesOf(station: string, request: CatalogueReader): Promise<string[]> {
     await this.refresh(request)
     const all = new Map([...this.#catalogue, ...TABLE])
-    return [...all.keys()]
-      .filter((series) => all.get(series) === station)
-      .toSorted((a, b) => (a < b ? -1 : 1))
+    return [...all.keys()].filter((series) => all.get(series) === station).toSorted()
   }
 
   /** The station of each of some series that has a known one. */

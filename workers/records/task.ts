@@ -21,8 +21,8 @@ import { answerClimate, answerClimateGaps } from './climate.ts'
 import { DuckLake, loadDuckDb } from './duck-lake.ts'
 import { answerObservations } from './observations.ts'
 import { AnswerHeld, AnswerIdentity } from './answer-identity.ts'
-import { NO_ROWS, type RecordAnswer, type RecordBatch, type RecordEncoder } from './record-batch.ts'
-import { candleBatches, objectBatches } from './record-columns.ts'
+import { NO_ROWS, type RecordAnswer } from './record-batch.ts'
+import { candleBatches } from './record-columns.ts'
 import { RecordContext, type RecordRequest } from './record-context.ts'
 import { RECORD_ENCODERS } from './record-encoders.ts'
 import { RequestMisplaced } from './request-cost.ts'
@@ -87,15 +87,17 @@ function sendMisplaced(port: RecordTask['port']): void {
 async function answer({ query, headOnly, port }: RecordTask, request: RecordRequest): Promise<void> {
   const planned = await unlessHeld(makeAnswer(query, request))
   const { rows, hasMore, batches } = planned ?? NO_ROWS
+  const { name: identity, parts, seenFiles } = request.identity
+  // Who holds the answer knows them.
+  const files = planned === undefined ? [] : parts
   const head: RecordHead = {
     kind: 'head',
     rows,
     nextOffset: hasMore ? query.offset + rows : null,
-    identity: request.identity.name,
-    // Who holds the answer knows them.
-    files: planned === undefined ? [] : request.identity.files,
-    stamps: planned === undefined ? [] : request.identity.stamps,
-    seenFiles: request.identity.seenFiles,
+    identity,
+    files: files.map(({ name }) => name),
+    stamps: files.map((file) => file.identity),
+    seenFiles,
     isHeld: planned === undefined,
     isMisplaced: false,
   }
@@ -106,7 +108,7 @@ async function answer({ query, headOnly, port }: RecordTask, request: RecordRequ
   }
   const stream = new ChunkStream(port, head, 0)
   try {
-    const encoder = encoderOf(query, stream)
+    const encoder = RECORD_ENCODERS[query.format](fieldsOf(query.kind, query.columns), stream)
     let written = 0
     let span: RowSpan | undefined
     await encoder.begin()
@@ -140,34 +142,15 @@ async function unlessHeld(planned: Promise<RecordAnswer>): Promise<RecordAnswer 
 }
 
 async function makeAnswer(query: RecordQuery, request: RecordRequest): Promise<RecordAnswer> {
-  const fields = fieldsOf(query.kind, query.columns)
   if (query.kind === 'candles') {
     const candles = await answerCandles(query, request)
-    const batches = (): AsyncIterable<RecordBatch> => candleBatches(candles, fields)
-    return { rows: candles.rows, hasMore: candles.hasMore, batches }
+    return { ...candles, batches: () => candleBatches(candles, fieldsOf('candles', query.columns)) }
   }
   if (query.kind === 'observations') return answerObservations(query, request)
   if (query.kind === 'trades') return answerTrades(query, request)
-  if (query.kind === 'climate') {
-    const { records, hasMore } = await answerClimate(query, request)
-    const batches = (): Iterable<RecordBatch> => objectBatches(records, fields, query.units)
-    return { rows: records.length, hasMore, batches }
-  }
-  if (query.kind !== 'climate-gaps') {
-    // Few threads need the code of order-book files.
-    const { answerCoverage } = await import('./coverage.ts')
-    return answerCoverage(query, request)
-  }
-  const gaps = await answerClimateGaps(query, request)
-  const batches = (): Iterable<RecordBatch> =>
-    objectBatches(
-      gaps.map((gap) => ({ ...gap })),
-      fields,
-      'raw',
-    )
-  return { rows: gaps.length, hasMore: false, batches }
-}
-
-function encoderOf({ kind, format, columns }: RecordQuery, stream: ChunkStream): RecordEncoder {
-  return RECORD_ENCODERS[format](fieldsOf(kind, columns), stream)
+  if (query.kind === 'climate') return answerClimate(query, request)
+  if (query.kind === 'climate-gaps') return answerClimateGaps(query, request)
+  // Few threads need the code of order-book files.
+  const { answerCoverage } = await import('./coverage.ts')
+  return answerCoverage(query, request)
 }

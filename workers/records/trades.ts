@@ -16,6 +16,7 @@ import { TRADES_SCHEMA } from '../../shared/trades-v1.ts'
 import { addDays, NS_PER_MS, utcDateOf, utcDateStartMs } from '../../shared/utc-date.ts'
 import type { PinnedFiles } from '../lake/pinned-files.ts'
 import { isKnown } from './candle-selection.ts'
+import { pageOf } from './counted-page.ts'
 import { pinnedPart } from './pinned-parts.ts'
 import { readParquetSql, sqlText } from './duck-lake.ts'
 import { copyNanoseconds, copyNumbers, TextVector } from './duck-vectors.ts'
@@ -179,9 +180,8 @@ class TradeReading {
     const { context, signal } = this.#request
     const sql = `SELECT count(*)::DOUBLE FROM (SELECT 1 FROM ${this.#source} LIMIT ${offset + limit + 1})`
     const [row] = await lakeRows(context.duck, this.#parts, sql, signal)
-    const total = Number(row?.[0] ?? 0)
-    const rows = Math.max(0, Math.min(total - offset, limit))
-    return { rows, hasMore: total > offset + limit, batches: () => this.#stream(rows) }
+    const counted = pageOf(Number(row?.[0] ?? 0), this.#query)
+    return { ...counted, batches: () => this.#stream(counted.rows) }
   }
 
   /** @throws {ApiError} 404 for a name that neither the lake nor the catalogue has */
