@@ -2,7 +2,7 @@
 
 import { NS_PER_DAY, earlier, later } from '../../shared/utc-date.ts'
 import type { Chain } from './chain.ts'
-import type { DateChains } from './chain-events.ts'
+import type { DateChains } from './date-chains.ts'
 import type { GapCause } from './fold-tally.ts'
 import { CONNECTION_SID } from './own-connections.ts'
 

@@ -3,8 +3,8 @@
 import { later } from '../../shared/utc-date.ts'
 import { Chain, Connections } from '../fold/chain.ts'
 import type { ChainState } from '../fold/chain.ts'
-import { DateChains } from '../fold/chain-events.ts'
-import type { DateChainsOptions } from '../fold/chain-events.ts'
+import { DateChains } from '../fold/date-chains.ts'
+import type { DateChainsOptions } from '../fold/date-chains.ts'
 import { DateEnds, isInverted } from '../fold/date-ends.ts'
 
 export interface LiveDateState {
