@@ -24,9 +24,11 @@ export class BoundedMap<Value> {
     if (weight > this.#max) return
     this.#entries.set(key, { value, weight })
     this.#weight += weight
+    // To find the oldest entry takes as long as entries before it were deleted.
+    if (this.#weight <= this.#max) return
     for (const oldest of this.#entries.keys()) {
-      if (this.#weight <= this.#max) return
       this.delete(oldest)
+      if (this.#weight <= this.#max) return
     }
   }
 

@@ -20,3 +20,12 @@ test('forgets what was set first when all of it weighs too much', () => {
   map.delete('none')
   assert.deepEqual([map.values(), map.weight], [[3], 4])
 })
+
+test('looks for the oldest entry only when all of it weighs too much', (t) => {
+  const keys = t.mock.method(Map.prototype, 'keys')
+  const map = new BoundedMap<number>(2)
+  for (const key of ['a', 'b', 'a', 'b']) map.set(key, 1)
+  assert.equal(keys.mock.callCount(), 0)
+  map.set('c', 1)
+  assert.deepEqual([keys.mock.callCount(), map.weight], [1, 2])
+})
