@@ -14,7 +14,7 @@ import { TaskLoop, type TaskMetrics } from '../ingest/task-loop.ts'
 
 // The longest pause: a disk that has space again is written again soon.
 const RETRY_MS_MAX = 20_000
-/** A recording that has lasted so long goes well. */
+/** A recording that has lasted this long counts as a success. */
 const STEADY_MS = 60_000
 
 export interface RecorderTaskOptions {

@@ -38,7 +38,7 @@ export function collectionMetrics(read: () => CollectionMetrics): (Counter | Gau
     ...DISK_METRICS.map((metric) => show(metric, 'place', disks)),
     gaugeOf(
       'bookcast_sync_conflicts',
-      'Files that were not brought over, because they cover less than what is there or somebody else wrote that.',
+      'Files that were not brought over, because they cover less than the present file or another writer made that one.',
       () => (read().syncs ?? []).map(({ task, conflictCount }) => [{ task }, conflictCount]),
       ['task'],
     ),

@@ -49,7 +49,7 @@ export interface PageSource<Plan, Rows, Place> {
   readonly planAnew: () => Promise<Plan>
   /** Forgets what the plan was made of. */
   readonly forget: () => void
-  /** The rows behind a place, of which so many are wanted. Every set was read in the state that was planned with. */
+  /** At most `rowsMax` rows after a place. Every batch was read in the state of the manifest that the plan has. */
   readonly read: (plan: Plan, after: Place | undefined, rowsMax: number) => AsyncIterable<Rows>
   readonly placeOf: (rows: Rows, at: number) => Place
 }

@@ -9,7 +9,7 @@ const STALE = new Set<ErrorCode>(['lake_file_changed', 'lake_file_invalid', 'lak
 
 /**
  * Lets whoever calls plan anew where an attempt failed because its plan was out of date.
- * @param noun the rows, for what a client is told of those that moved too often
+ * @param noun names the rows in the error for a client whose rows moved too often
  * @param forget forgets what the plan was made of
  * @throws what any other attempt failed with, and the last one
  */
