@@ -80,7 +80,7 @@ conflict is reported with its reason.
 ${describeOptions(OPTIONS)}
 
 Credentials come from the standard AWS sources: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, a profile, or the role of a
-container or instance. The exit code is 1 if a file failed or is in conflict.
+container or instance. The exit code is 1 if a file failed or is in conflict, or if there is nothing of --date.
 `
 
 interface Settings {
@@ -91,7 +91,7 @@ interface Settings {
   readonly replace: boolean
   readonly raw: boolean
   readonly choice: LakeChoice | null
-  readonly onlyDates: ((of: RecordedDate) => boolean) | undefined
+  readonly date: string | undefined
 }
 
 export const syncCommand = optionCommand(OPTIONS, HELP, async (options, io) => {
@@ -99,13 +99,19 @@ export const syncCommand = optionCommand(OPTIONS, HELP, async (options, io) => {
 })
 
 async function run(settings: Settings, io: CommandIo): Promise<number> {
+  const { date } = settings
   const progress = new SyncProgressView(io.stderr)
+  const onlyDates = date === undefined ? undefined : (of: RecordedDate) => of.date === date
   const startMs = performance.now()
   try {
-    const result = await syncLake({ ...settings, progress, signal: io.signal })
+    const result = await syncLake({ ...settings, onlyDates, progress, signal: io.signal })
     progress.stop()
     io.stdout.write(summary(result, (performance.now() - startMs) / 1000))
     io.stderr.write(problems(result))
+    if (date !== undefined && result.objectCount === 0) {
+      const place = settings.direction === 'pull' ? settings.remote.name : settings.lake
+      throw new Error(`${place} has nothing of ${date} to ${settings.direction}`)
+    }
     return result.failures.length + result.conflicts.length === 0 ? 0 : 1
   } catch (error) {
     progress.stop()
@@ -163,7 +169,7 @@ async function readSettings(options: ParsedOptions): Promise<Settings> {
     replace: options.has('replace'),
     raw: readRaw(options, from === undefined),
     choice: readChoice(options, from === undefined ? '--from' : undefined),
-    onlyDates: date === undefined ? undefined : (of) => of.date === date,
+    date,
   }
 }
 

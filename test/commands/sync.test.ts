@@ -148,6 +148,8 @@ test('an operator decides the seal conflict of one date alone', async (t) => {
   assert.equal(one.code, 0, one.stderr)
   const none = await sync(['--lake', a, '--to', place, '--date', '2020-02-29'])
   assert.match(none.stdout, /^0 files, 0 transferred/m)
+  assert.match(none.stderr, /has nothing of 2020-02-29 to push/)
+  assert.equal(none.code, 1)
   const after = await readWhole(place)
   for (const tree of [before, after])
     for (const key of Object.keys(tree)) if (key.includes(dates[0]!)) delete tree[key]
