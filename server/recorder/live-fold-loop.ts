@@ -36,7 +36,6 @@ export interface LiveFoldReport extends Pick<
   readonly kind: 'report'
   readonly messages: number
   readonly events: number
-  readonly negativeLevels: number
   readonly gaps: Readonly<Record<string, number>>
   /** Frames of private channels, which are not kept, by type. */
   readonly privateFrames: Readonly<Record<string, number>>
@@ -125,7 +124,7 @@ export class LiveFoldLoop {
 
   #report(fold: LiveFold): void {
     const { tally, movedLines, badLines, privateFrames, lostParts, closedHours, position } = fold.figures
-    const { messages, events, negativeLevels, gaps } = tally
+    const { messages, events, gaps } = tally
     this.#warnOfClock(fold.figures)
     this.#nextReportMs = performance.now() + REPORT_INTERVAL_MS
     this.#post({
@@ -134,7 +133,6 @@ export class LiveFoldLoop {
       messages,
       events,
       badLines,
-      negativeLevels,
       gaps: Object.fromEntries(gaps),
       movedLines,
       privateFrames: Object.fromEntries(privateFrames),

@@ -50,7 +50,6 @@ function folded(publishedAtMs: number): NonNullable<RecorderMetrics['fold']> {
     messages: 1,
     events: 1,
     badLines: 0,
-    negativeLevels: 0,
     gaps: {},
     movedLines: 0,
     privateFrames: {},
