@@ -1,13 +1,13 @@
 // Order-book snapshots as a parquet file, row group by row group: rows wait in typed arrays, a flushed row group leaves
 // as compressed pages, and only its footer figures stay. Custom pages instead of a library's writer, because those
-// take JavaScript objects or Arrow batches: bench/parquet-out.bench.ts has the comparison. It neither waits nor knows
-// who reads: the caller decides when a row group is complete and where its bytes go.
+// take JavaScript objects or Arrow batches: bench/parquet-out.bench.ts has the comparison. The caller decides when a row
+// group is complete.
 
 import { PARQUET_OUT_ROW_GROUP_ROWS } from '../../shared/limits.ts'
 import { BOOK_STATES, type SnapshotColumn } from '../../shared/lob-task.ts'
 import type { BufferedColumn } from '../output/parquet-leaf.ts'
 import { MarketColumn, PriceColumn, TimestampColumn } from './parquet-columns.ts'
-import { type ByteSink, ParquetFileWriter } from '../output/parquet-file-writer.ts'
+import { ParquetFileWriter } from '../output/parquet-file-writer.ts'
 import { LevelListColumn } from './parquet-levels.ts'
 
 /** Dictionary codes of a row group's quantities are at most 24 bits wide. */
@@ -128,23 +128,20 @@ export class ParquetSnapshotEncoder {
     this.#rows++
   }
 
-  /** Writes the buffered rows as one row group (before the first one, the file's magic). Without rows: nothing. */
-  flushRowGroup(sink: ByteSink): void {
-    if (this.#rows === 0) return
-    this.#file.writeRowGroup(
-      this.#columns.flatMap((column) => column.leaves),
-      this.#rows,
-      sink,
-    )
+  /** The buffered rows as the pieces of one row group; none without rows. */
+  flushRowGroup(): Uint8Array[] {
+    if (this.#rows === 0) return []
+    const leaves = this.#columns.flatMap((column) => column.leaves)
+    const pieces = this.#file.writeRowGroup(leaves, this.#rows)
     for (const column of this.#columns) column.clear()
     this.#rows = 0
+    return pieces
   }
 
-  /** Writes the last row group, if any, and the footer. A file without rows is valid. */
-  finish(sink: ByteSink): void {
+  /** The last row group, if any, and the footer. A file without rows is valid. */
+  finish(): Uint8Array[] {
     if (this.#isFinished) throw new RangeError('the file already has its footer')
-    this.flushRowGroup(sink)
-    this.#file.finish(sink)
     this.#isFinished = true
+    return [...this.flushRowGroup(), ...this.#file.finish()]
   }
 }

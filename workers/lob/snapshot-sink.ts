@@ -172,9 +172,7 @@ class ParquetSink implements SnapshotSink {
   readonly #encoder: ParquetSnapshotEncoder
   readonly #rows: ParquetRows
   readonly #stream: ChunkStream
-  readonly #encoded: Uint8Array[] = []
   #groupRows = PARQUET_OUT_FIRST_ROW_GROUP_ROWS
-  readonly #bytes = { write: (bytes: Uint8Array): void => void this.#encoded.push(bytes.slice()) }
 
   constructor(query: LobQuery, marketIds: readonly string[], rows: number, stream: ChunkStream) {
     const { columns, levels, nulls } = query
@@ -183,7 +181,6 @@ class ParquetSink implements SnapshotSink {
       levels,
       nulls,
       marketIds,
-      maxRowGroupRows: PARQUET_OUT_ROW_GROUP_ROWS,
       keyValues: {
         'bookcast.rows': String(rows),
         'bookcast.parameters': canonicalParameters(query),
@@ -208,19 +205,17 @@ class ParquetSink implements SnapshotSink {
   }
 
   async makeRoom(): Promise<void> {
-    this.#encoder.flushRowGroup(this.#bytes)
     this.#groupRows = PARQUET_OUT_ROW_GROUP_ROWS
-    await this.#drain()
+    await this.#send(this.#encoder.flushRowGroup())
   }
 
   settleRows(): void {}
 
   async finish(): Promise<void> {
-    this.#encoder.finish(this.#bytes)
-    await this.#drain()
+    await this.#send(this.#encoder.finish())
   }
 
-  async #drain(): Promise<void> {
-    for (const bytes of this.#encoded.splice(0)) await this.#stream.write(bytes)
+  async #send(pieces: readonly Uint8Array[]): Promise<void> {
+    for (const bytes of pieces) await this.#stream.write(bytes)
   }
 }
