@@ -28,57 +28,40 @@ export interface ParquetSnapshotOptions {
   readonly keyValues?: Readonly<Record<string, string>>
 }
 
+/** The columns that are asked for, by name. */
+function columnsOf({ columns, levels, nulls = false, marketIds }: ParquetSnapshotOptions) {
+  const ifAsked = <Column>(name: SnapshotColumn, make: () => Column): Column | undefined =>
+    columns.includes(name) ? make() : undefined
+  return {
+    ts: ifAsked('ts', () => new TimestampColumn()),
+    market_id: ifAsked('market_id', () => new MarketColumn(marketIds)),
+    best_bid: ifAsked('best_bid', () => new PriceColumn('best_bid', nulls)),
+    best_ask: ifAsked('best_ask', () => new PriceColumn('best_ask', nulls)),
+    spread: ifAsked('spread', () => new PriceColumn('spread', nulls)),
+    mid: ifAsked('mid', () => new PriceColumn('mid', nulls)),
+    bids: ifAsked('bids', () => new LevelListColumn('bids', levels)),
+    asks: ifAsked('asks', () => new LevelListColumn('asks', levels)),
+    book_state: ifAsked('book_state', () => new MarketColumn(BOOK_STATES, 'book_state')),
+  } satisfies Record<SnapshotColumn, BufferedColumn | undefined>
+}
+
 export class ParquetSnapshotEncoder {
+  readonly #byName: ReturnType<typeof columnsOf>
   readonly #columns: readonly BufferedColumn[]
   readonly #file: ParquetFileWriter
   readonly #maxRowGroupRows: number
-  readonly #ts: TimestampColumn | undefined
-  readonly #marketId: MarketColumn | undefined
-  readonly #bestBid: PriceColumn | undefined
-  readonly #bestAsk: PriceColumn | undefined
-  readonly #spread: PriceColumn | undefined
-  readonly #mid: PriceColumn | undefined
-  readonly #bids: LevelListColumn | undefined
-  readonly #asks: LevelListColumn | undefined
-  readonly #state: MarketColumn | undefined
   #rows = 0
   #isFinished = false
 
   constructor(options: ParquetSnapshotOptions) {
-    const {
-      columns,
-      levels,
-      nulls = false,
-      marketIds,
-      maxRowGroupRows = PARQUET_OUT_ROW_GROUP_ROWS,
-    } = options
+    const { columns, levels, maxRowGroupRows = PARQUET_OUT_ROW_GROUP_ROWS } = options
     if (columns.length === 0 || new Set(columns).size !== columns.length)
       throw new RangeError(`columns are empty or repeated: ${columns.join(',')}`)
     if (!(maxRowGroupRows >= 1 && maxRowGroupRows * levels <= ROW_GROUP_LEVELS_MAX))
       throw new RangeError(`a row group cannot have ${maxRowGroupRows} rows of ${levels} levels`)
     this.#maxRowGroupRows = maxRowGroupRows
-    const asked = new Set(columns)
-    this.#ts = asked.has('ts') ? new TimestampColumn() : undefined
-    this.#marketId = asked.has('market_id') ? new MarketColumn(marketIds) : undefined
-    this.#bestBid = asked.has('best_bid') ? new PriceColumn('best_bid', nulls) : undefined
-    this.#bestAsk = asked.has('best_ask') ? new PriceColumn('best_ask', nulls) : undefined
-    this.#spread = asked.has('spread') ? new PriceColumn('spread', nulls) : undefined
-    this.#mid = asked.has('mid') ? new PriceColumn('mid', nulls) : undefined
-    this.#bids = asked.has('bids') ? new LevelListColumn('bids', levels) : undefined
-    this.#asks = asked.has('asks') ? new LevelListColumn('asks', levels) : undefined
-    this.#state = asked.has('book_state') ? new MarketColumn(BOOK_STATES, 'book_state') : undefined
-    const byName: Record<SnapshotColumn, BufferedColumn | undefined> = {
-      ts: this.#ts,
-      market_id: this.#marketId,
-      best_bid: this.#bestBid,
-      best_ask: this.#bestAsk,
-      spread: this.#spread,
-      mid: this.#mid,
-      bids: this.#bids,
-      asks: this.#asks,
-      book_state: this.#state,
-    }
-    this.#columns = columns.map((name) => byName[name]).filter((column) => column !== undefined)
+    this.#byName = columnsOf(options)
+    this.#columns = columns.map((name) => this.#byName[name]).filter((column) => column !== undefined)
     this.#file = new ParquetFileWriter(
       this.#columns.flatMap((column) => column.schema),
       this.#columns.length,
@@ -116,15 +99,16 @@ export class ParquetSnapshotEncoder {
       throw new RangeError(
         `row appended after ${this.#isFinished ? 'the footer' : `${this.#rows} unflushed rows`}`,
       )
-    this.#ts?.append(tsSeconds)
-    this.#marketId?.append(marketIndex)
-    this.#bestBid?.append(bestBid)
-    this.#bestAsk?.append(bestAsk)
-    this.#spread?.append(spread)
-    this.#mid?.append(mid)
-    this.#bids?.append(bidCount, bidPrices, bidQtys)
-    this.#asks?.append(askCount, askPrices, askQtys)
-    this.#state?.append(state)
+    const columns = this.#byName
+    columns.ts?.append(tsSeconds)
+    columns.market_id?.append(marketIndex)
+    columns.best_bid?.append(bestBid)
+    columns.best_ask?.append(bestAsk)
+    columns.spread?.append(spread)
+    columns.mid?.append(mid)
+    columns.bids?.append(bidCount, bidPrices, bidQtys)
+    columns.asks?.append(askCount, askPrices, askQtys)
+    columns.book_state?.append(state)
     this.#rows++
   }
 
