@@ -8,7 +8,6 @@ import { writeFully } from '../lake/durable-file.ts'
 import { pumpBytes } from '../sync/transfer-pump.ts'
 import { retried } from '../tasks/retry.ts'
 
-/** Size and digests of a finished file. */
 export interface FileDigests {
   readonly bytes: number
   readonly sha256: string
@@ -117,7 +116,6 @@ export async function digestOf(
   })
 }
 
-/** The text of an object; undefined if there is none. */
 export async function readText(
   target: ExportTarget,
   key: string,

@@ -47,7 +47,6 @@ export interface TakenPart extends TakenJob {
   readonly part: object
 }
 
-/** Of a job of a part. */
 interface PartData {
   readonly index: number
   readonly errors: number
@@ -192,7 +191,6 @@ export class PartQueue {
     }
   }
 
-  /** Takes the next part that waits. */
   async take(id: string): Promise<TakenPart | null> {
     const queue = PARTS_PREFIX + id
     const [job] = await this.#boss.fetch<PartData>(queue, { includeMetadata: true })

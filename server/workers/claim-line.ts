@@ -44,7 +44,6 @@ export class ClaimLine<Claim extends WaitingClaim> {
     else this.#heldCounts.set(client, heldCount)
   }
 
-  /** The waiting claim that is served next. */
   get next(): Claim | undefined {
     let next: Claim | undefined
     for (const claim of this.#waiting)
@@ -52,7 +51,6 @@ export class ClaimLine<Claim extends WaitingClaim> {
     return next
   }
 
-  /** The waiting claim that is served last. */
   get last(): Claim | undefined {
     let last: Claim | undefined
     for (const claim of this.#waiting)

@@ -144,7 +144,6 @@ class InstantReplay {
     this.#isBegun = book === undefined ? knownFrom < bounds.firstHour * HOUR_NS : knownFrom <= bounds.instant
   }
 
-  /** Whether a row group may hold rows that it needs. */
   wants(group: IndexedRowGroup): boolean {
     return (
       (group.hour === -1 || group.hour >= this.#bounds.firstHour) && mayHoldMarket(group, this.#market.id)

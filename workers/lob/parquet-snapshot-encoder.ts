@@ -16,7 +16,6 @@ const ROW_GROUP_LEVELS_MAX = 1 << 24
 export interface ParquetSnapshotOptions {
   /** The file's columns, in this order; at least one. */
   readonly columns: readonly SnapshotColumn[]
-  /** Levels per side at most. */
   readonly levels: number
   /** Whether what a quote does not have is null, not 0 or -1. */
   readonly nulls?: boolean
@@ -28,7 +27,6 @@ export interface ParquetSnapshotOptions {
   readonly keyValues?: Readonly<Record<string, string>>
 }
 
-/** The columns that are asked for, by name. */
 function columnsOf({ columns, levels, nulls = false, marketIds }: ParquetSnapshotOptions) {
   const ifAsked = <Column>(name: SnapshotColumn, make: () => Column): Column | undefined =>
     columns.includes(name) ? make() : undefined
@@ -62,11 +60,8 @@ export class ParquetSnapshotEncoder {
     this.#maxRowGroupRows = maxRowGroupRows
     this.#byName = columnsOf(options)
     this.#columns = columns.map((name) => this.#byName[name]).filter((column) => column !== undefined)
-    this.#file = new ParquetFileWriter(
-      this.#columns.flatMap((column) => column.schema),
-      this.#columns.length,
-      options.keyValues,
-    )
+    const schema = this.#columns.flatMap((column) => column.schema)
+    this.#file = new ParquetFileWriter(schema, this.#columns.length, options.keyValues)
   }
 
   /** Rows appended since the last row group. The caller flushes before they exceed `maxRowGroupRows`. */

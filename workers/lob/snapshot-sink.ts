@@ -101,7 +101,6 @@ class TextSink implements SnapshotSink {
   }
 }
 
-/** Takes rows from books into a parquet encoder. */
 export class ParquetRows {
   readonly #encoder: ParquetSnapshotEncoder
   readonly #levels: number

@@ -19,7 +19,6 @@ export interface SnapshotJob {
   readonly fileOf: FileOfDate
   /** Numbers all markets of the answer. */
   readonly marketNumbers: ReadonlyMap<string, number>
-  /** Where the sink writes. */
   readonly stream: ChunkStream
   readonly sink: SnapshotSink
   /** Whether the first rows are sent before the rest of their hour is decoded: see `DateSnapshots.#open`. */

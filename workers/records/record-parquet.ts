@@ -17,7 +17,6 @@ import {
 } from './record-leaf.ts'
 import type { RecordBatch, RecordEncoder } from './record-batch.ts'
 
-/** Rows of one row group of a parquet answer of records. */
 const RECORD_ROW_GROUP_ROWS = 65_536
 const PHYSICAL_TYPES: Readonly<Record<RecordFieldType, PhysicalType>> = {
   string: 'BYTE_ARRAY',
@@ -37,7 +36,6 @@ const LOGICAL_TYPES: Partial<Record<RecordFieldType, Partial<SchemaElement>>> = 
   },
 }
 
-/** How a field lies in the file. */
 function physicalType(field: RecordField): PhysicalType {
   return field.type === 'integer' && field.isWide === true ? 'INT64' : PHYSICAL_TYPES[field.type]
 }
