@@ -172,11 +172,11 @@ function encodeOurs(input: SnapshotRows, rowGroupRows: number): Run {
       askQtys,
     )
     if (encoder.bufferedRows === rowGroupRows) {
-      encoder.flushRowGroup(output)
+      for (const bytes of encoder.flushRowGroup()) output.write(bytes)
       output.markRowGroup()
     }
   }
-  encoder.finish(output)
+  for (const bytes of encoder.finish()) output.write(bytes)
   return output.finish()
 }
 

@@ -54,7 +54,6 @@ export interface PlanContent {
   readonly version: string
   readonly dataset: LakeDataset
   readonly range: DateRange
-  /** The parameters of the HTTP request, with the defaults. */
   readonly parameters: ParameterTexts
   /** A directory or `s3://bucket/prefix`. */
   readonly target: string

@@ -128,7 +128,6 @@ export const DATASETS = {
   },
 } as const satisfies Readonly<Record<LakeDataset, DatasetParts>>
 
-/** Whether the query is one of order books. */
 export function isLobQuery(query: PartQuery): query is LobQuery {
   return 'dates' in query
 }

@@ -8,7 +8,6 @@ import { writeFully } from '../lake/durable-file.ts'
 import { pumpBytes } from '../sync/transfer-pump.ts'
 import { retried } from '../tasks/retry.ts'
 
-/** Size and digests of a finished file. */
 export interface FileDigests {
   readonly bytes: number
   readonly sha256: string
@@ -97,45 +96,36 @@ export async function retriedAt<Value>(
   return await retried(work, { signal, isFinal: (error) => target.describe(error) !== undefined })
 }
 
-/**
- * Size and SHA-256 of an object's bytes; undefined if there is none.
- * @param keep called with each chunk; `null` before each attempt
- */
+/** Size and SHA-256 of an object's bytes; undefined if there is none. */
 export async function digestOf(
   target: ExportTarget,
   key: string,
   signal: AbortSignal,
-  keep: (chunk: Buffer | null) => void = () => {},
 ): Promise<{ readonly bytes: number; readonly sha256: string } | undefined> {
   return await retriedAt(target, signal, async () => {
     const body = await target.read(key, signal)
     if (body === undefined) return undefined
     const hash = createHash('sha256')
     let bytes = 0
-    keep(null)
-    await pumpBytes(
-      body,
-      async (chunk) => {
-        hash.update(chunk)
-        bytes += chunk.length
-        keep(chunk)
-      },
-      signal,
-    )
+    const take = async (chunk: Buffer): Promise<void> => {
+      hash.update(chunk)
+      bytes += chunk.length
+    }
+    await pumpBytes(body, take, signal)
     return { bytes, sha256: hash.digest('hex') }
   })
 }
 
-/** The text of an object; undefined if there is none. */
 export async function readText(
   target: ExportTarget,
   key: string,
   signal: AbortSignal,
 ): Promise<string | undefined> {
-  let chunks: Buffer[] = []
-  const found = await digestOf(target, key, signal, (chunk) => {
-    if (chunk === null) chunks = []
-    else chunks.push(chunk)
+  return await retriedAt(target, signal, async () => {
+    const body = await target.read(key, signal)
+    if (body === undefined) return undefined
+    const chunks: Buffer[] = []
+    await pumpBytes(body, async (chunk) => void chunks.push(chunk), signal)
+    return Buffer.concat(chunks).toString()
   })
-  return found && Buffer.concat(chunks).toString()
 }

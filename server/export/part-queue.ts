@@ -47,7 +47,6 @@ export interface TakenPart extends TakenJob {
   readonly part: object
 }
 
-/** Of a job of a part. */
 interface PartData {
   readonly index: number
   readonly errors: number
@@ -192,7 +191,6 @@ export class PartQueue {
     }
   }
 
-  /** Takes the next part that waits. */
   async take(id: string): Promise<TakenPart | null> {
     const queue = PARTS_PREFIX + id
     const [job] = await this.#boss.fetch<PartData>(queue, { includeMetadata: true })
@@ -228,12 +226,7 @@ export class PartQueue {
 
   /** Keeps a job for another EXPIRE_S and names the worker for `status`. False when it is this worker's no longer: taken over, or cancelled. */
   async renew(job: TakenJob, worker: string): Promise<boolean> {
-    const renewed = await this.#rows(
-      `update ${SCHEMA}.job set started_on = now(), output = jsonb_build_object('worker', $4::text)
-        where name = $1 and id = $2 and state = 'active' and retry_count = $3 returning id`,
-      [job.queue, job.id, job.turn, worker],
-    )
-    return renewed.length > 0
+    return this.#change(job, `started_on = now(), output = jsonb_build_object('worker', $4::text)`, worker)
   }
 
   /** A job that another worker has completed in the meantime stays so: the bytes are the same. */
@@ -243,22 +236,28 @@ export class PartQueue {
 
   /** Records one more error. A job with PART_ERRORS_MAX errors is not tried again. */
   async fail(job: TakenJob, message: string): Promise<void> {
-    const noted = await this.#rows(
-      `update ${SCHEMA}.job set data = data || jsonb_build_object('errors', $4::int),
-              retry_limit = case when $4::int >= ${PART_ERRORS_MAX} then retry_count else retry_limit end
-        where name = $1 and id = $2 and state = 'active' and retry_count = $3 returning id`,
-      [job.queue, job.id, job.turn, job.errors + 1],
+    const isNoted = await this.#change(
+      job,
+      `data = data || jsonb_build_object('errors', $4::int),
+       retry_limit = case when $4::int >= ${PART_ERRORS_MAX} then retry_count else retry_limit end`,
+      job.errors + 1,
     )
-    if (noted.length > 0) await this.#boss.fail(job.queue, job.id, { message })
+    if (isNoted) await this.#boss.fail(job.queue, job.id, { message })
   }
 
   /** Lets the next worker take a job at once. */
   async giveBack(job: TakenJob): Promise<void> {
-    await this.#rows(
-      `update ${SCHEMA}.job set state = 'retry', output = null
-        where name = $1 and id = $2 and state = 'active' and retry_count = $3`,
-      [job.queue, job.id, job.turn],
+    await this.#change(job, `state = 'retry', output = null`)
+  }
+
+  /** Sets columns of a job; `$4` stands for the first value. False when the job is this worker's no longer. */
+  async #change(job: TakenJob, assignments: string, ...values: unknown[]): Promise<boolean> {
+    const changed = await this.#rows(
+      `update ${SCHEMA}.job set ${assignments}
+        where name = $1 and id = $2 and state = 'active' and retry_count = $3 returning id`,
+      [job.queue, job.id, job.turn, ...values],
     )
+    return changed.length > 0
   }
 
   /** Null when there is no export of that id. */

@@ -38,7 +38,6 @@ export interface PlanOptions {
   /** Series or stations; null for all of the lake. */
   readonly scopes: readonly string[] | null
   readonly range: DateRange
-  /** The parameters that the user gave. */
   readonly parameters: ParameterTexts
   readonly target: string
   readonly threads: PartThreads

@@ -44,7 +44,6 @@ export interface LobPoolOptions {
 export type LobOpenOptions = Pick<LobTask, 'headOnly' | 'catalogue' | 'validation' | 'part' | 'pin'> & {
   /** Aborted when the client is gone. */
   readonly signal: AbortSignal
-  /** Who asks. */
   readonly client?: string
   /** Plan an answer of any number of rows, and say what it costs. */
   readonly isEstimate?: boolean

@@ -10,7 +10,6 @@ import { Rounds } from '../answers/rounds.ts'
 const BLOCKS_MAX = 40_000
 
 export interface KnownReceipt {
-  /** Of the answer that it is of. */
   readonly identity: string
   readonly receipt: LobReceipt
 }

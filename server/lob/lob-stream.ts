@@ -23,7 +23,6 @@ export class LobStream implements ByteStream {
   /** The worker whose chunk was given last. */
   #lender: LobWorkerStream | undefined
   readonly #onWhole: (stream: LobStream) => void
-  /** Body bytes given so far. */
   bytesGiven = 0
 
   /**

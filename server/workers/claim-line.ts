@@ -11,16 +11,16 @@ export interface WaitingClaim {
 export class ClaimLine<Claim extends WaitingClaim> {
   readonly #waiting = new Set<Claim>()
   readonly #heldCounts = new Map<string, number>()
-  readonly #owed = new OwedPermits()
-
   get waitingCount(): number {
     return this.#waiting.size
   }
 
   readonly heldBy = (client: string): number => this.#heldCounts.get(client) ?? 0
 
+  readonly owed = new OwedPermits(this.heldBy)
+
   enter(claim: Claim): void {
-    this.#owed.cameBack(claim.client)
+    this.owed.cameBack(claim.client)
     this.#waiting.add(claim)
   }
 
@@ -28,23 +28,18 @@ export class ClaimLine<Claim extends WaitingClaim> {
     this.#waiting.delete(claim)
   }
 
-  refused(client: string, refusal: { count: number; retryAfterS: number }): void {
-    this.#owed.refused(client, refusal)
-  }
-
   granted(client: string, count: number): void {
-    this.#owed.cameBack(client)
+    this.owed.cameBack(client)
     this.#heldCounts.set(client, this.heldBy(client) + count)
   }
 
   gaveBack(client: string, count: number): void {
-    this.#owed.gaveBack(client)
+    this.owed.gaveBack(client)
     const heldCount = this.heldBy(client) - count
     if (heldCount === 0) this.#heldCounts.delete(client)
     else this.#heldCounts.set(client, heldCount)
   }
 
-  /** The waiting claim that is served next. */
   get next(): Claim | undefined {
     let next: Claim | undefined
     for (const claim of this.#waiting)
@@ -52,7 +47,6 @@ export class ClaimLine<Claim extends WaitingClaim> {
     return next
   }
 
-  /** The waiting claim that is served last. */
   get last(): Claim | undefined {
     let last: Claim | undefined
     for (const claim of this.#waiting)
@@ -62,18 +56,10 @@ export class ClaimLine<Claim extends WaitingClaim> {
 
   /** Permits that go to others before a claim of the client that comes now. */
   countBefore(client: string, when?: 'ever'): number {
-    let count = this.owedBefore(client, when)
+    let count = this.owed.countBefore(client, when)
     if (this.#waiting.size === 0) return count
     const heldCount = this.heldBy(client)
     for (const claim of this.#waiting) if (this.heldBy(claim.client) <= heldCount) count += claim.count
     return count
-  }
-
-  /**
-   * Permits that refused clients are owed before a client gets one: those that are kept for them now, or `ever`, also those
-   * that they were told to come for later.
-   */
-  owedBefore(client: string, when?: 'ever'): number {
-    return this.#owed.countBefore(client, this.heldBy, when === 'ever')
   }
 }

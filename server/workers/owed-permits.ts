@@ -16,10 +16,16 @@ interface Refusal {
 }
 
 export class OwedPermits {
+  readonly #heldBy: (client: string) => number
   /** Clients that were refused lately and have got nothing since. */
   readonly #refusals = new Map<string, Refusal>()
   /** When clients last gave permits back, while anybody is owed one. */
   readonly #gaveBackMs = new Map<string, number>()
+
+  /** `heldBy` is the number of permits that a client holds. */
+  constructor(heldBy: (client: string) => number) {
+    this.#heldBy = heldBy
+  }
 
   refused(client: string, { count, retryAfterS }: { count: number; retryAfterS: number }): void {
     const atMs = performance.now()
@@ -37,20 +43,20 @@ export class OwedPermits {
   }
 
   /**
-   * Permits that others are owed before a client gets one: those that are kept for them now, or, with `isEver`, also those
-   * that they may come for later. `heldBy` is the number of permits that a client holds.
+   * Permits that others are owed before a client gets one: those that are kept for them now, or `ever`, also those that they
+   * may come for later.
    */
-  countBefore(client: string, heldBy: (client: string) => number, isEver: boolean): number {
+  countBefore(client: string, when?: 'ever'): number {
     if (this.#refusals.size === 0) return 0
     const nowMs = performance.now()
-    const heldCount = heldBy(client)
+    const heldCount = this.#heldBy(client)
     const gaveBackMs = this.#gaveBackMs.get(client) ?? -Infinity
     let count = 0
     for (const [other, { atMs, backAtMs, count: wanted }] of this.#refusals) {
       const isKept = nowMs >= backAtMs - KEPT_BEFORE_MS || nowMs <= atMs + KEPT_AFTER_MS
       if (backAtMs + KEPT_AFTER_MS < nowMs) this.#refusals.delete(other)
-      else if (other !== client && (isEver || isKept)) {
-        const othersCount = heldBy(other)
+      else if (other !== client && (when === 'ever' || isKept)) {
+        const othersCount = this.#heldBy(other)
         if (othersCount < heldCount || (othersCount === heldCount && atMs < gaveBackMs)) count += wanted
       }
     }

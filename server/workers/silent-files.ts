@@ -22,7 +22,6 @@ export class SilentFiles {
     return [...this.#waiting.keys()]
   }
 
-  /** How many wait. */
   get waitingCount(): number {
     let count = 0
     for (const each of this.#waiting.values()) count += each

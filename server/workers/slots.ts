@@ -220,7 +220,7 @@ export class Slots {
     this.#serveWaiters()
     const next = this.#line.next
     if (next === undefined) return
-    const owedCount = this.#line.owedBefore(next.client, 'ever')
+    const owedCount = this.#line.owed.countBefore(next.client, 'ever')
     this.#free(next.client, next.count, owedCount)
   }
 
@@ -229,7 +229,7 @@ export class Slots {
     for (;;) {
       const next = this.#line.next
       if (next === undefined) return
-      if (!this.#hasRoom(next.count, this.#line.owedBefore(next.client))) return
+      if (!this.#hasRoom(next.count, this.#line.owed.countBefore(next.client))) return
       next.grant(this.#grantAfter(performance.now() - next.startMs, next))
     }
   }
@@ -261,7 +261,7 @@ export class Slots {
     const { max, retryAfterS: minS, refusal } = this.#options
     const wantedCount = this.#takenCount + this.#line.countBefore(client) + count - max
     const retryAfterS = this.#expectedWait.retryAfterS(this.#holdsOf(client, false), wantedCount, minS)
-    this.#line.refused(client, { count, retryAfterS })
+    this.#line.owed.refused(client, { count, retryAfterS })
     return new ApiError('too_many_requests', `${refusal}; retry in ${retryAfterS} s.`, {
       headers: { 'Retry-After': String(retryAfterS) },
     })

@@ -59,7 +59,6 @@ export class TaskThreads {
     return this.#piscina.queueSize
   }
 
-  /** Tasks that were started and are not over. */
   get runningTasks(): number {
     return this.#runningTasks
   }

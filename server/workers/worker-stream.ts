@@ -55,7 +55,6 @@ export class WorkerStream<Head extends StreamHead> implements ByteStream {
   span: RowSpan | undefined
   /** Of the sections that the worker made, when its part is complete and they were asked for. */
   sections: readonly SectionFigures[] = []
-  /** The worker's buffers by their numbers. */
   readonly #buffers = new Map<number, SharedArrayBuffer>()
   #lent: number | undefined
   #failure: ApiError | undefined
@@ -131,7 +130,6 @@ export class WorkerStream<Head extends StreamHead> implements ByteStream {
     return this.#endedSections.has(section) && this.#chunks[0]?.section !== section
   }
 
-  /** All of the worker's part has arrived. */
   get isComplete(): boolean {
     return this.#isComplete && this.#isTaskOver
   }

@@ -20,19 +20,6 @@ export interface TestRow {
   readonly asks: readonly TestLevel[]
 }
 
-/** Copies what it is given, as every sink of the encoder must. */
-export class MemorySink {
-  readonly #chunks: Uint8Array[] = []
-
-  write(bytes: Uint8Array): void {
-    this.#chunks.push(bytes.slice())
-  }
-
-  get file(): Uint8Array {
-    return Buffer.concat(this.#chunks)
-  }
-}
-
 interface Summary {
   readonly bestBid: number
   readonly bestAsk: number
@@ -66,14 +53,13 @@ function nullSummaryOf(row: TestRow): Record<keyof Summary, number | null> {
 
 /** The file of `rows`; a row group ends whenever `rowGroupRows` are buffered. */
 export function encodeRows(rows: readonly TestRow[], options: ParquetSnapshotOptions): Uint8Array {
-  const sink = new MemorySink()
+  const pieces: Uint8Array[] = []
   const encoder = new ParquetSnapshotEncoder(options)
   for (const row of rows) {
     appendTestRow(encoder, row)
-    if (encoder.bufferedRows === options.maxRowGroupRows) encoder.flushRowGroup(sink)
+    if (encoder.bufferedRows === options.maxRowGroupRows) pieces.push(...encoder.flushRowGroup())
   }
-  encoder.finish(sink)
-  return sink.file
+  return Buffer.concat([...pieces, ...encoder.finish()])
 }
 
 // Reused from row to row, as the caller's arrays are: stale entries behind the counts must not show.

@@ -20,7 +20,6 @@ export class PinnedFiles {
   readonly #lake: string
   readonly #version: string
   readonly #files: ReadonlyMap<string, VersionFile>
-  /** Names in directories below the lake. */
   readonly #names = new Map<string, Set<string>>()
 
   constructor(lake: string, { version, files }: LakePin) {

@@ -19,7 +19,6 @@ import type { FileOfDate } from './lake-file.ts'
 import { type CloseTimes, type LobPlan, type MarketPlan, type TickSpan, trimmed } from './plan.ts'
 
 const NS_PER_MS = 1e6
-/** Gaps that a refusal lists. */
 const LISTED_MAX = 100
 
 /** What becomes of each market of a plan: with `on_gap=skip` the ticks in its gaps have no row. */

@@ -34,7 +34,7 @@ export function booksAt(job: InstantJob): string[] {
   const { index, baseNs } = file
   const instant = Number(BigInt(at.ns) - baseNs)
   const markets = knownMarkets(date, index, isWanted, (each) => fileOf(each)?.index)
-  const carried = carryBooks({ fileOf, checkpoint: () => {} }, date, markets)
+  const carried = carryBooks(fileOf, date, markets, () => {})
   const firstHour = firstHourOf(file, instant, at.by)
   const replays = markets.map((market) => {
     const closeMs = closesAtMs[market.id]
@@ -144,7 +144,6 @@ class InstantReplay {
     this.#isBegun = book === undefined ? knownFrom < bounds.firstHour * HOUR_NS : knownFrom <= bounds.instant
   }
 
-  /** Whether a row group may hold rows that it needs. */
   wants(group: IndexedRowGroup): boolean {
     return (
       (group.hour === -1 || group.hour >= this.#bounds.firstHour) && mayHoldMarket(group, this.#market.id)

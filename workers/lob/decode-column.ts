@@ -56,7 +56,6 @@ function scratchOf(rows: number): Int32Array {
   return scratchCodes
 }
 
-/** Looks codes up in a dictionary of 64-bit integers. */
 function lookUp(
   codes: Int32Array,
   dictionary: Float64Array,

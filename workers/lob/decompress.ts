@@ -28,7 +28,6 @@ export async function prepareDecompression(): Promise<void> {
   await prepared
 }
 
-/** The codecs in the form hyparquet takes them. */
 export const pageCompressors = {
   ...libraryCompressors,
   ZSTD: (input: Uint8Array, length: number) => zstd.decode(input, length),

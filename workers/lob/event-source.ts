@@ -29,7 +29,6 @@ function wantedRows(markets: Int32Array, rows: number): RowRange {
   return { start, stop }
 }
 
-/** The decoded columns of one row group. */
 interface DecodedGroup {
   readonly columns: EventColumns
   /** By market number. */
@@ -43,7 +42,6 @@ export class EventSource {
   readonly #numbers: ReadonlyMap<string, number>
   /** Decoded row groups that some market has still to take. */
   readonly #groups = new Map<number, DecodedGroup>()
-  /** What each market replays now. */
   readonly #inUse: (DecodedGroup | undefined)[]
   /** Columns that nobody uses any more. */
   readonly #free: EventColumns[] = []

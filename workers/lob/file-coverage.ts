@@ -22,7 +22,6 @@ export interface FileCoverage {
   readonly to: number
   /** The file says so; else the span of its rows. */
   readonly isStated: boolean
-  /** Its rows had to be counted. */
   readonly isCounted: boolean
   /** Every book that is known at midnight has its keyframe there. */
   readonly tellsMidnight: boolean

@@ -54,7 +54,6 @@ export interface FileIndex {
   readonly hasGaps: boolean
 }
 
-/** An open file. */
 interface ChunkReader {
   /** Of its date's midnight. */
   readonly baseNs: bigint

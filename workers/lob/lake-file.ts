@@ -20,7 +20,6 @@ import { lakeFileError, namingFile } from '../lake/lake-file-error.ts'
 import type { PinnedFile, PinnedFiles } from '../lake/pinned-files.ts'
 import { watched } from '../lake/watched-files.ts'
 
-/** Parsed footers one worker remembers. */
 const FOOTER_CACHE_ENTRIES_MAX = 1024
 
 const TAIL_BYTES = 64 * 1024

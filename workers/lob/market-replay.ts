@@ -85,7 +85,6 @@ export class MarketReplay {
     return this.#file.index.rowGroups[group]!.tsMin <= instant
   }
 
-  /** Replays every event that is left. */
   advanceToEnd(): void {
     this.#replayUntil(Infinity)
   }

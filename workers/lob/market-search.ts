@@ -10,7 +10,6 @@ import { type FoundSeries, type MarketFilter, SeriesSearch } from './series-sear
 /** The series whose files are read, and which of their markets are wanted. */
 export interface MarketSelection extends FoundSeries {
   readonly isWanted: MarketFilter
-  /** The dates a series has files of. */
   readonly datesOf: (series: string) => readonly string[]
 }
 

@@ -37,7 +37,6 @@ export interface EventColumns {
   readonly qty: Float64Array
 }
 
-/** Columns for `length` events, which are all zero. */
 export function emptyEvents(length: number): EventColumns {
   return {
     length,
@@ -63,7 +62,6 @@ export class BookSide {
   /** Changes below this slot do not show in the row last taken. */
   shownFrom = 0
 
-  /** Forgets every level. */
   clear(): void {
     this.#cents.fill(0)
     this.contracts.fill(0)

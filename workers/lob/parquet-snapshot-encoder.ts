@@ -1,13 +1,13 @@
 // Order-book snapshots as a parquet file, row group by row group: rows wait in typed arrays, a flushed row group leaves
 // as compressed pages, and only its footer figures stay. Custom pages instead of a library's writer, because those
-// take JavaScript objects or Arrow batches: bench/parquet-out.bench.ts has the comparison. It neither waits nor knows
-// who reads: the caller decides when a row group is complete and where its bytes go.
+// take JavaScript objects or Arrow batches: bench/parquet-out.bench.ts has the comparison. The caller decides when a row
+// group is complete.
 
 import { PARQUET_OUT_ROW_GROUP_ROWS } from '../../shared/limits.ts'
 import { BOOK_STATES, type SnapshotColumn } from '../../shared/lob-task.ts'
 import type { BufferedColumn } from '../output/parquet-leaf.ts'
 import { MarketColumn, PriceColumn, TimestampColumn } from './parquet-columns.ts'
-import { type ByteSink, ParquetFileWriter } from '../output/parquet-file-writer.ts'
+import { ParquetFileWriter } from '../output/parquet-file-writer.ts'
 import { LevelListColumn } from './parquet-levels.ts'
 
 /** Dictionary codes of a row group's quantities are at most 24 bits wide. */
@@ -16,7 +16,6 @@ const ROW_GROUP_LEVELS_MAX = 1 << 24
 export interface ParquetSnapshotOptions {
   /** The file's columns, in this order; at least one. */
   readonly columns: readonly SnapshotColumn[]
-  /** Levels per side at most. */
   readonly levels: number
   /** Whether what a quote does not have is null, not 0 or -1. */
   readonly nulls?: boolean
@@ -28,62 +27,41 @@ export interface ParquetSnapshotOptions {
   readonly keyValues?: Readonly<Record<string, string>>
 }
 
+function columnsOf({ columns, levels, nulls = false, marketIds }: ParquetSnapshotOptions) {
+  const ifAsked = <Column>(name: SnapshotColumn, make: () => Column): Column | undefined =>
+    columns.includes(name) ? make() : undefined
+  return {
+    ts: ifAsked('ts', () => new TimestampColumn()),
+    market_id: ifAsked('market_id', () => new MarketColumn(marketIds)),
+    best_bid: ifAsked('best_bid', () => new PriceColumn('best_bid', nulls)),
+    best_ask: ifAsked('best_ask', () => new PriceColumn('best_ask', nulls)),
+    spread: ifAsked('spread', () => new PriceColumn('spread', nulls)),
+    mid: ifAsked('mid', () => new PriceColumn('mid', nulls)),
+    bids: ifAsked('bids', () => new LevelListColumn('bids', levels)),
+    asks: ifAsked('asks', () => new LevelListColumn('asks', levels)),
+    book_state: ifAsked('book_state', () => new MarketColumn(BOOK_STATES, 'book_state')),
+  } satisfies Record<SnapshotColumn, BufferedColumn | undefined>
+}
+
 export class ParquetSnapshotEncoder {
+  readonly #byName: ReturnType<typeof columnsOf>
   readonly #columns: readonly BufferedColumn[]
   readonly #file: ParquetFileWriter
   readonly #maxRowGroupRows: number
-  readonly #ts: TimestampColumn | undefined
-  readonly #marketId: MarketColumn | undefined
-  readonly #bestBid: PriceColumn | undefined
-  readonly #bestAsk: PriceColumn | undefined
-  readonly #spread: PriceColumn | undefined
-  readonly #mid: PriceColumn | undefined
-  readonly #bids: LevelListColumn | undefined
-  readonly #asks: LevelListColumn | undefined
-  readonly #state: MarketColumn | undefined
   #rows = 0
   #isFinished = false
 
   constructor(options: ParquetSnapshotOptions) {
-    const {
-      columns,
-      levels,
-      nulls = false,
-      marketIds,
-      maxRowGroupRows = PARQUET_OUT_ROW_GROUP_ROWS,
-    } = options
+    const { columns, levels, maxRowGroupRows = PARQUET_OUT_ROW_GROUP_ROWS } = options
     if (columns.length === 0 || new Set(columns).size !== columns.length)
       throw new RangeError(`columns are empty or repeated: ${columns.join(',')}`)
     if (!(maxRowGroupRows >= 1 && maxRowGroupRows * levels <= ROW_GROUP_LEVELS_MAX))
       throw new RangeError(`a row group cannot have ${maxRowGroupRows} rows of ${levels} levels`)
     this.#maxRowGroupRows = maxRowGroupRows
-    const asked = new Set(columns)
-    this.#ts = asked.has('ts') ? new TimestampColumn() : undefined
-    this.#marketId = asked.has('market_id') ? new MarketColumn(marketIds) : undefined
-    this.#bestBid = asked.has('best_bid') ? new PriceColumn('best_bid', nulls) : undefined
-    this.#bestAsk = asked.has('best_ask') ? new PriceColumn('best_ask', nulls) : undefined
-    this.#spread = asked.has('spread') ? new PriceColumn('spread', nulls) : undefined
-    this.#mid = asked.has('mid') ? new PriceColumn('mid', nulls) : undefined
-    this.#bids = asked.has('bids') ? new LevelListColumn('bids', levels) : undefined
-    this.#asks = asked.has('asks') ? new LevelListColumn('asks', levels) : undefined
-    this.#state = asked.has('book_state') ? new MarketColumn(BOOK_STATES, 'book_state') : undefined
-    const byName: Record<SnapshotColumn, BufferedColumn | undefined> = {
-      ts: this.#ts,
-      market_id: this.#marketId,
-      best_bid: this.#bestBid,
-      best_ask: this.#bestAsk,
-      spread: this.#spread,
-      mid: this.#mid,
-      bids: this.#bids,
-      asks: this.#asks,
-      book_state: this.#state,
-    }
-    this.#columns = columns.map((name) => byName[name]).filter((column) => column !== undefined)
-    this.#file = new ParquetFileWriter(
-      this.#columns.flatMap((column) => column.schema),
-      this.#columns.length,
-      options.keyValues,
-    )
+    this.#byName = columnsOf(options)
+    this.#columns = columns.map((name) => this.#byName[name]).filter((column) => column !== undefined)
+    const schema = this.#columns.flatMap((column) => column.schema)
+    this.#file = new ParquetFileWriter(schema, this.#columns.length, options.keyValues)
   }
 
   /** Rows appended since the last row group. The caller flushes before they exceed `maxRowGroupRows`. */
@@ -116,35 +94,33 @@ export class ParquetSnapshotEncoder {
       throw new RangeError(
         `row appended after ${this.#isFinished ? 'the footer' : `${this.#rows} unflushed rows`}`,
       )
-    this.#ts?.append(tsSeconds)
-    this.#marketId?.append(marketIndex)
-    this.#bestBid?.append(bestBid)
-    this.#bestAsk?.append(bestAsk)
-    this.#spread?.append(spread)
-    this.#mid?.append(mid)
-    this.#bids?.append(bidCount, bidPrices, bidQtys)
-    this.#asks?.append(askCount, askPrices, askQtys)
-    this.#state?.append(state)
+    const columns = this.#byName
+    columns.ts?.append(tsSeconds)
+    columns.market_id?.append(marketIndex)
+    columns.best_bid?.append(bestBid)
+    columns.best_ask?.append(bestAsk)
+    columns.spread?.append(spread)
+    columns.mid?.append(mid)
+    columns.bids?.append(bidCount, bidPrices, bidQtys)
+    columns.asks?.append(askCount, askPrices, askQtys)
+    columns.book_state?.append(state)
     this.#rows++
   }
 
-  /** Writes the buffered rows as one row group (before the first one, the file's magic). Without rows: nothing. */
-  flushRowGroup(sink: ByteSink): void {
-    if (this.#rows === 0) return
-    this.#file.writeRowGroup(
-      this.#columns.flatMap((column) => column.leaves),
-      this.#rows,
-      sink,
-    )
+  /** The buffered rows as the pieces of one row group; none without rows. */
+  flushRowGroup(): Uint8Array[] {
+    if (this.#rows === 0) return []
+    const leaves = this.#columns.flatMap((column) => column.leaves)
+    const pieces = this.#file.writeRowGroup(leaves, this.#rows)
     for (const column of this.#columns) column.clear()
     this.#rows = 0
+    return pieces
   }
 
-  /** Writes the last row group, if any, and the footer. A file without rows is valid. */
-  finish(sink: ByteSink): void {
+  /** The last row group, if any, and the footer. A file without rows is valid. */
+  finish(): Uint8Array[] {
     if (this.#isFinished) throw new RangeError('the file already has its footer')
-    this.flushRowGroup(sink)
-    this.#file.finish(sink)
     this.#isFinished = true
+    return [...this.flushRowGroup(), ...this.#file.finish()]
   }
 }

@@ -26,7 +26,6 @@ const view = rowView
 /** What of a query decides how its rows look. */
 export type RowShape = Pick<LobQuery, 'columns' | 'levels' | 'nulls'>
 
-/** A text format. */
 export interface RowFormat {
   readonly columns: readonly SnapshotColumn[]
   readonly contentBefore: Uint8Array
@@ -44,7 +43,6 @@ const NS_DIGITS = 9
 const TS_BYTES_MAX = DIGITS_MAX + NS_DIGITS
 
 export class TextRowEncoder {
-  /** Bytes of rows in the row buffer. */
   position = 0
   /** Bytes the row buffer must have left before `encodeRow`. */
   readonly reserveBytes: number

@@ -143,7 +143,6 @@ export class SeriesSearch {
     }
   }
 
-  /** The known series, for an error message. */
   describe(): string {
     const all = this.#allSeries()
     if (all.length === 0) return 'none yet'

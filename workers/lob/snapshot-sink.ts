@@ -1,6 +1,5 @@
 // Where snapshot rows go, by format: text rows straight into chunks, parquet rows through the row-group encoder.
 
-import assert from 'node:assert/strict'
 import { ApiError } from '../../shared/errors.ts'
 import type { FormatName } from '../../shared/formats.ts'
 import { CHUNK_BYTES, PARQUET_OUT_ROW_GROUP_ROWS } from '../../shared/limits.ts'
@@ -18,8 +17,6 @@ const PARQUET_OUT_FIRST_ROW_GROUP_ROWS = 2_048
 /** Takes rows in answer order. `makeRoom` must be awaited before `row` whenever `isFull`. */
 export interface SnapshotSink {
   readonly isFull: boolean
-  /** Whether anything has left. */
-  readonly hasSent: boolean
   begin(): Promise<void>
   row(seconds: number, marketIndex: number, book: OrderBook): void
   makeRoom(): Promise<void>
@@ -28,16 +25,10 @@ export interface SnapshotSink {
   finish(): Promise<void>
 }
 
-/** A sink whose rows may come in sections, of which other threads make some; nothing stands between two of them. */
-export interface SectionSink extends SnapshotSink {
-  beginSection(section: number): Promise<void>
-  endSection(): void
-}
-
 /** A sink and what its stream must reserve for one write. */
-export interface SinkPlan<Sink extends SnapshotSink = SnapshotSink> {
+export interface SinkPlan {
   readonly reserveBytes: number
-  open(stream: ChunkStream): Sink
+  open(stream: ChunkStream): SnapshotSink
 }
 
 type RowFormatMaker = (query: RowShape) => RowFormat
@@ -50,21 +41,19 @@ export const SNAPSHOT_FORMATS: Readonly<Record<FormatName, RowFormatMaker | null
   parquet: null,
 }
 
-/** The sink of a query's format, for the markets of its answer; `rows`: of the answer, which a parquet file says of itself. */
-export function planSink(query: LobQuery, marketIds: readonly string[], rows: number): SinkPlan {
-  return SNAPSHOT_FORMATS[query.format] === null
-    ? { reserveBytes: 0, open: (stream) => new ParquetSink(query, marketIds, rows, stream) }
-    : planTextSink(query, marketIds)
-}
-
-/** The sink of a text format; `isRest` where rows have come before those that it takes. */
-export function planTextSink(
+/**
+ * The sink of a query's format, for the markets of its answer. `rows` of the answer is what a parquet file says of itself;
+ * `isRest` where rows of a text have come before those that the sink takes.
+ */
+export function planSink(
   query: LobQuery,
   marketIds: readonly string[],
-  isRest = false,
-): SinkPlan<SectionSink> {
+  rows: number,
+  isRest: boolean,
+): SinkPlan {
   const rowFormat = SNAPSHOT_FORMATS[query.format]?.(query)
-  assert(rowFormat !== undefined, `${query.format} is no text`)
+  if (rowFormat === undefined)
+    return { reserveBytes: 0, open: (stream) => new ParquetSink(query, marketIds, rows, stream) }
   const encoder = new TextRowEncoder(rowFormat, marketIds, isRest)
   const { reserveBytes } = encoder
   if (reserveBytes > CHUNK_BYTES) {
@@ -73,7 +62,7 @@ export function planTextSink(
   return { reserveBytes, open: (stream) => new TextSink(rowFormat, encoder, stream, isRest) }
 }
 
-class TextSink implements SectionSink {
+class TextSink implements SnapshotSink {
   readonly #format: RowFormat
   readonly #encoder: TextRowEncoder
   readonly #stream: ChunkStream
@@ -88,10 +77,6 @@ class TextSink implements SectionSink {
 
   get isFull(): boolean {
     return this.#stream.lacks(this.#encoder.position + this.#encoder.reserveBytes)
-  }
-
-  get hasSent(): boolean {
-    return this.#stream.hasSent
   }
 
   async begin(): Promise<void> {
@@ -111,20 +96,11 @@ class TextSink implements SectionSink {
     this.#stream.put(this.#encoder.takeRows())
   }
 
-  async beginSection(section: number): Promise<void> {
-    await this.#stream.beginSection(section)
-  }
-
-  endSection(): void {
-    this.#stream.endSection()
-  }
-
   async finish(): Promise<void> {
     await this.#stream.write(this.#format.contentAfter)
   }
 }
 
-/** Takes rows from books into a parquet encoder. */
 export class ParquetRows {
   readonly #encoder: ParquetSnapshotEncoder
   readonly #levels: number
@@ -172,9 +148,7 @@ class ParquetSink implements SnapshotSink {
   readonly #encoder: ParquetSnapshotEncoder
   readonly #rows: ParquetRows
   readonly #stream: ChunkStream
-  readonly #encoded: Uint8Array[] = []
   #groupRows = PARQUET_OUT_FIRST_ROW_GROUP_ROWS
-  readonly #bytes = { write: (bytes: Uint8Array): void => void this.#encoded.push(bytes.slice()) }
 
   constructor(query: LobQuery, marketIds: readonly string[], rows: number, stream: ChunkStream) {
     const { columns, levels, nulls } = query
@@ -183,7 +157,6 @@ class ParquetSink implements SnapshotSink {
       levels,
       nulls,
       marketIds,
-      maxRowGroupRows: PARQUET_OUT_ROW_GROUP_ROWS,
       keyValues: {
         'bookcast.rows': String(rows),
         'bookcast.parameters': canonicalParameters(query),
@@ -197,10 +170,6 @@ class ParquetSink implements SnapshotSink {
     return this.#encoder.bufferedRows >= this.#groupRows
   }
 
-  get hasSent(): boolean {
-    return this.#stream.hasSent
-  }
-
   async begin(): Promise<void> {}
 
   row(seconds: number, marketIndex: number, book: OrderBook): void {
@@ -208,19 +177,17 @@ class ParquetSink implements SnapshotSink {
   }
 
   async makeRoom(): Promise<void> {
-    this.#encoder.flushRowGroup(this.#bytes)
     this.#groupRows = PARQUET_OUT_ROW_GROUP_ROWS
-    await this.#drain()
+    await this.#send(this.#encoder.flushRowGroup())
   }
 
   settleRows(): void {}
 
   async finish(): Promise<void> {
-    this.#encoder.finish(this.#bytes)
-    await this.#drain()
+    await this.#send(this.#encoder.finish())
   }
 
-  async #drain(): Promise<void> {
-    for (const bytes of this.#encoded.splice(0)) await this.#stream.write(bytes)
+  async #send(pieces: readonly Uint8Array[]): Promise<void> {
+    for (const bytes of pieces) await this.#stream.write(bytes)
   }
 }

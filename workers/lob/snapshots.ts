@@ -3,6 +3,7 @@
 
 import type { LobQuery } from '../../shared/lob-task.ts'
 import { addDays, NS_PER_SECOND, utcDatesBetween } from '../../shared/utc-date.ts'
+import type { ChunkStream } from '../output/chunk-stream.ts'
 import { EventSource } from './event-source.ts'
 import { HOUR_NS } from './file-index.ts'
 import type { FileOfDate, LakeFile } from './lake-file.ts'
@@ -10,17 +11,16 @@ import { MarketReplay } from './market-replay.ts'
 import { OrderBook } from './order-book.ts'
 import type { DatePlan, LobPlan, MarketPlan } from './plan.ts'
 import type { Section } from './sections.ts'
-import type { SectionSink, SnapshotSink } from './snapshot-sink.ts'
+import type { SnapshotSink } from './snapshot-sink.ts'
 
 /** What the rows of one answer are made from and where they go. */
-export interface SnapshotJob<Sink extends SnapshotSink = SnapshotSink> {
+export interface SnapshotJob {
   readonly query: LobQuery
   readonly fileOf: FileOfDate
   /** Numbers all markets of the answer. */
   readonly marketNumbers: ReadonlyMap<string, number>
-  readonly sink: Sink
-  /** Called before every row group is decoded; throws when the request was cancelled. */
-  readonly checkpoint: () => void
+  readonly stream: ChunkStream
+  readonly sink: SnapshotSink
   /** Whether the first rows are sent before the rest of their hour is decoded: see `DateSnapshots.#open`. */
   readonly isOpenedEarly: boolean
 }
@@ -39,7 +39,7 @@ export async function writeSnapshots(job: SnapshotJob, plan: LobPlan): Promise<n
 
 /** Writes the sections that `take` gives, ascending, until it gives none any more, and returns how many rows they had. */
 export async function writeSections(
-  job: SnapshotJob<SectionSink>,
+  job: SnapshotJob,
   sections: readonly Section[],
   take: () => number | Promise<number>,
 ): Promise<number> {
@@ -50,9 +50,9 @@ export async function writeSections(
     const section = sections[number]
     if (section === undefined) return rows
     if (snapshots?.datePlan !== section.datePlan) snapshots = new DateSnapshots(job, section.datePlan)
-    await job.sink.beginSection(number)
+    await job.stream.beginSection(number)
     rows += await snapshots.write(section.firstTick, section.lastTick)
-    job.sink.endSection()
+    job.stream.endSection()
   }
 }
 
@@ -67,10 +67,12 @@ class DateSnapshots {
 
   constructor(job: SnapshotJob, datePlan: DatePlan) {
     const { date, markets } = datePlan
-    const file = job.fileOf(date)!
-    const carried = carryBooks(job, date, markets)
+    const { fileOf, stream } = job
+    const file = fileOf(date)!
+    const checkpoint = (): void => stream.throwIfCancelled()
+    const carried = carryBooks(fileOf, date, markets, checkpoint)
     const ids = markets.map(({ id }) => id)
-    const source = new EventSource(file, ids, job.checkpoint)
+    const source = new EventSource(file, ids, checkpoint)
     this.datePlan = datePlan
     this.#job = job
     this.#file = file
@@ -81,7 +83,7 @@ class DateSnapshots {
       return new MarketReplay(file, source, number, file.index.markets.get(id), book)
     })
     this.#numbers = ids.map((id) => job.marketNumbers.get(id)!)
-    this.#isOpening = job.isOpenedEarly && !job.sink.hasSent
+    this.#isOpening = job.isOpenedEarly && !stream.hasSent
   }
 
   /** Writes the rows of the ticks from `from` to `to` and returns how many there were. */
@@ -119,19 +121,20 @@ class DateSnapshots {
    * the first row is there soon. What is there is sent before anything is decoded for the next.
    */
   async #open(replay: MarketReplay, instant: number, rowsBefore: number): Promise<void> {
-    const { sink } = this.#job
-    if (rowsBefore > 0 && !sink.hasSent && replay.hasToDecodeFor(instant)) await sink.makeRoom()
-    this.#isOpening = !sink.hasSent
+    const { sink, stream } = this.#job
+    if (rowsBefore > 0 && !stream.hasSent && replay.hasToDecodeFor(instant)) await sink.makeRoom()
+    this.#isOpening = !stream.hasSent
     if (this.#isOpening) replay.previewTo(instant)
     else replay.advanceTo(instant)
   }
 }
 
-/** The books that come from the dates before `date`, by market. */
+/** The books that come from the dates before `date`, by market. `checkpoint` may throw to stop the request. */
 export function carryBooks(
-  { fileOf, checkpoint }: Pick<SnapshotJob, 'fileOf' | 'checkpoint'>,
+  fileOf: FileOfDate,
   date: string,
   markets: readonly Pick<MarketPlan, 'id' | 'carriedFrom'>[],
+  checkpoint: () => void,
 ): Map<string, OrderBook> {
   const books = new Map<string, OrderBook>()
   const carried = markets.filter(({ carriedFrom }) => carriedFrom !== null)

@@ -33,7 +33,7 @@ import {
   sectionsOf,
   type Section,
 } from './sections.ts'
-import { planSink, planTextSink, type SinkPlan, type SnapshotSink } from './snapshot-sink.ts'
+import { planSink } from './snapshot-sink.ts'
 import { writeSections, writeSnapshots } from './snapshots.ts'
 import { warmUp } from './warm-up.ts'
 import { pinnedFiles } from '../lake/pinned-files.ts'
@@ -138,24 +138,17 @@ async function answerRows(
   const made = block === undefined ? plan : planFrom(plan, block)
   const isLarge = costInRows(made, query, fileOf) >= bounds.rowsMin
   const { isText, isSectioned } = OUTPUT_FORMATS[query.format]
-  const job = {
-    query,
-    fileOf,
-    marketNumbers: new Map(ids.map((id, number) => [id, number])),
-    // A small answer is made before its status is sent, which can then still say what is wrong with its files. Parquet
-    // sends whole row groups.
-    isOpenedEarly: isLarge && assistance === null && isText,
-  }
-  const textPlan = isText ? planTextSink(query, ids, block !== undefined) : null
+  const sinkPlan = planSink(query, ids, plan.rows, block !== undefined)
   const isSharedOut = isSectioned && isLarge && block === undefined
   const isReceipt = part === 'receipt'
   // Each thread measures the blocks that it makes.
-  const sections =
-    textPlan !== null && isReceipt
-      ? blocks
-      : textPlan !== null && isSharedOut
-        ? sectionsOf(plan, query, fileOf, sectionRowsMax(textPlan, bounds.sectionChunksMax))
-        : []
+  const textSections = (): readonly Section[] => {
+    if (isReceipt) return blocks
+    return isSharedOut
+      ? sectionsOf(plan, query, fileOf, sectionRowsMax(sinkPlan, bounds.sectionChunksMax))
+      : []
+  }
+  const sections = isText ? textSections() : []
   const shared = assistance?.sections ?? (isSharedOut ? sharedSections(sections) : null)
   const receiptPlan =
     isReceipt && assistance === null
@@ -165,21 +158,26 @@ async function answerRows(
           markets: ids.length,
         }
       : undefined
-  const open = <Sink extends SnapshotSink>(sinkPlan: SinkPlan<Sink>) => {
-    const told = { ...head, rows: made.rows, sections: shared, receiptPlan }
-    const stream = new ChunkStream(port, told, sinkPlan.reserveBytes, isReceipt)
-    progress.stream = stream
-    const checkpoint = (): void => stream.throwIfCancelled()
-    return { stream, job: { ...job, sink: sinkPlan.open(stream), checkpoint } }
+  const told = { ...head, rows: made.rows, sections: shared, receiptPlan }
+  const stream = new ChunkStream(port, told, sinkPlan.reserveBytes, isReceipt)
+  progress.stream = stream
+  const sink = sinkPlan.open(stream)
+  const job = {
+    query,
+    fileOf,
+    marketNumbers: new Map(ids.map((id, number) => [id, number])),
+    stream,
+    sink,
+    // A small answer is made before its status is sent, which can then still say what is wrong with its files. Parquet
+    // sends whole row groups.
+    isOpenedEarly: isLarge && assistance === null && isText,
   }
-  if (textPlan === null || sections.length === 0) {
-    const { stream, job: wholeJob } = open(textPlan ?? planSink(query, ids, plan.rows))
-    const rows = await writeSnapshots(wholeJob, made)
+  if (sections.length === 0) {
+    const rows = await writeSnapshots(job, made)
     if (rows !== made.rows) throw new Error(`planned ${made.rows} rows but wrote ${rows}`)
     stream.end(rows, spanOf(query, made))
     return
   }
-  const { stream, job: sectionJob } = open(textPlan)
   let next = 0
   const take = (): number => {
     progress.hasTakenSection = true
@@ -188,12 +186,12 @@ async function answerRows(
   if (assistance !== null) {
     const takeWhileWanted = async (): Promise<number> =>
       (await stream.isMoreWanted()) ? take() : sections.length
-    stream.end(await writeSections(sectionJob, sections, takeWhileWanted))
+    stream.end(await writeSections(job, sections, takeWhileWanted))
     return
   }
-  await sectionJob.sink.begin()
-  const rows = await writeSections(sectionJob, sections, take)
-  await sectionJob.sink.finish()
+  await sink.begin()
+  const rows = await writeSections(job, sections, take)
+  await sink.finish()
   stream.end(rows, spanOf(query, plan))
 }
 

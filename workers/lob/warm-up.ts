@@ -34,19 +34,17 @@ function encodeParquet(events: EventColumns): void {
     columns: SNAPSHOT_COLUMNS,
     levels: LEVELS,
     marketIds: ['warm-up'],
-    maxRowGroupRows: PARQUET_OUT_ROW_GROUP_ROWS,
   })
   const book = new OrderBook()
   const rows = new ParquetRows(encoder, LEVELS)
-  const nowhere = { write: (): void => {} }
   for (let pass = 0, seconds = 0; pass < PARQUET_PASSES; pass++) {
     for (let index = 0, tick = 0; index < events.length; tick++, seconds++) {
       index = book.replay(events, index, tick)
       rows.append(seconds, 0, book)
-      if (encoder.bufferedRows === PARQUET_OUT_ROW_GROUP_ROWS) encoder.flushRowGroup(nowhere)
+      if (encoder.bufferedRows === PARQUET_OUT_ROW_GROUP_ROWS) encoder.flushRowGroup()
     }
   }
-  encoder.finish(nowhere)
+  encoder.finish()
 }
 
 function encodeAll(format: RowFormat, events: EventColumns): void {

@@ -30,7 +30,6 @@ function takeKept(): SharedArrayBuffer | undefined {
   return index < 0 ? undefined : kept.splice(index, 1)[0]
 }
 
-/** A buffer that no one else uses. */
 export function takeChunkBuffer(number: number, sizeBytes: number): ChunkBuffer {
   const shared = sizeBytes === CHUNK_BYTES ? takeKept() : undefined
   return bufferOf(number, shared ?? chunkMemory(sizeBytes), sizeBytes)

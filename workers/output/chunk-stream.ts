@@ -32,7 +32,6 @@ export class ChunkStream {
   readonly #port: MessagePort
   readonly #head: StreamHead
   readonly #reserveBytes: number
-  /** Of the next new buffer. */
   #bufferBytes = FIRST_CHUNK_BYTES
   readonly #buffers: ChunkBuffer[] = []
   readonly #free: ChunkBuffer[] = []

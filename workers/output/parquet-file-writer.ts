@@ -1,5 +1,5 @@
-// Puts encoded column chunks together into a parquet file: compression, page headers, offsets, footer. Bytes leave as
-// soon as a page is compressed; only the figures of the footer stay. Thrift is hyparquet-writer's.
+// Puts encoded column chunks together into a parquet file: compression, page headers, offsets, footer. Each row group is
+// handed over as pieces of the file; only the figures of the footer stay. Thrift is hyparquet-writer's.
 
 import { strict as assert } from 'node:assert'
 import type { ColumnChunk, RowGroup, SchemaElement } from 'hyparquet'
@@ -19,12 +19,6 @@ const CREATED_BY = 'bookcast'
 const THRIFT_LIST_FIELD = 0x19
 const THRIFT_STRUCT = 12
 
-/** Where the file goes. */
-export interface ByteSink {
-  /** The sink copies the bytes before it returns or awaits: the writer reuses them. */
-  write(bytes: Uint8Array): void
-}
-
 export class ParquetFileWriter {
   readonly #schema: SchemaElement[]
   readonly #keyValues: { key: string; value: string }[]
@@ -33,6 +27,8 @@ export class ParquetFileWriter {
   readonly #dictionary = new PageBuffer()
   readonly #data = new PageBuffer()
   #compressed = new Uint8Array(0)
+  /** What is not handed over yet. */
+  readonly #pieces: Uint8Array[] = []
   #offset = 0
   #rows = 0
 
@@ -46,11 +42,11 @@ export class ParquetFileWriter {
     this.#schema = [{ name: 'schema', num_children: columnCount }, ...schema]
   }
 
-  /** Writes one row group of `rows` rows, at least one: a column chunk per leaf, in the schema's order. */
-  writeRowGroup(leaves: readonly LeafColumn[], rows: number, sink: ByteSink): void {
-    this.#begin(sink)
+  /** The pieces of one row group of `rows` rows, at least one: a column chunk per leaf, in the schema's order. */
+  writeRowGroup(leaves: readonly LeafColumn[], rows: number): Uint8Array[] {
+    this.#begin()
     const start = this.#offset
-    const columns = leaves.map((leaf) => this.#writeChunk(leaf, sink))
+    const columns = leaves.map((leaf) => this.#writeChunk(leaf))
     this.#rows += rows
     this.#rowGroups.push({
       columns,
@@ -62,11 +58,12 @@ export class ParquetFileWriter {
       total_compressed_size: BigInt(this.#offset - start),
       file_offset: BigInt(start),
     })
+    return this.#pieces.splice(0)
   }
 
-  /** Writes the footer. Nothing may follow it. */
-  finish(sink: ByteSink): void {
-    this.#begin(sink)
+  /** The pieces of the footer. Nothing may follow it. */
+  finish(): Uint8Array[] {
+    this.#begin()
     const footer = new ByteWriter()
     writeMetadata(footer, {
       version: FORMAT_VERSION,
@@ -79,19 +76,20 @@ export class ParquetFileWriter {
     })
     if (this.#rowGroups.length === 0) typeEmptyRowGroupList(footer.getBytes(), this.#keyValues[0]?.key)
     footer.appendBytes(MAGIC)
-    this.#write(sink, footer.getBytes())
+    this.#write(footer.getBytes())
+    return this.#pieces.splice(0)
   }
 
-  #begin(sink: ByteSink): void {
-    if (this.#offset === 0) this.#write(sink, MAGIC)
+  #begin(): void {
+    if (this.#offset === 0) this.#write(MAGIC)
   }
 
-  #write(sink: ByteSink, bytes: Uint8Array): void {
-    sink.write(bytes)
+  #write(bytes: Uint8Array): void {
+    this.#pieces.push(bytes.slice())
     this.#offset += bytes.length
   }
 
-  #writeChunk(leaf: LeafColumn, sink: ByteSink): ColumnChunk {
+  #writeChunk(leaf: LeafColumn): ColumnChunk {
     this.#dictionary.clear()
     this.#data.clear()
     const chunk = leaf.encode({ dictionary: this.#dictionary, data: this.#data })
@@ -99,7 +97,7 @@ export class ParquetFileWriter {
     const hasDictionary = chunk.dictionaryCount > 0
     let uncompressedSize = 0
     if (hasDictionary) {
-      uncompressedSize += this.#writePage(this.#dictionary, sink, {
+      uncompressedSize += this.#writePage(this.#dictionary, {
         type: 'DICTIONARY_PAGE',
         dictionary_page_header: { num_values: chunk.dictionaryCount, encoding: 'PLAIN' },
       })
@@ -113,7 +111,7 @@ export class ParquetFileWriter {
     } as const
     const isText = leaf.type === 'BYTE_ARRAY' && chunk.encoding === 'PLAIN'
     const page = { type: 'DATA_PAGE', data_page_header: header } as const
-    uncompressedSize += this.#writePage(this.#data, sink, page, isText)
+    uncompressedSize += this.#writePage(this.#data, page, isText)
     return {
       file_offset: BigInt(start),
       meta_data: {
@@ -140,7 +138,6 @@ export class ParquetFileWriter {
   /** Returns the page's uncompressed size, its header included. */
   #writePage(
     page: PageBuffer,
-    sink: ByteSink,
     header: Omit<PageHeader, 'uncompressed_page_size' | 'compressed_page_size'>,
     isText = false,
   ): number {
@@ -155,8 +152,8 @@ export class ParquetFileWriter {
       uncompressed_page_size: page.size,
       compressed_page_size: compressedSize,
     })
-    this.#write(sink, headerBytes.getBytes())
-    this.#write(sink, this.#compressed.subarray(0, compressedSize))
+    this.#write(headerBytes.getBytes())
+    this.#write(this.#compressed.subarray(0, compressedSize))
     return headerBytes.index + page.size
   }
 }

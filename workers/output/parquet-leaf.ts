@@ -10,7 +10,6 @@ export interface ChunkPages {
   readonly data: PageBuffer
 }
 
-/** What `encode` wrote into the pages. */
 export interface EncodedChunk {
   /** Entries of the data page: an empty list or a null counts as one. */
   readonly valueCount: number

@@ -13,7 +13,6 @@ export class TextTable {
   words = new Float64Array(64)
   /** Where each text begins in `words`; the entry after the last one is where it ends. */
   starts = new Int32Array(16)
-  /** Bytes of each text. */
   lengths = new Int32Array(16)
   #size = 0
 

@@ -11,7 +11,6 @@ import type { LakePart } from './lake-partitions.ts'
 /** Thrown when the client or the server holds the answer that was planned: there is nothing to read. */
 export class AnswerHeld extends Error {}
 
-/** What an answer is made of, by its plan. */
 export interface AnswerSources {
   readonly parts: readonly LakePart[]
   /** What was found besides the files, as text. */

@@ -53,7 +53,6 @@ export function* mergeBlocks(
   if (rows.length > 0) yield rows
 }
 
-/** Index of the first end at or after an instant. */
 export function firstAtOrAfter(ends: Float64Array, length: number, instantMs: number): number {
   let low = 0
   let high = length

@@ -30,7 +30,6 @@ export class CandleHeap<Item extends NextCandle> {
     items[at] = item
   }
 
-  /** Removes the first item. */
   shift(): void {
     const last = this.#items.pop()
     if (last === undefined || this.#items.length === 0) return

@@ -20,11 +20,9 @@ import { checkColumns, type LakeFileSchema, lakeRows, statedPairs, statedRevisio
 /** A part with its last instant known, and what lies in it. */
 export interface IndexedPart extends LakePart {
   readonly spans: readonly MarketSpan[]
-  /** The markets of the spans. */
   readonly markets: ReadonlySet<string>
   /** Whether the file also holds rows for which the part does not count. */
   readonly isClipped: boolean
-  /** What the file states of itself. */
   readonly revision: bigint
 }
 

@@ -95,7 +95,6 @@ export class CandleLake {
     })
   }
 
-  /** How many candles there are. */
   async count(wanted: ColdCandles, signal: AbortSignal): Promise<number> {
     const { parts, interval, fromMs, toMs } = wanted
     const markets = new Set(wanted.markets)

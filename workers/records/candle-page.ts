@@ -59,7 +59,6 @@ export class CandleWindow implements CandleSink {
     return this.#next.isFull
   }
 
-  /** A market's last candle before the window. */
   before(candle: LastCandle): void {
     if (this.#fill !== undefined) this.#before.set(candle.market, candle)
   }

@@ -74,7 +74,6 @@ export async function makeCandlePlan(
   }
 }
 
-/** What the plan reads of the lake. */
 export function coldCandles(plan: CandlePlan): ColdCandles {
   const { query, selection, readFromMs: fromMs } = plan
   const { toMs } = query

@@ -4,6 +4,8 @@
 import { grownInto } from '../output/grown-into.ts'
 
 const ROWS_MIN = 64
+/** The columns of doubles. */
+const DOUBLES = ['endMs', 'open', 'high', 'low', 'close', 'volume', 'openInterest'] as const
 
 /** Takes candles one after the other, by (end, market). */
 export interface CandleSink {
@@ -96,14 +98,7 @@ export class CandleRows {
 
   #grow(): void {
     const capacity = 2 * Math.max(this.endMs.length, ROWS_MIN / 2)
-    const grown = (array: Float64Array): Float64Array => grownInto(new Float64Array(capacity), array)
-    this.endMs = grown(this.endMs)
-    this.open = grown(this.open)
-    this.high = grown(this.high)
-    this.low = grown(this.low)
-    this.close = grown(this.close)
-    this.volume = grown(this.volume)
-    this.openInterest = grown(this.openInterest)
+    for (const column of DOUBLES) this[column] = grownInto(new Float64Array(capacity), this[column])
     this.filled = grownInto(new Uint8Array(capacity), this.filled)
   }
 }

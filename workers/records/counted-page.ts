@@ -41,7 +41,6 @@ export class PageCut {
   }
 }
 
-/** Where the rows of a page come from. */
 export interface PageSource<Plan, Rows, Place> {
   /** For messages: `Candles`. */
   readonly noun: string

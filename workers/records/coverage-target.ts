@@ -16,7 +16,6 @@ export interface RecordedDate {
   readonly part: LakePart | undefined
 }
 
-/** A market on a date. */
 export interface MarketDate {
   /** Null: all markets of the series, on a date without a file. */
   readonly id: string | null

@@ -182,17 +182,14 @@ async function openDatabase(): Promise<DuckDBInstance> {
   return DuckDBInstance.create(':memory:', { ...SETTINGS, temp_directory: directory })
 }
 
-/** A text as an SQL literal. */
 export function sqlText(text: string): string {
   return `'${text.replaceAll("'", "''")}'`
 }
 
-/** A list of texts as an SQL literal. */
 export function sqlTexts(texts: readonly string[]): string {
   return `[${texts.map(sqlText).join(',')}]::VARCHAR[]`
 }
 
-/** An instant as an SQL literal. */
 export function sqlInstant(instantMs: number): string {
   return `make_timestamptz(${Math.trunc(instantMs) * 1000})`
 }

@@ -20,7 +20,6 @@ function reasonOf(error: unknown, path: string): string {
   return (text.split('\n')[0] ?? '').replaceAll(path, 'the file').replace(/\.$/, '')
 }
 
-/** The chunks of a query over some files. */
 export async function* lakeChunks(
   lake: DuckLake,
   parts: readonly LakePart[],

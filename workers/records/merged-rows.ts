@@ -8,7 +8,6 @@ export interface Taken<Rows> {
   at: number
 }
 
-/** How the rows of sets are put together. */
 export interface RowMerger<Rows> {
   /** The rows that are left. */
   rest(left: Taken<Rows>): Rows

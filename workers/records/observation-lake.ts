@@ -57,7 +57,6 @@ export interface TextList {
   slice(from: number, to?: number): TextList
 }
 
-/** Which rows are read, and how. */
 export interface ObservationReading {
   readonly after: ObservationKey | undefined
   readonly rowsMax: number
@@ -65,7 +64,6 @@ export interface ObservationReading {
   readonly isPacked: boolean
 }
 
-/** What is remembered of a file. */
 interface KnownFile {
   readonly lastMs: number
   readonly revision: bigint

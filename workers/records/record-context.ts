@@ -63,7 +63,6 @@ export class RecordContext {
     return this.#store !== null
   }
 
-  /** Runs statements for one request. */
   reader(signal: AbortSignal): RunStatement {
     return this.#store?.reader(signal) ?? (async () => [])
   }
@@ -90,7 +89,6 @@ export class RecordContext {
   }
 }
 
-/** One request as its answerer sees it. */
 export interface RecordRequest {
   readonly context: RecordContext
   readonly run: RunStatement

@@ -17,7 +17,6 @@ import { TextBuffer } from './text-buffer.ts'
 
 const TWO_POWER_32 = 0x1_0000_0000
 const MICROSECONDS_PER_MS = 1000
-/** Values whose codes have one byte. */
 const BYTE_CODES_MAX = 0x100
 
 export type PhysicalType = 'BOOLEAN' | 'INT32' | 'INT64' | 'DOUBLE' | 'BYTE_ARRAY'

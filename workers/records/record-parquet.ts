@@ -17,7 +17,6 @@ import {
 } from './record-leaf.ts'
 import type { RecordBatch, RecordEncoder } from './record-batch.ts'
 
-/** Rows of one row group of a parquet answer of records. */
 const RECORD_ROW_GROUP_ROWS = 65_536
 const PHYSICAL_TYPES: Readonly<Record<RecordFieldType, PhysicalType>> = {
   string: 'BYTE_ARRAY',
@@ -37,7 +36,6 @@ const LOGICAL_TYPES: Partial<Record<RecordFieldType, Partial<SchemaElement>>> = 
   },
 }
 
-/** How a field lies in the file. */
 function physicalType(field: RecordField): PhysicalType {
   return field.type === 'integer' && field.isWide === true ? 'INT64' : PHYSICAL_TYPES[field.type]
 }
@@ -55,8 +53,6 @@ export class RecordParquetEncoder implements RecordEncoder {
   readonly #stream: Pick<ChunkStream, 'write'>
   readonly #file: ParquetFileWriter
   readonly #leaves: readonly RecordLeaf[]
-  readonly #encoded: Uint8Array[] = []
-  readonly #sink = { write: (bytes: Uint8Array): void => void this.#encoded.push(bytes.slice()) }
   #rows = 0
 
   constructor(fields: readonly RecordField[], stream: Pick<ChunkStream, 'write'>) {
@@ -79,19 +75,18 @@ export class RecordParquetEncoder implements RecordEncoder {
 
   async finish(): Promise<void> {
     if (this.#rows > 0) await this.#flush()
-    this.#file.finish(this.#sink)
-    await this.#drain()
+    await this.#send(this.#file.finish())
   }
 
   async #flush(): Promise<void> {
-    this.#file.writeRowGroup(this.#leaves, this.#rows, this.#sink)
+    const pieces = this.#file.writeRowGroup(this.#leaves, this.#rows)
     for (const leaf of this.#leaves) leaf.clear()
     this.#rows = 0
-    await this.#drain()
+    await this.#send(pieces)
   }
 
-  async #drain(): Promise<void> {
-    for (const bytes of this.#encoded.splice(0)) await this.#stream.write(bytes)
+  async #send(pieces: readonly Uint8Array[]): Promise<void> {
+    for (const bytes of pieces) await this.#stream.write(bytes)
   }
 }
 

@@ -3,6 +3,7 @@
 import { ApiError } from '../../shared/errors.ts'
 import { stationKnown } from '../../shared/sql/name-queries.ts'
 import { findStation } from '../../shared/stations.ts'
+import { isKnown } from './candle-selection.ts'
 import { lakeScopes } from './lake-partitions.ts'
 import type { RecordRequest } from './record-context.ts'
 
@@ -10,7 +11,6 @@ import type { RecordRequest } from './record-context.ts'
 export async function checkStation(code: string, { context, run, pinned }: RecordRequest): Promise<void> {
   if (findStation(code) !== undefined || lakeScopes(context.lake, 'observations', pinned).includes(code))
     return
-  const [row] = await run<{ readonly known: boolean }>(stationKnown(code))
-  if (row?.known !== true)
+  if (!(await isKnown(run, stationKnown(code))))
     throw new ApiError('unknown_station', `No station is named ${JSON.stringify(code)}.`)
 }

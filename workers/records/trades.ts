@@ -68,7 +68,6 @@ export async function answerTrades(query: TradeQuery, request: RecordRequest): P
 interface Selection {
   /** Series whose files are read. */
   readonly series: readonly string[]
-  /** Conditions on the rows. */
   readonly where: readonly string[]
 }
 
@@ -133,7 +132,6 @@ function partAt(
   return { ...place, name, path, identity, isRegistered: true, revisionMin: 0n }
 }
 
-/** The rows of a planned answer. */
 class TradeReading {
   readonly #query: TradeQuery
   readonly #parts: readonly LakePart[]
