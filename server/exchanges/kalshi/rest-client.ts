@@ -53,11 +53,10 @@ export interface CandleSpan {
   readonly toMs: number
 }
 
-/** Which markets of a series: bounds of the close time, milliseconds; null is none. */
+/** Which markets of a series: those that close at `closeFromMs` or later, milliseconds. */
 export interface MarketQuery {
   readonly seriesTicker: string
-  readonly closeFromMs: number | null
-  readonly closeToMs: number | null
+  readonly closeFromMs: number
   readonly signal: AbortSignal | undefined
 }
 
@@ -80,9 +79,7 @@ export class KalshiClient extends UpstreamHttp {
     return { rows: items, rejected }
   }
 
-  async events(
-    query: Pick<MarketQuery, 'seriesTicker' | 'closeFromMs' | 'signal'>,
-  ): Promise<ExchangeRows<ExchangeEvent>> {
+  async events(query: MarketQuery): Promise<ExchangeRows<ExchangeEvent>> {
     const parameters = {
       limit: EXCHANGE_EVENTS_PER_PAGE,
       series_ticker: query.seriesTicker,
@@ -100,7 +97,6 @@ export class KalshiClient extends UpstreamHttp {
       limit: EXCHANGE_MARKETS_PER_PAGE,
       series_ticker: query.seriesTicker,
       min_close_ts: seconds(query.closeFromMs),
-      max_close_ts: seconds(query.closeToMs),
     }
     return await this.#markets('/markets', parameters, query, events)
   }
@@ -284,6 +280,6 @@ function inSpan(candles: readonly StoredCandle[], { fromMs, toMs }: CandleSpan):
   return candles.filter(({ end_period_ts }) => end_period_ts >= fromMs && end_period_ts <= toMs)
 }
 
-function seconds(ms: number | null): number | null {
-  return ms === null ? null : Math.floor(ms / 1000)
+function seconds(ms: number): number {
+  return Math.floor(ms / 1000)
 }
