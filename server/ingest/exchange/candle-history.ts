@@ -21,8 +21,8 @@ import { UpstreamError } from '../../upstream/upstream-error.ts'
 import { REFUSED_EVENTS_MAX } from './candle-batches.ts'
 import { CANDLE_INTERVALS, finishedSpans } from './candle-spans.ts'
 import { knownSeries, missingCatalogue } from './catalogue-source.ts'
-import { KALSHI } from '../../exchanges/kalshi/rest-parse.ts'
-import type { ExchangeRows, KalshiClient } from '../../exchanges/kalshi/rest-client.ts'
+import { type ExchangeRows, KALSHI } from '../../exchanges/kalshi/rest-parse.ts'
+import type { KalshiClient } from '../../exchanges/kalshi/rest-client.ts'
 
 const NAME = 'exchange-candles'
 /** Days of one window: its minutes are fewer than one request may ask for. */
