@@ -3,7 +3,7 @@
 // decide what type a report has: that is the ingest's classification (server/ingest/climate-reports/station-reports.ts).
 
 import { groupedBy } from './grouped-by.ts'
-import type { RecordField } from './record-field.ts'
+import type { RecordField, RecordOf } from './record-field.ts'
 
 /** Report types, the highest priority first. */
 export const REPORT_TYPES = ['final', 'correction', 'preliminary', 'estimated'] as const
@@ -25,20 +25,11 @@ export const CLIMATE_FIELDS = [
   { name: 'issued_at', type: 'instant', unit: 'none', nullable: true, meaning: 'Issue time of the product; null for an estimate' },
 ] as const satisfies readonly RecordField[]
 
-type ClimateField = (typeof CLIMATE_FIELDS)[number]
-
-type FieldValue<F extends ClimateField> = F['name'] extends 'report_type'
-  ? ReportType
-  : F['name'] extends 'source'
-    ? ClimateSource
-    : F['type'] extends 'number' | 'instant'
-      ? number
-      : string
-
 /** One record in raw units. A null is "not stated" and never becomes 0. */
-export type ClimateRecord = {
-  readonly [F in ClimateField as F['name']]: F['nullable'] extends true ? FieldValue<F> | null : FieldValue<F>
-}
+export type ClimateRecord = RecordOf<
+  (typeof CLIMATE_FIELDS)[number],
+  { readonly report_type: ReportType; readonly source: ClimateSource }
+>
 
 /** Whether the record comes from an official product of any kind, and not from the estimate. */
 export function isOfficial(record: Pick<ClimateRecord, 'report_type'>): boolean {

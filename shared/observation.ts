@@ -2,7 +2,7 @@
 // stand here, so that JSON, csv, parquet, SQL, OpenAPI and unit conversion can be derived instead of repeated.
 // The first eleven fields are those of contract.md 17; the rest is what a METAR carries besides.
 
-import type { RecordField } from './record-field.ts'
+import type { RecordField, RecordOf } from './record-field.ts'
 
 export type { UnitKind } from './record-field.ts'
 
@@ -51,21 +51,10 @@ export const OBSERVATION_FIELDS = [
   { name: 'min_temp_24hr_f', type: 'number', unit: 'temperature', nullable: true, meaning: 'Minimum of the 24 hours to midnight local standard time' },
 ] as const satisfies readonly RecordField[]
 
-export type ObservationField = (typeof OBSERVATION_FIELDS)[number]
-
-type FieldValue<F extends ObservationField> = F['name'] extends 'observation_type'
-  ? ObservationType
-  : F['name'] extends 'source'
-    ? ObservationSource
-    : F['type'] extends 'string'
-      ? string
-      : number
-
-type ServedObservation = {
-  readonly [F in ObservationField as F['name']]: F['nullable'] extends true
-    ? FieldValue<F> | null
-    : FieldValue<F>
-}
+type ServedObservation = RecordOf<
+  (typeof OBSERVATION_FIELDS)[number],
+  { readonly observation_type: ObservationType; readonly source: ObservationSource }
+>
 
 /** One observation in raw units. A null is "not reported" and never becomes 0. */
 export interface Observation extends ServedObservation {

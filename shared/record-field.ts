@@ -20,6 +20,17 @@ export type UnitKind =
  */
 export type RecordFieldType = 'string' | 'date' | 'number' | 'integer' | 'boolean' | 'instant'
 
+/** A record of texts and numbers in memory; `Special` has the fields that hold a few values alone. */
+export type RecordOf<Field extends RecordField, Special = unknown> = {
+  readonly [F in Field as F['name']]:
+    | (F['name'] extends keyof Special
+        ? Special[F['name']]
+        : F['type'] extends 'string' | 'date'
+          ? string
+          : number)
+    | (F['nullable'] extends true ? null : never)
+}
+
 export interface RecordField {
   readonly name: string
   readonly type: RecordFieldType

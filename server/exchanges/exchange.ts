@@ -13,6 +13,8 @@ import type { UpstreamHttp } from '../upstream/upstream-http.ts'
 /** What is recorded of an exchange, and how it is reached: plain data and keys. */
 export interface ExchangeRecording {
   readonly series: readonly string[]
+  /** Its REST API. */
+  readonly restUrl: string
 }
 
 /** What a recorder needs to listen. */
@@ -20,7 +22,7 @@ export interface ExchangeFeed {
   readonly directory: MarketDirectory
   readonly lanesMax: number
   readonly marketsPerLaneMax: number
-  makeLane(log: LaneLog): FeedLane
+  readonly makeLane: (log: LaneLog) => FeedLane
 }
 
 /** Both throw BadLineError for a trade that is not what it promises. */
@@ -74,6 +76,6 @@ export interface Exchange<Recording extends ExchangeRecording = ExchangeRecordin
 
   // How it is listened to.
 
-  /** `open` gives a client of a REST API, which the recorder closes. Loads what only a recorder needs. */
-  openFeed(recording: Recording, open: (baseUrl: string) => UpstreamHttp): Promise<ExchangeFeed>
+  /** `http` is a client of the REST API, which the recorder closes. Loads what only a recorder needs. */
+  openFeed(recording: Recording, http: UpstreamHttp): Promise<ExchangeFeed>
 }

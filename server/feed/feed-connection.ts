@@ -1,12 +1,12 @@
 // One WebSocket connection that comes back: opens, listens, pings, notices silence, closes, waits and opens again, until
 // it is stopped. Waits grow from failure to failure and are half chance, so that many recorders do not come back at once.
-// What is said on it is its lane's affair; request headers (they may hold a signature) are made anew for every attempt
+// A lane is such a connection, and knows what is said on it; request headers (they may hold a signature) are made anew for every attempt
 // and never shown to anybody.
 
 import { WebSocket } from 'ws'
 import { FEED_HANDSHAKE_TIMEOUT_MS, WAL_PAYLOAD_BYTES_MAX } from '../../shared/limits.ts'
 import { type BackOff, backOffMs, FEED_BACK_OFF } from '../tasks/back-off.ts'
-import type { LaneLog } from './feed-lane.ts'
+import type { LaneFigures, LaneLog } from './feed-lane.ts'
 
 /** A connection that lasted so long begins again with the first wait. */
 const FEED_STABLE_MS = 30_000
@@ -30,19 +30,11 @@ export interface FeedConnectionOptions {
   readonly url: string
   readonly headers?: () => Readonly<Record<string, string>>
   readonly timing: FeedTiming
-  readonly ping: (socket: WebSocket) => void
   /** Told of every beginning and end, and why a connection ended or did not come about. */
   readonly log: Pick<LaneLog, 'opened' | 'closed' | 'nowMs' | 'trouble'>
-  readonly onOpen: () => void
-  /** A message as it came; the buffer is the receiver's. */
-  readonly onMessage: (data: Buffer) => void
-  /** An opened connection is over. */
-  readonly onClose?: () => void
-  /** A number in [0, 1), for the chance in the waits. */
-  readonly random?: () => number
 }
 
-export class FeedConnection {
+export abstract class FeedConnection {
   readonly #options: FeedConnectionOptions
   #socket: WebSocket | undefined
   #isOpen = false
@@ -57,22 +49,33 @@ export class FeedConnection {
   #retry: NodeJS.Timeout | undefined
   #watch: NodeJS.Timeout | undefined
   /** Connections opened so far. */
-  connections = 0
+  #connections = 0
 
   constructor(options: FeedConnectionOptions) {
     this.#options = options
   }
 
-  get isOpen(): boolean {
+  protected abstract onOpen(): void
+
+  /** A message as it came; the buffer is the receiver's. */
+  protected abstract onMessage(data: Buffer): void
+
+  /** An opened connection is over. */
+  protected onClose(): void {}
+
+  protected ping(socket: WebSocket): void {
+    socket.ping()
+  }
+
+  protected get isOpen(): boolean {
     return this.#isOpen
   }
 
-  /** When the connection last gave a sign of life, ms since the epoch. */
-  get lastHeardMs(): number {
-    return this.#lastHeardMs
+  protected get connectionFigures(): Pick<LaneFigures, 'isConnected' | 'connections' | 'lastHeardMs'> {
+    return { isConnected: this.#isOpen, connections: this.#connections, lastHeardMs: this.#lastHeardMs }
   }
 
-  start(): void {
+  protected start(): void {
     if (this.#socket === undefined && this.#retry === undefined && !this.#isStopped) this.#connect()
   }
 
@@ -84,7 +87,7 @@ export class FeedConnection {
   }
 
   /** Sends if the connection is open; false when it is not. */
-  send(text: string): boolean {
+  protected send(text: string): boolean {
     if (!this.#isOpen) return false
     this.#socket?.send(text)
     return true
@@ -103,7 +106,7 @@ export class FeedConnection {
   }
 
   /** Ends this connection; another one follows. */
-  reconnect(reason: string): void {
+  protected reconnect(reason: string): void {
     this.#giveUp(reason)
   }
 
@@ -122,7 +125,7 @@ export class FeedConnection {
     socket.on('message', (data: Buffer) => {
       if (socket !== this.#socket) return
       this.#noteHeard()
-      this.#options.onMessage(data)
+      this.onMessage(data)
     })
     for (const sign of ['ping', 'pong'] as const) {
       socket.on(sign, () => this.#noteHeard())
@@ -145,20 +148,20 @@ export class FeedConnection {
   #opened(socket: WebSocket): void {
     if (socket !== this.#socket) return
     this.#isOpen = true
-    this.connections++
+    this.#connections++
     this.#openedMs = performance.now()
     this.#noteHeard()
-    const { timing, ping } = this.#options
+    const { timing } = this.#options
     const idleMs = timing.idleTimeoutMs ?? FEED_IDLE_TIMEOUT_MS
     this.#watch = setInterval(() => {
       // A paused connection hears nothing because we do not listen.
       const silentMs = performance.now() - this.#signMs
       if (!this.#isPaused && silentMs > idleMs) this.#giveUp(`silent for ${idleMs} ms`)
-      else if (socket.readyState === WebSocket.OPEN) ping(socket)
+      else if (socket.readyState === WebSocket.OPEN) this.ping(socket)
     }, timing.pingMs)
     if (this.#isPaused) socket.pause()
     this.#options.log.opened()
-    this.#options.onOpen()
+    this.onOpen()
   }
 
   #noteHeard(): void {
@@ -181,7 +184,7 @@ export class FeedConnection {
     const wasOpen = this.#isOpen
     this.#isOpen = false
     if (wasOpen) {
-      this.#options.onClose?.()
+      this.onClose()
       this.#options.log.closed(this.#lastHeardMs)
     }
     if (this.#isStopped) return
@@ -191,7 +194,6 @@ export class FeedConnection {
   }
 
   #waitMs(): number {
-    const { timing, random } = this.#options
-    return backOffMs(feedBackOff(timing), this.#attempts + 1, random)
+    return backOffMs(feedBackOff(this.#options.timing), this.#attempts + 1)
   }
 }

@@ -4,8 +4,8 @@
 
 import { STATUS_CODES } from 'node:http'
 import type { Duplex } from 'node:stream'
-import type { BodySink, Exchange, ReplyHead, RequestHeader } from './exchange.ts'
-import { RequestHeaders } from './request-headers.ts'
+import type { BodySink, Exchange, ReplyHead } from './exchange.ts'
+import { ReceivedRequest, splitTarget } from './received-request.ts'
 
 /** An error of the parser, with the bytes it was given last. */
 export interface ParserError {
@@ -50,36 +50,21 @@ export function brokenHead({
 }
 
 /** An exchange that is written by hand and ends its connection. It has whole answers only. */
-export class LastRequest implements Exchange {
-  readonly method: string
-  readonly path: string
-  readonly query: string
-  readonly framingFault: string | undefined
-  readonly isAborted = false
-  readonly signal = new AbortController().signal
+export class LastRequest extends ReceivedRequest implements Exchange {
   readonly peerAddress: string
   readonly #socket: Duplex
-  readonly #headers = new RequestHeaders()
 
   constructor(socket: Duplex, peerAddress: string, [requestLine = '', ...lines]: readonly string[]) {
-    this.#socket = socket
-    this.peerAddress = peerAddress
     // The bytes are there as latin1; what is not ASCII is taken for UTF-8, as the other adapter does.
     const [method = '', target = ''] = Buffer.from(requestLine, 'latin1').toString().split(' ')
-    const mark = target.indexOf('?')
-    this.method = method
-    this.path = mark < 0 ? target : target.slice(0, mark)
-    this.query = mark < 0 ? '' : target.slice(mark + 1)
+    super(method, ...splitTarget(target))
+    this.#socket = socket
+    this.peerAddress = peerAddress
     for (const line of lines) {
       const colon = line.indexOf(':')
       if (colon < 1) continue
-      this.#headers.see(line.slice(0, colon).toLowerCase(), line.slice(colon + 1).trim())
+      this.see(line.slice(0, colon).toLowerCase(), line.slice(colon + 1).trim())
     }
-    this.framingFault = this.#headers.framingFault
-  }
-
-  header(name: RequestHeader): string {
-    return this.#headers.valueOf(name)
   }
 
   sendWhole({ status, headers, commonHeaders }: ReplyHead, body: Uint8Array): void {

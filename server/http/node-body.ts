@@ -3,7 +3,8 @@
 // and a client makes progress when it has taken as much. Pieces are short until much has gone through without a wait.
 
 import { BODY_PIECE_BYTES_MIN, BODY_PIECE_SHARE } from '../../shared/limits.ts'
-import { type BodySink, ConnectionLoss, type ConnectionLossReason } from './exchange.ts'
+import type { BodySink } from './exchange.ts'
+import { PacedBody } from './paced-body.ts'
 import type { ReaderPace } from './reader-pace.ts'
 
 /** The three operations on a response that a body needs. */
@@ -14,20 +15,17 @@ interface PieceSocket {
   close(): void
 }
 
-export class NodeBody implements BodySink {
+export class NodeBody extends PacedBody implements BodySink {
   readonly #socket: PieceSocket
-  readonly #stallTimeoutMs: number
-  readonly #pace: ReaderPace
-  #rejectWait: ((error: ConnectionLoss) => void) | undefined
+  /** The kernel has the last piece. */
+  #isTaken = true
   /** What was passed on since the client was behind. */
   #freeBytes = 0
-  #loss: ConnectionLoss | undefined
   bytesWritten = 0
 
   constructor(socket: PieceSocket, stallTimeoutMs: number, pace: ReaderPace) {
+    super(() => socket.close(), stallTimeoutMs, pace)
     this.#socket = socket
-    this.#stallTimeoutMs = stallTimeoutMs
-    this.#pace = pace
   }
 
   async write(chunk: Uint8Array): Promise<void> {
@@ -40,53 +38,29 @@ export class NodeBody implements BodySink {
   }
 
   async end(): Promise<void> {
-    if (this.#loss !== undefined) throw this.#loss
+    this.assertOpen()
     this.#socket.end()
   }
 
-  /** The connection is lost: whoever waits for it learns why. */
-  abort(reason: ConnectionLossReason): void {
-    this.#loss ??= new ConnectionLoss(reason)
-    this.#rejectWait?.(this.#loss)
-    this.#rejectWait = undefined
-  }
-
-  get slowInMs(): number {
-    return this.#pace.slowInMs
-  }
-
-  displace(): void {
-    this.#cutOff('displaced')
-  }
-
   async #pass(piece: Uint8Array): Promise<void> {
-    if (this.#loss !== undefined) throw this.#loss
+    this.assertOpen()
     this.bytesWritten += piece.length
-    this.#pace.took(piece.length)
-    this.#pace.beginWait()
+    this.pace.took(piece.length)
     const startedMs = performance.now()
-    const timer = setTimeout(() => this.#cutOff('stalled'), this.#stallTimeoutMs)
-    try {
-      await new Promise<void>((resolve, reject) => {
-        this.#rejectWait = reject
-        this.#socket.write(piece, (error) => {
-          if (error) this.abort('client_gone')
-          resolve()
-        })
-      })
-    } finally {
-      clearTimeout(timer)
-      this.#rejectWait = undefined
-    }
-    if (this.#loss !== undefined) throw this.#loss
-    this.#pace.endWait()
+    this.#isTaken = false
+    this.#socket.write(piece, (error) => {
+      if (error) this.abort('client_gone')
+      this.#isTaken = true
+      this.onWritable()
+    })
+    if (!this.#isTaken) await this.wait()
+    this.assertOpen()
     const isBehind = performance.now() - startedMs > CLIENT_BEHIND_MS
     this.#freeBytes = isBehind ? 0 : this.#freeBytes + piece.length
   }
 
-  #cutOff(reason: ConnectionLossReason): void {
-    this.abort(reason)
-    this.#socket.close()
+  protected offer(): boolean {
+    return this.#isTaken
   }
 }
 

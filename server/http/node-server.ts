@@ -6,7 +6,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { REQUEST_HEAD_BYTES_MAX } from '../../shared/limits.ts'
-import { AbortNotice } from './abort-notice.ts'
 import { ConnectionShares, connectionLimits } from './connection-shares.ts'
 import {
   type BodySink,
@@ -15,12 +14,11 @@ import {
   type HttpServer,
   type HttpServerOptions,
   type ReplyHead,
-  type RequestHeader,
 } from './exchange.ts'
 import { answerBarely, brokenHead, isParserError, LastRequest, type ParserError } from './last-request.ts'
 import { NodeBody } from './node-body.ts'
 import { ReaderPace } from './reader-pace.ts'
-import { RequestHeaders } from './request-headers.ts'
+import { ReceivedRequest, splitTarget } from './received-request.ts'
 
 /** A connection that says nothing for so long, or is not done with the head of a request, is closed. */
 const IDLE_TIMEOUT_MS = 10_000
@@ -35,21 +33,13 @@ interface Connection {
   isCondemned: boolean
 }
 
-class NodeExchange implements Exchange {
-  readonly method: string
-  readonly path: string
-  readonly query: string
-  readonly framingFault: string | undefined
+class NodeExchange extends ReceivedRequest implements Exchange {
   readonly #response: ServerResponse
   readonly #socket: Socket
   readonly #connection: Connection
   readonly #options: HttpServerOptions
-  readonly #headers = new RequestHeaders()
-  readonly #notice = new AbortNotice()
-  #body: NodeBody | undefined
   /** Of a body whose length the client knows. */
   #leftBytes = Infinity
-  #isOver = false
 
   constructor(
     request: IncomingMessage,
@@ -57,61 +47,40 @@ class NodeExchange implements Exchange {
     connection: Connection,
     options: HttpServerOptions,
   ) {
+    super(request.method ?? '', ...splitTarget(request.url ?? ''))
     this.#response = response
     this.#socket = request.socket
     this.#connection = connection
     this.#options = options
-    this.method = request.method ?? ''
-    const target = request.url ?? ''
-    const mark = target.indexOf('?')
-    this.path = mark < 0 ? target : target.slice(0, mark)
-    this.query = mark < 0 ? '' : target.slice(mark + 1)
     const { rawHeaders } = request
     for (let index = 0; index + 1 < rawHeaders.length; index += 2)
-      this.#headers.see((rawHeaders[index] ?? '').toLowerCase(), rawHeaders[index + 1] ?? '')
-    this.framingFault = this.#headers.framingFault
+      this.see((rawHeaders[index] ?? '').toLowerCase(), rawHeaders[index + 1] ?? '')
     response.on('close', () => this.#onClose())
   }
 
-  header(name: RequestHeader): string {
-    return this.#headers.valueOf(name)
-  }
-
   get peerAddress(): string {
-    return this.#isOver ? '' : (this.#socket.remoteAddress ?? '')
-  }
-
-  get isOver(): boolean {
-    return this.#isOver
+    return this.isOver ? '' : (this.#socket.remoteAddress ?? '')
   }
 
   /** Whether the client may have all of the answer and ask again; of a body without a length that is when it is over. */
   get isGiven(): boolean {
-    return this.#isOver || this.#leftBytes <= 0
-  }
-
-  get signal(): AbortSignal {
-    return this.#notice.signal
-  }
-
-  get isAborted(): boolean {
-    return this.#notice.isAborted
+    return this.isOver || this.#leftBytes <= 0
   }
 
   sendWhole(head: ReplyHead, body: Uint8Array): void {
-    if (this.#isOver) return
+    if (this.isOver) return
     this.#writeHead(head, { 'Content-Length': String(body.length), ...this.#closeEcho() })
     this.#endWith(body)
   }
 
   sendHead(head: ReplyHead): void {
-    if (this.#isOver) return
+    if (this.isOver) return
     this.#writeHead(head, this.#closeEcho())
     this.#endWith(undefined)
   }
 
   refuse(head: ReplyHead, body: Uint8Array): void {
-    if (this.#isOver) return
+    if (this.isOver) return
     this.#connection.isCondemned = true
     this.#writeHead(head, { 'Content-Length': String(body.length), Connection: 'close' })
     this.#response.shouldKeepAlive = false
@@ -130,7 +99,7 @@ class NodeExchange implements Exchange {
           this.#response.write(bytes, onTaken)
         },
         end: () => {
-          if (this.#isOver) return
+          if (this.isOver) return
           this.#endWith(undefined)
         },
         close: () => this.destroy(),
@@ -140,14 +109,14 @@ class NodeExchange implements Exchange {
     )
     // The body watches its client itself, and a quiet producer is nobody's fault.
     socket.setTimeout(0)
-    this.#body = body
+    this.body = body
     return body
   }
 
   destroy(): void {
-    if (this.#isOver) return
+    if (this.isOver) return
     this.#connection.isCondemned = true
-    this.#onAborted()
+    this.lose()
     this.#socket.destroy()
   }
 
@@ -162,7 +131,7 @@ class NodeExchange implements Exchange {
 
   /** The answer is complete; Node sends what the kernel does not take now, to a client that takes some of it in time. */
   #endWith(body: Uint8Array | undefined): void {
-    this.#isOver = true
+    this.isOver = true
     this.#socket.setTimeout(this.#options.stallTimeoutMs)
     if (body === undefined) this.#response.end()
     else this.#response.end(body)
@@ -177,14 +146,7 @@ class NodeExchange implements Exchange {
 
   #onClose(): void {
     if (this.#connection.current === this) this.#connection.current = undefined
-    this.#onAborted()
-  }
-
-  #onAborted(): void {
-    if (this.#isOver) return
-    this.#isOver = true
-    this.#body?.abort('client_gone')
-    this.#notice.abort()
+    this.lose()
   }
 }
 

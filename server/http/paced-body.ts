@@ -1,6 +1,7 @@
 // A body that waits for its client to take something of it, and cuts off one that stalls. uWebSockets tells of new room once,
 // and aborts the connection within some 10 s after a write that the kernel did not take, unless another one follows: so
-// while the socket is full it is offered something at every writable event and every few seconds.
+// while the socket is full it is offered something at every writable event and every few seconds. Over node:http an offer
+// only looks whether the kernel has taken the piece in hand.
 
 import { ConnectionLoss, type ConnectionLossReason } from './exchange.ts'
 import type { ReaderPace } from './reader-pace.ts'

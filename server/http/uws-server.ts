@@ -5,7 +5,7 @@
 // returns pays for none of the three.
 //
 // The header lines are gone through once, before anything is answered: their order and number tell what one look-up by
-// name does not (request-headers.ts).
+// name does not (received-request.ts).
 //
 // What one cork holds must fit the library's cork buffer. A write that does not makes the library flush the buffer first,
 // and when the kernel takes nothing of that, the write's own bytes are dropped, though their chunk's size line is kept
@@ -15,7 +15,6 @@
 // says how much was taken and keeps nothing.
 
 import type { HttpRequest, HttpResponse } from 'uWebSockets.js'
-import { AbortNotice } from './abort-notice.ts'
 import { type BodySocket, BodyWriter } from './body-writer.ts'
 import {
   type BodySink,
@@ -24,11 +23,10 @@ import {
   type HttpServer,
   type HttpServerOptions,
   type ReplyHead,
-  type RequestHeader,
 } from './exchange.ts'
 import { ForeignCork } from './foreign-cork.ts'
 import { ReaderPace } from './reader-pace.ts'
-import { RequestHeaders } from './request-headers.ts'
+import { ReceivedRequest } from './received-request.ts'
 import { SizedBody } from './sized-body.ts'
 import { limitConnections, peerAddressOf } from './uws-connections.ts'
 import { writeHead } from './uws-head.ts'
@@ -42,20 +40,12 @@ const PIECE_BYTES = CORK_BUFFER_BYTES - 64
 /** What is left of it beside the headers of an answer. */
 const FIRST_PIECE_BYTES = CORK_BUFFER_BYTES / 2
 
-class UwsExchange implements Exchange {
-  readonly method: string
-  readonly path: string
-  readonly query: string
-  readonly framingFault: string | undefined
+class UwsExchange extends ReceivedRequest implements Exchange {
   readonly #response: HttpResponse
   readonly #options: HttpServerOptions
   readonly #foreignCork: ForeignCork
-  readonly #headers = new RequestHeaders()
   /** The library's handler runs: the response is in its cork. */
   #isInHandler = true
-  readonly #notice = new AbortNotice()
-  #writer: BodyWriter | SizedBody | undefined
-  #isOver = false
 
   constructor(
     response: HttpResponse,
@@ -63,36 +53,21 @@ class UwsExchange implements Exchange {
     options: HttpServerOptions,
     foreignCork: ForeignCork,
   ) {
+    super(request.getCaseSensitiveMethod(), request.getUrl(), request.getQuery() ?? '')
     this.#response = response
     this.#options = options
     this.#foreignCork = foreignCork
-    this.method = request.getCaseSensitiveMethod()
-    this.path = request.getUrl()
-    this.query = request.getQuery() ?? ''
-    request.forEach((name, value) => this.#headers.see(name, value))
-    this.framingFault = this.#headers.framingFault
+    request.forEach((name, value) => this.see(name, value))
   }
 
   /** The library's handler is about to return: from now on the response is in nobody's cork. */
   detach(): void {
-    if (!this.#isOver) this.#response.onAborted(() => this.#onAborted())
+    if (!this.isOver) this.#response.onAborted(() => this.lose())
     this.#isInHandler = false
   }
 
-  header(name: RequestHeader): string {
-    return this.#headers.valueOf(name)
-  }
-
   get peerAddress(): string {
-    return this.#isOver ? '' : peerAddressOf(this.#response)
-  }
-
-  get signal(): AbortSignal {
-    return this.#notice.signal
-  }
-
-  get isAborted(): boolean {
-    return this.#notice.isAborted
+    return this.isOver ? '' : peerAddressOf(this.#response)
   }
 
   sendWhole(head: ReplyHead, body: Uint8Array): void {
@@ -105,8 +80,8 @@ class UwsExchange implements Exchange {
   }
 
   refuse(head: ReplyHead, body: Uint8Array): void {
-    if (this.#isOver) return
-    this.#isOver = true
+    if (this.isOver) return
+    this.isOver = true
     const response = this.#response
     writeHead(this.#response, { ...head, headers: { ...head.headers, Connection: 'close' } })
     // More than the cork buffer takes, so that all of it goes to the kernel now. The library has an answer under way
@@ -140,7 +115,7 @@ class UwsExchange implements Exchange {
 
   startBody(head: ReplyHead, sizeBytes: number | undefined): BodySink {
     const writer = sizeBytes === undefined ? this.#chunkedBody(head) : this.#sizedBody(head, sizeBytes)
-    this.#writer = writer
+    this.body = writer
     this.#response.onWritable(() => {
       writer.onWritable()
       return true
@@ -151,7 +126,7 @@ class UwsExchange implements Exchange {
   #sizedBody(head: ReplyHead, sizeBytes: number): SizedBody {
     let isHeadSent = false
     const offer = (bytes: Uint8Array): number => {
-      if (this.#isOver) return 0
+      if (this.isOver) return 0
       const response = this.#response
       const before = response.getWriteOffset()
       let isDone = false
@@ -164,7 +139,7 @@ class UwsExchange implements Exchange {
         isDone = response.tryEnd(bytes, sizeBytes)[1]
       })
       // A response that is done may not be asked any more: all was taken.
-      this.#isOver ||= isDone
+      this.isOver ||= isDone
       return isDone ? bytes.length : response.getWriteOffset() - before
     }
     const { stallTimeoutMs, fairBytesPerS = 0 } = this.#options
@@ -175,7 +150,7 @@ class UwsExchange implements Exchange {
   #chunkedBody(head: ReplyHead): BodyWriter {
     let isHeadSent = false
     const inCork = (action: () => boolean): boolean => {
-      if (this.#isOver) return true
+      if (this.isOver) return true
       let isDrained = true
       this.#response.cork(() => {
         if (!isHeadSent) writeHead(this.#response, head)
@@ -200,7 +175,7 @@ class UwsExchange implements Exchange {
       write,
       end: (bytes) => {
         inCork(() => {
-          this.#isOver = true
+          this.isOver = true
           this.#response.end(bytes)
           return true
         })
@@ -219,20 +194,20 @@ class UwsExchange implements Exchange {
   #writeUncorked(bytes: Uint8Array): boolean {
     let isDrained = true
     this.#foreignCork.run(() => {
-      if (!this.#isOver) isDrained = this.#response.write(bytes)
+      if (!this.isOver) isDrained = this.#response.write(bytes)
     })
     return isDrained
   }
 
   destroy(): void {
-    if (this.#isOver) return
+    if (this.isOver) return
     this.#response.close()
-    this.#onAborted()
+    this.lose()
   }
 
   #finish(send: () => void): void {
-    if (this.#isOver) return
-    this.#isOver = true
+    if (this.isOver) return
+    this.isOver = true
     // The library itself corks what happens inside its handler.
     if (!this.#isInHandler) this.#response.cork(send)
     else send()
@@ -246,13 +221,6 @@ class UwsExchange implements Exchange {
   #echoClose(): void {
     if (this.method === 'HEAD' || this.header('connection').toLowerCase() !== 'close') return
     this.#response.writeHeader('Connection', 'close')
-  }
-
-  #onAborted(): void {
-    if (this.#isOver) return
-    this.#isOver = true
-    this.#writer?.abort('client_gone')
-    this.#notice.abort()
   }
 }
 

@@ -5,7 +5,14 @@
 import { findStation, type Station } from '../../shared/stations.ts'
 import { MS_PER_DAY } from '../../shared/utc-date.ts'
 import { missingWindows, type TimeWindow } from '../storage/cursor-store.ts'
-import type { FetchedRows, IngestStep, SourceContext, SourceHistory, SourceName } from './source.ts'
+import type {
+  FetchedRows,
+  IngestSource,
+  IngestStep,
+  SourceContext,
+  SourceHistory,
+  SourceName,
+} from './source.ts'
 
 /** Days that the polls of the archives look back at, so that a few days without a collector heal by themselves. */
 const INGEST_ARCHIVE_POLL_DAYS = 3
@@ -48,12 +55,7 @@ export function settledPart(window: TimeWindow, settleMs: number, nowMs: number)
 export function stationHistory(
   stations: readonly Station[],
   windows: SourceHistory['windows'],
-  fetch: (
-    station: Station,
-    window: TimeWindow,
-    context: SourceContext,
-    signal: AbortSignal,
-  ) => Promise<FetchedRows>,
+  fetch: (station: Station, window: TimeWindow, context: SourceContext) => Promise<FetchedRows>,
 ): SourceHistory {
   return {
     scopes: async () => stations.map(({ code }) => code),
@@ -61,17 +63,33 @@ export function stationHistory(
     step: (scope, window, context) => ({
       scope,
       title: `${scope} ${windowTitle(window)}`,
-      async fetch(signal) {
+      async fetch() {
         const station = stations.find(({ code }) => code === scope) ?? findStation(scope)
         if (station === undefined) throw new RangeError(`there is no station ${scope}`)
-        return await fetch(station, window, context, signal)
+        return await fetch(station, window, context)
       },
     }),
   }
 }
 
+/** An archive as a source; `polled` is its history as polls ask for it. */
+export function archiveSource(
+  name: SourceName,
+  { client, intervalMs }: { readonly client: Pick<IngestSource, 'close'>; readonly intervalMs: number },
+  history: SourceHistory,
+  polled = history,
+): IngestSource {
+  return {
+    name,
+    intervalMs,
+    history,
+    poll: (context) => pollRecentDays(name, polled, context),
+    close: () => client.close(),
+  }
+}
+
 /** The steps of an archive's poll: what the last days miss, scope by scope. */
-export async function* pollRecentDays(
+async function* pollRecentDays(
   source: SourceName,
   history: SourceHistory,
   context: SourceContext,

@@ -3,7 +3,7 @@
 
 import { STATIONS, type Station } from '../../shared/stations.ts'
 import { AviationWeatherClient } from './aviation-weather/client.ts'
-import { AviationWeatherSource } from './aviation-weather/source.ts'
+import { aviationWeatherSource } from './aviation-weather/source.ts'
 import { AfosClient } from './climate-reports/afos-client.ts'
 import { afosSource } from './climate-reports/afos-source.ts'
 import { NwsClient } from './climate-reports/nws-client.ts'
@@ -55,7 +55,7 @@ export function createSources(config: IngestConfig, options: RegistryOptions = {
       }),
     'exchange-candles': () => candleSource({ client: kalshi(), intervalMs: config.candlesIntervalMs }),
     'aviation-weather': () =>
-      new AviationWeatherSource({
+      aviationWeatherSource({
         client: new AviationWeatherClient({ ...http, baseUrl: config.aviationWeatherUrl }),
         stations,
         intervalMs: config.aviationWeatherIntervalMs,

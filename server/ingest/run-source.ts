@@ -102,7 +102,7 @@ async function runSteps(
     options.signal.throwIfAborted()
     const name = { source: source.name, scope: step.scope, title: step.title }
     try {
-      const fetched = await step.fetch(options.signal)
+      const fetched = await step.fetch()
       const changed = await store(source, step, fetched, options)
       rowCount += changed
       rejectedCount += fetched.problems.length

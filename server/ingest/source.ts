@@ -67,8 +67,8 @@ export interface IngestStep {
   readonly scope: string
   /** For people: what is asked for. */
   readonly title: string
-  /** Throws `UpstreamError`, or the signal's reason on abort. */
-  fetch(signal: AbortSignal): Promise<FetchedRows>
+  /** Throws `UpstreamError`, or the reason of the context's signal on abort. */
+  fetch(): Promise<FetchedRows>
 }
 
 /** The past of a source, in windows that can be asked one by one. */

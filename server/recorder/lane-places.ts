@@ -1,5 +1,6 @@
 // Assigns markets to connections. Connections are opened as markets are added, and stay open.
 
+import type { ExchangeFeed } from '../exchanges/exchange.ts'
 import type { FeedLane } from '../feed/feed-lane.ts'
 
 export interface LanePlace {
@@ -13,9 +14,7 @@ export interface LanePlace {
   begunMs: number
 }
 
-export interface LanePlacesOptions {
-  readonly lanesMax: number
-  readonly marketsPerLaneMax: number
+export interface LanePlacesOptions extends Pick<ExchangeFeed, 'lanesMax' | 'marketsPerLaneMax'> {
   /** `place` is the one that the lane is made for. */
   readonly makeLane: (place: Omit<LanePlace, 'lane'>) => FeedLane
 }

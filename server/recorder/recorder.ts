@@ -31,17 +31,11 @@ export interface RunningRecorder {
 export async function startRecorder(options: RecorderOptions): Promise<RunningRecorder> {
   const { source, logger, onListed } = options
   const { lake, workDirectory, userAgent, [source]: recording } = options.recording
-  const https: UpstreamHttp[] = []
+  const { restUrl: baseUrl } = recording!
+  const http = new UpstreamHttp({ name: source, baseUrl, userAgent, rate: DISCOVERY_RATE })
   const failure = new AbortController()
-  const close = async (): Promise<void> => {
-    await Promise.all(https.map((http) => http.close()))
-  }
   try {
-    const feed = await exchangeOf(source).openFeed(recording!, (baseUrl) => {
-      const http = new UpstreamHttp({ name: source, baseUrl, userAgent, rate: DISCOVERY_RATE })
-      https.push(http)
-      return http
-    })
+    const feed = await exchangeOf(source).openFeed(recording!, http)
     const onFailed = (error: Error): void => {
       logger.error({ source, reason: error.message }, 'recording has failed')
       failure.abort(error)
@@ -53,10 +47,10 @@ export async function startRecorder(options: RecorderOptions): Promise<RunningRe
         return recorder.metrics
       },
       failed: failure.signal,
-      stop: async () => await recorder.stop().finally(close),
+      stop: async () => await recorder.stop().finally(() => http.close()),
     }
   } catch (error) {
-    await close()
+    await http.close()
     throw error
   }
 }

@@ -4,6 +4,9 @@
 import { Buffer } from 'node:buffer'
 import { join } from 'node:path'
 import type { DataDirectoryLock } from '../storage/data-directory-lock.ts'
+import type { ExchangeFeed } from '../exchanges/exchange.ts'
+import type { TaskLog } from '../tasks/task-log.ts'
+import type { LobSource } from '../../shared/lob-sources.ts'
 import { RECORDER_PUBLISH_INTERVAL_MS } from '../../shared/limits.ts'
 import { MS_PER_HOUR, NS_PER_MS } from '../../shared/utc-date.ts'
 import type { LiveFoldReport } from './live-fold-loop.ts'
@@ -13,6 +16,7 @@ import type { DirectoryMarket } from '../feed/market-directory.ts'
 import { LanePlaces } from './lane-places.ts'
 import type { LanePlace } from './lane-places.ts'
 import { MarketDiscovery } from './market-discovery.ts'
+import type { OnListed } from './market-discovery.ts'
 import { lockRecorder } from './recorder-lock.ts'
 import { FrameRate } from './recorder-metrics.ts'
 import type { RecorderMetrics } from './recorder-metrics.ts'
@@ -20,7 +24,6 @@ import { writeRecorderStatus } from './recorder-status.ts'
 import type { Frame } from '../feed/frame.ts'
 import { PAUSE_NS_MAX } from '../fold/own-connections.ts'
 import { ReceiveClock } from '../feed/receive-clock.ts'
-import type { SourceRecorderOptions } from './source-recorder-options.ts'
 import { aliveMark, closeMark, lostMark, openMark } from '../feed/wal-mark.ts'
 import { lastStart } from './wal-reader.ts'
 import { WAL_KIND } from './wal-record.ts'
@@ -43,6 +46,24 @@ const YOUNG_LINES = 20
 const STATUS_INTERVAL_MS = 5_000
 /** A process that has no line this long after its start writes `close`, which ends the connections of the process before. */
 const FIRST_LINE_MS_MAX = 60_000
+
+export interface SourceRecorderOptions extends ExchangeFeed {
+  readonly source: LobSource
+  readonly lake: string
+  /** The recorder's own files. */
+  readonly workDirectory: string
+  readonly logger: TaskLog
+  /** The log cannot be written: recording is over. */
+  readonly onFailed: (error: Error) => void
+  readonly onListed?: OnListed | undefined
+  readonly publishIntervalMs?: number
+  readonly discoveryIntervalMs?: number
+  readonly clockMs?: number
+  /** Default: a new one that follows the machine's clock. */
+  readonly receiveClock?: ReceiveClock
+  /** False: frames are only logged, for tests. Default: true. */
+  readonly isFolding?: boolean
+}
 
 export class SourceRecorder {
   readonly #options: SourceRecorderOptions

@@ -2,6 +2,7 @@
 // parameters at one, nulls null and numbers exact (64-bit integers go as text), and it is the same SQL for both stores.
 
 import type { SqlStatement } from '../../shared/sql/statement.ts'
+import type { StoreTransaction } from './store-transaction.ts'
 
 /** Rows of one write statement. */
 const STORE_WRITE_BATCH_ROWS = 5_000
@@ -37,6 +38,20 @@ export function* writeBatches<Row>(rows: readonly Row[]): Generator<readonly Row
   for (let at = 0; at < rows.length; at += STORE_WRITE_BATCH_ROWS) {
     yield rows.slice(at, at + STORE_WRITE_BATCH_ROWS)
   }
+}
+
+/** Writes any number of rows with one statement's text; resolves to all that the statements return. */
+export async function writeRows<Returned>(
+  transaction: StoreTransaction,
+  text: string,
+  rows: readonly object[],
+  columns: ColumnTypes,
+): Promise<readonly Returned[]> {
+  const returned: Returned[] = []
+  for (const batch of writeBatches(rows)) {
+    returned.push(...(await transaction.run<Returned>(bulkStatement(text, batch, columns))))
+  }
+  return returned
 }
 
 /** `a = excluded.a, b = excluded.b` for an upsert. */

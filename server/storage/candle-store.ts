@@ -2,7 +2,7 @@
 // are read with the statements of shared/sql/candle-queries.ts.
 
 import { STORED_CANDLE_COLUMNS, type StoredCandle } from '../../shared/sql/candle-queries.ts'
-import { assignments, bulkStatement, differs, lastOfEachKey, recordset, writeBatches } from './bulk-write.ts'
+import { assignments, differs, lastOfEachKey, recordset, writeRows } from './bulk-write.ts'
 import type { StoreTransaction } from './store-transaction.ts'
 
 const COLUMNS = Object.keys(STORED_CANDLE_COLUMNS)
@@ -23,12 +23,10 @@ export async function writeCandles(
   transaction: StoreTransaction,
   candles: readonly StoredCandle[],
 ): Promise<number> {
-  let changedCount = 0
-  for (const batch of writeBatches(lastOfEachKey(candles, candleKey))) {
-    changedCount += (await transaction.run(bulkStatement(UPSERT, batch, STORED_CANDLE_COLUMNS))).length
-  }
-  if (changedCount > 0) transaction.markChanged('candles')
-  return changedCount
+  const rows = lastOfEachKey(candles, candleKey)
+  const changed = await writeRows(transaction, UPSERT, rows, STORED_CANDLE_COLUMNS)
+  if (changed.length > 0) transaction.markChanged('candles')
+  return changed.length
 }
 
 function candleKey(candle: StoredCandle): string {

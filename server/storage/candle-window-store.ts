@@ -5,7 +5,7 @@
 // windows hold the ends after `fromMs` up to `toMs`, included.
 
 import { instantValue, rawSql, type Sql, sql } from '../../shared/sql/statement.ts'
-import { bulkStatement, recordset, writeBatches } from './bulk-write.ts'
+import { recordset, writeRows } from './bulk-write.ts'
 import type { TimeWindow } from './cursor-store.ts'
 import type { Postgres } from './postgres.ts'
 import type { StoreTransaction } from './store-transaction.ts'
@@ -128,9 +128,7 @@ export async function completeCandles(
   transaction: StoreTransaction,
   windows: readonly MarketWindow[],
 ): Promise<void> {
-  for (const batch of writeBatches(windows)) {
-    await transaction.run(bulkStatement(COMPLETE, batch.map(rowOf), WINDOW_TYPES))
-  }
+  await writeRows(transaction, COMPLETE, windows.map(rowOf), WINDOW_TYPES)
 }
 
 /** Makes some markets' windows missing again. */
@@ -138,10 +136,8 @@ export async function reopenCandles(
   transaction: StoreTransaction,
   windows: readonly Omit<MarketWindow, 'look'>[],
 ): Promise<void> {
-  for (const batch of writeBatches(windows)) {
-    const rows = batch.map((window) => rowOf({ ...window, look: 0 }))
-    await transaction.run(bulkStatement(REOPEN, rows, WINDOW_TYPES))
-  }
+  const rows = windows.map((window) => rowOf({ ...window, look: 0 }))
+  await writeRows(transaction, REOPEN, rows, WINDOW_TYPES)
 }
 
 function rowOf({ ticker, look, fromMs, toMs }: MarketWindow): object {

@@ -13,7 +13,7 @@ import {
   whereAll,
 } from '../../shared/sql/statement.ts'
 import type { StoredRow } from '../../shared/sql/stored-row.ts'
-import { assignments, bulkStatement, differs, lastOfEachKey, recordset, writeBatches } from './bulk-write.ts'
+import { assignments, differs, lastOfEachKey, recordset, writeRows } from './bulk-write.ts'
 import type { Postgres } from './postgres.ts'
 import type { StoreTransaction } from './store-transaction.ts'
 
@@ -117,21 +117,19 @@ const UPSERT_MARKETS = `
     AND (excluded.updated_time >= markets.updated_time) IS NOT FALSE
   RETURNING written_at = now() AS is_changed`
 
+interface Written {
+  readonly is_changed: boolean
+}
+
 /** Writes series and returns how many are new or changed; being seen again is no change, although it can be read. */
 export async function writeSeries(
   transaction: StoreTransaction,
   series: readonly SeriesRecord[],
 ): Promise<number> {
-  let [changedCount, writtenCount] = [0, 0]
-  for (const batch of writeBatches(lastOfEachKey(series, tickerOf))) {
-    const written = await transaction.run<{ readonly is_changed: boolean }>(
-      bulkStatement(UPSERT_SERIES, batch, SERIES_TYPES),
-    )
-    writtenCount += written.length
-    changedCount += written.filter(({ is_changed }) => is_changed).length
-  }
-  if (writtenCount > 0) transaction.markChanged('series')
-  return changedCount
+  const rows = lastOfEachKey(series, tickerOf)
+  const written = await writeRows<Written>(transaction, UPSERT_SERIES, rows, SERIES_TYPES)
+  if (written.length > 0) transaction.markChanged('series')
+  return written.filter(({ is_changed }) => is_changed).length
 }
 
 /** Marks the active series inactive that were not seen since an instant, and returns their tickers. */
@@ -148,13 +146,9 @@ export async function writeMarkets(
   transaction: StoreTransaction,
   markets: readonly MarketRecord[],
 ): Promise<number> {
-  let changedCount = 0
-  for (const batch of writeBatches(lastOfEachKey(markets, tickerOf))) {
-    const written = await transaction.run<{ readonly is_changed: boolean }>(
-      bulkStatement(UPSERT_MARKETS, batch, MARKET_TYPES),
-    )
-    changedCount += written.filter(({ is_changed }) => is_changed).length
-  }
+  const rows = lastOfEachKey(markets, tickerOf)
+  const written = await writeRows<Written>(transaction, UPSERT_MARKETS, rows, MARKET_TYPES)
+  const changedCount = written.filter(({ is_changed }) => is_changed).length
   if (changedCount > 0) transaction.markChanged('markets')
   return changedCount
 }

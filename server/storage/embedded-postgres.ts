@@ -27,7 +27,7 @@ export interface EmbeddedPostgresOptions {
   /** Made when it is missing. */
   readonly directory: string
   /** Told whenever the thread has died or could not be started; it is started again. */
-  readonly onFailure?: (error: Error) => void
+  readonly onFailure?: ((error: Error) => void) | undefined
 }
 
 // A Unix socket's path is limited to 108 bytes on Linux and 104 on macOS.

@@ -36,14 +36,9 @@ export interface RelationalStore {
  * until it is there. The embedded store is started, and rejects with DataDirectoryLocked when its directory is in use.
  */
 export async function openRelationalStore(options: RelationalStoreOptions): Promise<RelationalStore> {
-  const onFailure = options.onEmbeddedFailure
+  const { dataDirectory: directory, onEmbeddedFailure: onFailure } = options
   const embedded =
-    options.databaseUrl === null
-      ? await EmbeddedPostgres.start({
-          directory: options.dataDirectory,
-          ...(onFailure === undefined ? {} : { onFailure }),
-        })
-      : undefined
+    options.databaseUrl === null ? await EmbeddedPostgres.start({ directory, onFailure }) : undefined
   const postgres = new Postgres({
     address: embedded?.address ?? { kind: 'server', url: options.databaseUrl ?? '' },
     poolSize:

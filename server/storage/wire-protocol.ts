@@ -20,10 +20,9 @@ export const STATUS_IDLE = 0x49
 
 export const PARSE = 0x50
 const CLOSE = 0x43
-const STATEMENT = 0x53
 
-export const SYNC_MESSAGE: Buffer = Buffer.from([SYNC, 0, 0, 0, 4])
-export const ROLLBACK_MESSAGE: Buffer = queryMessage('ROLLBACK')
+export const SYNC_MESSAGE = messageOf(SYNC, '')
+export const ROLLBACK_MESSAGE = messageOf(QUERY, 'ROLLBACK\0')
 
 /** Collects a client's bytes and gives them back message by message. */
 export class ClientMessages {
@@ -137,11 +136,7 @@ export function startupMessage(user: string, database: string): Buffer {
 
 /** An error that ends the connection, as the server itself would send it. */
 export function fatalErrorMessage(sqlState: string, message: string): Buffer {
-  const body = Buffer.from(`SFATAL\0VFATAL\0C${sqlState}\0M${message}\0\0`)
-  const head = Buffer.alloc(5)
-  head.write('E')
-  head.writeUInt32BE(4 + body.length, 1)
-  return Buffer.concat([head, body])
+  return messageOf(ERROR_RESPONSE, `SFATAL\0VFATAL\0C${sqlState}\0M${message}\0\0`)
 }
 
 /** The name that a Parse message gives its statement; empty for the one without a name. */
@@ -151,16 +146,14 @@ export function parsedName(message: Buffer): string {
 
 /** Asks the server to forget a prepared statement; one that it does not have is no error. */
 export function closeStatementMessage(name: string): Buffer {
-  const head = Buffer.alloc(6)
-  head[0] = CLOSE
-  head.writeUInt32BE(4 + 1 + name.length + 1, 1)
-  head[5] = STATEMENT
-  return Buffer.concat([head, Buffer.from(`${name}\0`, 'latin1')])
+  return messageOf(CLOSE, `S${name}\0`, 'latin1')
 }
 
-function queryMessage(text: string): Buffer {
+/** The letter, the length of what follows it, and the content. */
+function messageOf(type: number, content: string, encoding: BufferEncoding = 'utf8'): Buffer {
+  const body = Buffer.from(content, encoding)
   const head = Buffer.alloc(5)
-  head[0] = QUERY
-  head.writeUInt32BE(5 + Buffer.byteLength(text), 1)
-  return Buffer.concat([head, Buffer.from(`${text}\0`)])
+  head[0] = type
+  head.writeUInt32BE(4 + body.length, 1)
+  return Buffer.concat([head, body])
 }

@@ -5,8 +5,6 @@ import { readLakeFileFacts } from '../lake/lake-file-facts.ts'
 import { SYSTEM_CLOCK } from '../tasks/clock.ts'
 import { DirectoryStore } from './directory-store.ts'
 import { type ObjectStore, readTail } from './object-store.ts'
-import { SyncJournal } from './sync-journal.ts'
-import { SyncReport } from './sync-report.ts'
 import { Transfers } from './transfers.ts'
 
 export interface WantedFile {
@@ -32,14 +30,9 @@ export async function fetchLakeFile(
     const facts = await readLakeFileFacts(object.sizeBytes, readTail(remote, object, signal))
     if (facts === undefined || facts.revision < revision) return
   }
-  const journal = await SyncJournal.open(lake, `pull ${remote.name}`)
-  try {
-    const report = new SyncReport()
-    const common = { lake, remote, journal, report, signal, clock: SYSTEM_CLOCK }
-    const transfers = new Transfers({ ...common, direction: 'pull', replace: true })
-    await transfers.transfer(key, { isPresent: present !== undefined })
-    for (const { reason } of report.failures) throw new Error(`${key} cannot be fetched: ${reason}`)
-  } finally {
-    await journal.close()
-  }
+  const options = { lake, remote, signal, clock: SYSTEM_CLOCK, direction: 'pull', replace: true } as const
+  const { failures } = await Transfers.run(options, (transfers) =>
+    transfers.transfer(key, { isPresent: present !== undefined }),
+  )
+  for (const { reason } of failures) throw new Error(`${key} cannot be fetched: ${reason}`)
 }

@@ -13,8 +13,8 @@ import { inParallel } from './in-parallel.ts'
 import { listAll, type ListedObject } from './object-store.ts'
 import { DateSplit, recordedDateOfKey } from './raw-dates.ts'
 import { removeReplacedFiles } from './replaced-files.ts'
-import { SyncJournal, writeOutcome } from './sync-journal.ts'
-import { type LakeSyncResult, SyncReport } from './sync-report.ts'
+import { writeOutcome } from './sync-journal.ts'
+import type { LakeSyncResult } from './sync-report.ts'
 import { type RecordedDate, type TransferOptions, Transfers } from './transfers.ts'
 
 export type { LakeSyncResult } from './sync-report.ts'
@@ -52,10 +52,8 @@ export async function syncLake(options: LakeSyncOptions): Promise<LakeSyncResult
     listAll(remote, signal, { raw: raw || isPush }),
   ])
   const [source, target] = isPush ? [own, others] : [others, own]
-  const journal = await SyncJournal.open(lake, `${direction} ${remote.name}`)
-  const report = new SyncReport()
-  const transfers = new Transfers({ ...options, journal, report, clock, signal })
-  try {
+  return await Transfers.run({ ...options, clock, signal }, async (transfers) => {
+    const { report } = transfers.options
     const isOfDates = (key: string): boolean => {
       if (onlyDates === undefined) return true
       const date = recordedDateOfKey(key)
@@ -92,10 +90,7 @@ export async function syncLake(options: LakeSyncOptions): Promise<LakeSyncResult
     report.objectCount = [...source.keys()].filter(isOfDates).length
     if (report.failures.length === 0 && onlyDates === undefined)
       await writeOutcome(lake, { lastSyncMs: clock.nowMs(), fileCount: source.size })
-    return report
-  } finally {
-    await journal.close()
-  }
+  })
 }
 
 function reportMisnamed({ misnamed }: DateSplit, { remote, options: { lake, report } }: Transfers): void {

@@ -11,8 +11,7 @@ import type { Clock } from '../tasks/clock.ts'
 import { syncLake } from './lake-sync.ts'
 import type { ObjectStore } from './object-store.ts'
 import { hourKeyOf, isOpenDate } from './raw-dates.ts'
-import { SyncJournal } from './sync-journal.ts'
-import { type LakeSyncResult, SyncConflict, SyncReport } from './sync-report.ts'
+import { type LakeSyncResult, SyncConflict } from './sync-report.ts'
 import { type RecordedDate, Transfers } from './transfers.ts'
 
 /** How often new raw segments are pushed. With slices of 15 s, a message is in object storage within 30 s. */
@@ -50,29 +49,23 @@ export function isRecorded(sources: readonly LobSource[], clock: Clock): (date: 
 
 /** Pulls the fold state with which the first open date begins, if the lake has no raw segments of the date before. */
 async function pullOpeningStates(options: OpenDatesOptions): Promise<void> {
-  const { lake, remote, sources, clock } = options
+  const { lake, sources, clock } = options
   const date = addDays(utcDateOf(clock.nowMs()), -2)
-  const journal = await SyncJournal.open(lake, `pull ${remote.name}`)
-  try {
-    const transfers = new Transfers({ ...options, journal, report: new SyncReport(), direction: 'pull' })
+  await Transfers.run({ ...options, direction: 'pull' }, async (transfers) => {
     for (const source of sources)
       if ((await segmentsOnDisk(lake, source, date)).length === 0)
         await transfers.copy(rawKey(source, date, FOLD_STATE_NAME), 'pull').catch((error: unknown) => {
           // It is damaged, and the lake's is not.
           if (!(error instanceof SyncConflict)) throw error
         })
-  } finally {
-    await journal.close()
-  }
+  })
 }
 
 /** Pushes segments of recorders that this lake has not pushed. It lists no objects. */
 export async function pushNewSegments(options: OpenDatesOptions): Promise<LakeSyncResult> {
-  const { lake, remote, sources, clock, signal } = options
-  const report = new SyncReport()
-  const journal = await SyncJournal.open(lake, `push ${remote.name}`)
-  try {
-    const transfers = new Transfers({ ...options, journal, report, direction: 'push' })
+  const { lake, sources, clock, signal } = options
+  return await Transfers.run({ ...options, direction: 'push' }, async (transfers) => {
+    const { journal, report } = transfers.options
     const today = utcDateOf(clock.nowMs())
     for (const source of sources) {
       for (const date of [addDays(today, -1), today]) {
@@ -86,8 +79,5 @@ export async function pushNewSegments(options: OpenDatesOptions): Promise<LakeSy
         }
       }
     }
-    return report
-  } finally {
-    await journal.close()
-  }
+  })
 }

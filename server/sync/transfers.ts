@@ -22,7 +22,7 @@ import {
 } from './object-store.ts'
 import { conflictOf, isSampleObject } from './replacement.ts'
 import { SyncJournal, wasWritten } from './sync-journal.ts'
-import { SyncConflict, type SyncReport } from './sync-report.ts'
+import { SyncConflict, SyncReport } from './sync-report.ts'
 
 export type Direction = 'pull' | 'push'
 /** `sample`: an invented file, which stays where it is. */
@@ -85,11 +85,27 @@ export class Transfers {
   readonly remote: ObjectStore
   readonly isPush: boolean
 
-  constructor(options: TransferOptions) {
+  private constructor(options: TransferOptions) {
     this.options = options
     this.local = new DirectoryStore(options.lake)
     this.remote = options.remote
     this.isPush = options.direction === 'push'
+  }
+
+  /** Does the work of one synchronization, with the journal of its direction, and resolves to its report. */
+  static async run(
+    options: Omit<TransferOptions, 'journal' | 'report'>,
+    work: (transfers: Transfers) => Promise<void>,
+  ): Promise<SyncReport> {
+    const { lake, direction, remote } = options
+    const journal = await SyncJournal.open(lake, `${direction} ${remote.name}`)
+    const report = new SyncReport()
+    try {
+      await work(new Transfers({ ...options, journal, report }))
+      return report
+    } finally {
+      await journal.close()
+    }
   }
 
   /** Whether both sides have the object and are known to hold the same bytes. */

@@ -5,14 +5,11 @@
 /** Hands the permit to the next waiter. Calling it again does nothing. */
 export type ReleasePermit = () => void
 
-interface Waiter {
-  readonly grant: () => void
-}
-
 export class PermitQueue {
   readonly #waitersMax: number
   readonly #refusal: (reason: string) => Error
-  readonly #waiters = new Set<Waiter>()
+  /** Each is called when its turn has come. */
+  readonly #waiters = new Set<() => void>()
   #free: number
 
   /** `refusal` makes the error for those who find the line full or wait too long. */
@@ -41,7 +38,7 @@ export class PermitQueue {
   #wait(waitMs: number, signal: AbortSignal | undefined): Promise<void> {
     return new Promise((resolve, reject) => {
       const leave = (reason: unknown): void => {
-        this.#waiters.delete(waiter)
+        this.#waiters.delete(grant)
         clearTimeout(timer)
         signal?.removeEventListener('abort', onAbort)
         reject(reason)
@@ -49,14 +46,12 @@ export class PermitQueue {
       const onAbort = (): void => leave(signal?.reason)
       const timer = setTimeout(() => leave(this.#refusal(`none was free in ${waitMs} ms`)), waitMs)
       signal?.addEventListener('abort', onAbort, { once: true })
-      const waiter: Waiter = {
-        grant: () => {
-          clearTimeout(timer)
-          signal?.removeEventListener('abort', onAbort)
-          resolve()
-        },
+      const grant = (): void => {
+        clearTimeout(timer)
+        signal?.removeEventListener('abort', onAbort)
+        resolve()
       }
-      this.#waiters.add(waiter)
+      this.#waiters.add(grant)
     })
   }
 
@@ -66,7 +61,7 @@ export class PermitQueue {
       this.#free += 1
     } else {
       this.#waiters.delete(next)
-      next.grant()
+      next()
     }
   }
 }

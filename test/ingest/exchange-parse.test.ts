@@ -73,8 +73,8 @@ function assertMalformed(run: () => unknown, detail: RegExp): void {
 }
 
 test('live and historical names of fields give the same candle, exact to a hundredth of a cent', () => {
-  assert.deepEqual(candles(LIVE).items, [EXPECTED])
-  assert.deepEqual(candles(HISTORICAL).items, [EXPECTED])
+  assert.deepEqual(candles(LIVE).rows, [EXPECTED])
+  assert.deepEqual(candles(HISTORICAL).rows, [EXPECTED])
 })
 
 test('integers of old archives are cents and contracts; decimal text beside them counts first', () => {
@@ -84,9 +84,9 @@ test('integers of old archives are cents and contracts; decimal text beside them
     volume: 1250,
     open_interest: 50_000,
   }
-  assert.deepEqual(candles(old).items, [{ ...EXPECTED, high: 4500, volume: 125_000n }])
+  assert.deepEqual(candles(old).rows, [{ ...EXPECTED, high: 4500, volume: 125_000n }])
   const both = { ...old, ...LIVE, price: { ...old.price, ...LIVE.price } }
-  assert.deepEqual(candles(both).items, [EXPECTED])
+  assert.deepEqual(candles(both).rows, [EXPECTED])
 })
 
 test('a candle without a trade is none, however it states its prices', () => {
@@ -94,7 +94,7 @@ test('a candle without a trade is none, however it states its prices', () => {
   const quiet = { ...LIVE, price: { ...nulls, previous_dollars: '0.4000' }, volume_fp: '0.00' }
   const absent = { end_period_ts: END, volume_fp: '0.00', open_interest_fp: '1.00' }
   const repeated = { ...LIVE, volume_fp: '0.00' }
-  assert.deepEqual(candles(quiet, absent, repeated, LIVE).items, [EXPECTED])
+  assert.deepEqual(candles(quiet, absent, repeated, LIVE).rows, [EXPECTED])
   assert.deepEqual(candles(quiet, absent, repeated).rejected, [])
 })
 
@@ -113,7 +113,7 @@ for (const [name, change] of [
 ] as const) {
   test(`${name} is refused and, as the majority, an upstream error`, () => {
     const bad = { ...LIVE, ...change }
-    const { items, rejected } = candles(LIVE, bad)
+    const { rows: items, rejected } = candles(LIVE, bad)
     assert.deepEqual(items, [EXPECTED])
     assert.equal(rejected.length, 1)
     assertMalformed(() => candles(bad), /1 of 1 candlesticks/)
@@ -144,7 +144,7 @@ test('arbitrary JSON is refused or skipped but never breaks the parser', () => {
   fc.assert(
     fc.property(fc.array(fc.oneof(fc.jsonValue(), fc.constant(LIVE))), (entries) => {
       try {
-        for (const candle of candles(...entries).items) assert.deepEqual(candle, EXPECTED)
+        for (const candle of candles(...entries).rows) assert.deepEqual(candle, EXPECTED)
       } catch (error) {
         assert.ok(error instanceof UpstreamError, String(error))
       }
@@ -189,7 +189,7 @@ function compareForms(
 
 test('temperature series are picked by station table, title or tags, the rest of the category is left out', () => {
   const entry = { frequency: 'daily', category: 'Climate and Weather', settlement_sources: [], tags: null }
-  const { items } = parseSeries(
+  const { rows: items } = parseSeries(
     {
       series: [
         { ...entry, ticker: 'KXHIGHNY', title: 'NYC high' },
@@ -227,7 +227,7 @@ test('a market keeps every status and result, and takes its series from its even
     rules_primary: 'Verified from the report (CLINYC).',
   }
   const event = { ticker: 'KXHIGHNY-26SEP16', seriesTicker: 'HIGHNY', title: 'NYC on Sep 16' }
-  const { items } = parseMarkets(
+  const { rows: items } = parseMarkets(
     { markets: [entry, { ...entry, event_ticker: 'KXA-1' }] },
     NOW_MS,
     (ticker) => (ticker === event.ticker ? event : undefined),
@@ -259,7 +259,7 @@ test('a batch gives each market its candles and refuses markets that were not as
   const asked = new Map([[MARKET.ticker, MARKET]])
   const good = { market_ticker: MARKET.ticker, candlesticks: [LIVE] }
   const stranger = { market_ticker: 'KXOTHER-1-2', candlesticks: [LIVE] }
-  const { items, rejected } = parseBatchCandles({ markets: [good, stranger] }, asked, 1)
+  const { rows: items, rejected } = parseBatchCandles({ markets: [good, stranger] }, asked, 1)
   assert.deepEqual(items, [EXPECTED])
   assert.equal(rejected.length, 1)
 })

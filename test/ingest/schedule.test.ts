@@ -26,8 +26,8 @@ function madeUp(
     name,
     intervalMs,
     history: null,
-    async *poll() {
-      yield { scope: 'all', title: name, fetch }
+    async *poll({ signal }) {
+      yield { scope: 'all', title: name, fetch: () => fetch(signal) }
     },
     close: async () => {
       isClosed = true

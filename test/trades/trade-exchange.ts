@@ -244,7 +244,7 @@ export async function seedMarkets(lake: string, source: LobSource, postgres: Pos
     const tickers = MARKETS.kalshi
     const series = [...new Set(tickers.map(seriesOfTicker))]
     const listed = series.map((ticker) => ({ ticker, title: 'Highest temperature', frequency: 'daily' }))
-    await writeSeries(transaction, parseSeries({ series: listed }, NOW_MS).items)
+    await writeSeries(transaction, parseSeries({ series: listed }, NOW_MS).rows)
     const markets = tickers.map((ticker) => ({
       ticker,
       event_ticker: ticker.slice(0, ticker.lastIndexOf('-')),
@@ -253,7 +253,7 @@ export async function seedMarkets(lake: string, source: LobSource, postgres: Pos
       close_time: new Date(DAY.toMs + 1000),
     }))
     const body = JSON.parse(JSON.stringify({ markets })) as { readonly markets: unknown[] }
-    await writeMarkets(transaction, parseMarkets(body, NOW_MS, () => undefined).items)
+    await writeMarkets(transaction, parseMarkets(body, NOW_MS, () => undefined).rows)
     for (const scope of series)
       await completeWindow(
         transaction,

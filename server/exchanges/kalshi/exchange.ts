@@ -27,8 +27,8 @@ export const KALSHI: Exchange<KalshiRecording> = {
   secretsHelp: KALSHI_SECRETS_HELP,
   readRecording: readKalshiRecording,
   describe: (recording) => ({ ...recording, credentials: 'given' }),
-  async openFeed(recording, open) {
+  async openFeed(recording, http) {
     const { openKalshiFeed } = await import('./feed.ts')
-    return openKalshiFeed(recording, open(recording.restUrl))
+    return openKalshiFeed(recording, http)
   },
 }

@@ -38,9 +38,8 @@ const COMMAND_TICKERS_MAX = 500
 /** Snapshots of broken books are asked for again after so long at the earliest. */
 const REPAIR_INTERVAL_MS = 3_000
 
-export class KalshiLane implements FeedLane {
+export class KalshiLane extends FeedConnection implements FeedLane {
   readonly #options: KalshiLaneOptions
-  readonly #connection: FeedConnection
   #wanted: ReadonlySet<string> = new Set()
   readonly #subscribed = new Set<string>()
   readonly #refused: RefusedMarkets
@@ -60,38 +59,32 @@ export class KalshiLane implements FeedLane {
   #repairs = 0
 
   constructor(options: KalshiLaneOptions) {
+    const { url, credentials, log, timing } = options
+    super({
+      url,
+      headers: () => kalshiHeaders(credentials, 'GET', url, Date.now()),
+      timing: { pingMs: PING_MS, ...timing },
+      log,
+    })
     this.#options = options
-    const { url, credentials, log } = options
     this.#refused = new RefusedMarkets(log)
     this.#lifecycles = new LifecycleSubscription(log)
     this.#trades = new TradeSubscription((text) => log.trouble(text))
-    this.#connection = new FeedConnection({
-      url,
-      headers: () => kalshiHeaders(credentials, 'GET', url, Date.now()),
-      timing: { pingMs: PING_MS, ...options.timing },
-      ping: (socket) => socket.ping(),
-      log,
-      onOpen: () => this.#next(),
-      onMessage: (data) => this.#receive(data),
-      onClose: () => this.#reset(),
-    })
   }
 
   get figures(): LaneFigures {
     return {
-      isConnected: this.#connection.isOpen,
-      connections: this.#connection.connections,
+      ...this.connectionFigures,
       subscribed: this.#subscribed.size,
       refused: this.#refused.size,
       repairs: this.#repairs,
-      lastHeardMs: this.#connection.lastHeardMs,
     }
   }
 
   follow(ids: ReadonlySet<string>): void {
     this.#wanted = new Set(ids)
     this.#refused.startLook(ids)
-    if (this.#wanted.size > 0) this.#connection.start()
+    if (this.#wanted.size > 0) this.start()
     this.#next()
   }
 
@@ -100,16 +93,11 @@ export class KalshiLane implements FeedLane {
     this.#next()
   }
 
-  setPaused(isPaused: boolean): void {
-    this.#connection.setPaused(isPaused)
+  protected override onOpen(): void {
+    this.#next()
   }
 
-  stop(): void {
-    this.#connection.stop()
-    this.#reset()
-  }
-
-  #reset(): void {
+  protected override onClose(): void {
     this.#subscribed.clear()
     this.#lifecycles.reset()
     this.#trades.reset()
@@ -129,7 +117,7 @@ export class KalshiLane implements FeedLane {
     this.#lastSeq = undefined
   }
 
-  #receive(data: Buffer): void {
+  protected override onMessage(data: Buffer): void {
     const control = readKalshiControl(data)
     if (control !== undefined && this.#lifecycles.take(control)) return
     if (control !== undefined && this.#trades.take(control)) {
@@ -186,7 +174,7 @@ export class KalshiLane implements FeedLane {
       }
     }
     if (action === 'subscribe' && !this.#lifecycles.isAskedFor)
-      this.#connection.send(this.#lifecycles.command(this.#nextId++))
+      this.send(this.#lifecycles.command(this.#nextId++))
     this.#finishCommand()
     this.#followTrades()
   }
@@ -194,7 +182,7 @@ export class KalshiLane implements FeedLane {
   /** Brings the subscription to trades to the markets whose books are recorded. */
   #followTrades(): void {
     const command = this.#trades.next(this.#subscribed, this.#wanted, () => this.#nextId++)
-    if (command !== undefined) this.#connection.send(command)
+    if (command !== undefined) this.send(command)
   }
 
   #finishCommand(): void {
@@ -234,8 +222,7 @@ export class KalshiLane implements FeedLane {
 
   /** Sends the next command that is due, unless one is on its way. */
   #next(): void {
-    if (!this.#connection.isOpen || this.#command !== undefined || this.#resubscribeTimer !== undefined)
-      return
+    if (!this.isOpen || this.#command !== undefined || this.#resubscribeTimer !== undefined) return
     const added = this.#nextGroup()
     if (this.#sid === undefined) {
       if (added.length > 0) this.#send('subscribe', added)
@@ -293,11 +280,11 @@ export class KalshiLane implements FeedLane {
       params,
     })
     const timer = setTimeout(
-      () => this.#connection.reconnect(`no answer to ${action} within ${FEED_HANDSHAKE_TIMEOUT_MS} ms`),
+      () => this.reconnect(`no answer to ${action} within ${FEED_HANDSHAKE_TIMEOUT_MS} ms`),
       FEED_HANDSHAKE_TIMEOUT_MS,
     )
     this.#command = { id, action, tickers, timer }
     this.#options.log.command(text)
-    this.#connection.send(text)
+    this.send(text)
   }
 }

@@ -11,6 +11,7 @@ import { type ClientOptions, UpstreamHttp } from '../../upstream/upstream-http.t
 import type { JsonObject } from './fixed-point.ts'
 import {
   type ExchangeEvent,
+  type ExchangeRows,
   KALSHI,
   type MarketName,
   type Page,
@@ -40,12 +41,6 @@ const EXCHANGE_CUTOFF_MS_MAX = 60 * 60 * 1000
 /** Half of what the lowest tier allows; what the exchange allows without an account is not published. */
 export const KALSHI_RATE: RequestRate = { burst: 10, intervalMs: 100 }
 
-/** Rows, and complaints about entries that could not be read. */
-export interface ExchangeRows<T> {
-  readonly rows: readonly T[]
-  readonly rejected: readonly string[]
-}
-
 /** Ends of candles, both inclusive, milliseconds. At most EXCHANGE_CANDLES_MAX intervals. */
 export interface CandleSpan {
   readonly interval: StoredInterval
@@ -53,11 +48,10 @@ export interface CandleSpan {
   readonly toMs: number
 }
 
-/** Which markets of a series: bounds of the close time, milliseconds; null is none. */
+/** Which markets of a series: those that close at `closeFromMs` or later, milliseconds. */
 export interface MarketQuery {
   readonly seriesTicker: string
-  readonly closeFromMs: number | null
-  readonly closeToMs: number | null
+  readonly closeFromMs: number
   readonly signal: AbortSignal | undefined
 }
 
@@ -75,14 +69,10 @@ export class KalshiClient extends UpstreamHttp {
 
   /** The temperature series of a category. Every method throws `UpstreamError`, or the signal's reason on abort. */
   async temperatureSeries(category: string, signal?: AbortSignal): Promise<ExchangeRows<SeriesRecord>> {
-    const body = await this.#get('/series', { category }, signal)
-    const { items, rejected } = parseSeries(body, this.#clock.nowMs())
-    return { rows: items, rejected }
+    return parseSeries(await this.#get('/series', { category }, signal), this.#clock.nowMs())
   }
 
-  async events(
-    query: Pick<MarketQuery, 'seriesTicker' | 'closeFromMs' | 'signal'>,
-  ): Promise<ExchangeRows<ExchangeEvent>> {
+  async events(query: MarketQuery): Promise<ExchangeRows<ExchangeEvent>> {
     const parameters = {
       limit: EXCHANGE_EVENTS_PER_PAGE,
       series_ticker: query.seriesTicker,
@@ -100,7 +90,6 @@ export class KalshiClient extends UpstreamHttp {
       limit: EXCHANGE_MARKETS_PER_PAGE,
       series_ticker: query.seriesTicker,
       min_close_ts: seconds(query.closeFromMs),
-      max_close_ts: seconds(query.closeToMs),
     }
     return await this.#markets('/markets', parameters, query, events)
   }
@@ -140,12 +129,8 @@ export class KalshiClient extends UpstreamHttp {
       route === 'live'
         ? `/series/${encodeURIComponent(market.seriesTicker)}/markets/${ticker}/candlesticks`
         : `/historical/markets/${ticker}/candlesticks`
-    const { items, rejected } = parseCandles(
-      await this.#get(path, spanParameters(span), signal),
-      market,
-      span.interval,
-    )
-    return { rows: inSpan(items, span), rejected }
+    const body = await this.#get(path, spanParameters(span), signal)
+    return inSpan(parseCandles(body, market, span.interval), span)
   }
 
   /** Traded candles of several markets from the live route, in one request. `batchSize` says how many fit. */
@@ -161,12 +146,9 @@ export class KalshiClient extends UpstreamHttp {
       market_tickers: markets.map(({ ticker }) => ticker).join(','),
       ...spanParameters(span),
     }
-    const { items, rejected } = parseBatchCandles(
-      await this.#get('/markets/candlesticks', parameters, signal),
-      new Map(markets.map((market) => [market.ticker, market])),
-      span.interval,
-    )
-    return { rows: inSpan(items, span), rejected }
+    const body = await this.#get('/markets/candlesticks', parameters, signal)
+    const byTicker = new Map(markets.map((market) => [market.ticker, market]))
+    return inSpan(parseBatchCandles(body, byTicker, span.interval), span)
   }
 
   async #markets(
@@ -198,9 +180,9 @@ export class KalshiClient extends UpstreamHttp {
     let wasFull = true
     for (let pageIndex = 0; pageIndex < EXCHANGE_PAGES_MAX; pageIndex += 1) {
       const page: Page<T> = parse(await this.#get(path, { ...parameters, cursor }, signal))
-      rows.push(...page.items)
+      rows.push(...page.rows)
       rejected.push(...page.rejected)
-      const count = page.items.length + page.rejected.length
+      const count = page.rows.length + page.rejected.length
       if (page.cursor === null) {
         if (count === 0 && !wasFull)
           rejected.push(`${path} ends with an empty page after one that was not full`)
@@ -280,10 +262,14 @@ function spanParameters({ interval, fromMs, toMs }: CandleSpan): Parameters {
 }
 
 /** A candle outside the range asked for is none of the range's: an invented first one, or an unfinished last one. */
-function inSpan(candles: readonly StoredCandle[], { fromMs, toMs }: CandleSpan): readonly StoredCandle[] {
-  return candles.filter(({ end_period_ts }) => end_period_ts >= fromMs && end_period_ts <= toMs)
+function inSpan(
+  { rows, rejected }: ExchangeRows<StoredCandle>,
+  { fromMs, toMs }: CandleSpan,
+): ExchangeRows<StoredCandle> {
+  const isIn = ({ end_period_ts }: StoredCandle): boolean => end_period_ts >= fromMs && end_period_ts <= toMs
+  return { rows: rows.filter(isIn), rejected }
 }
 
-function seconds(ms: number | null): number | null {
-  return ms === null ? null : Math.floor(ms / 1000)
+function seconds(ms: number): number {
+  return Math.floor(ms / 1000)
 }

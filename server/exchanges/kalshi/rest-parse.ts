@@ -23,10 +23,14 @@ export const KALSHI = 'kalshi'
 /** Minutes of the periods that the exchange makes candles of. */
 export type StoredInterval = StoredCandle['period_interval']
 
-/** One page of a list: the entries that could be read, complaints about the others, where the next page begins. */
-export interface Page<T> {
-  readonly items: readonly T[]
+/** Rows, and complaints about entries that could not be read. */
+export interface ExchangeRows<T> {
+  readonly rows: readonly T[]
   readonly rejected: readonly string[]
+}
+
+/** One page of a list, and where the next one begins. */
+export interface Page<T> extends ExchangeRows<T> {
   /** Null on the last page. */
   readonly cursor: string | null
 }
@@ -55,9 +59,9 @@ export function parseBody(body: Buffer): JsonObject {
 }
 
 /** The series of an answer that are temperature series. `active` means that the exchange lists them. */
-export function parseSeries(body: JsonObject, nowMs: number): Page<SeriesRecord> {
-  const page = readPage(body, 'series', (entry) => readSeries(entry, nowMs))
-  return { ...page, items: page.items.filter((series) => series !== null) }
+export function parseSeries(body: JsonObject, nowMs: number): ExchangeRows<SeriesRecord> {
+  const { rows, rejected } = readPage(body, 'series', (entry) => readSeries(entry, nowMs))
+  return { rows: rows.filter((series) => series !== null), rejected }
 }
 
 export function parseEvents(body: JsonObject): Page<ExchangeEvent> {
@@ -82,9 +86,9 @@ export function parseCandles(
   body: JsonObject,
   market: MarketName,
   interval: StoredInterval,
-): Page<StoredCandle> {
-  const page = readPage(body, 'candlesticks', (entry) => readCandle(entry, market, interval))
-  return { ...page, items: page.items.filter((candle) => candle !== null) }
+): ExchangeRows<StoredCandle> {
+  const { rows, rejected } = readPage(body, 'candlesticks', (entry) => readCandle(entry, market, interval))
+  return { rows: rows.filter((candle) => candle !== null), rejected }
 }
 
 /** Traded candles of several markets, from the batch route; markets that were not asked for are refused. */
@@ -92,20 +96,17 @@ export function parseBatchCandles(
   body: JsonObject,
   markets: ReadonlyMap<string, MarketName>,
   interval: StoredInterval,
-): Page<StoredCandle> {
-  const items: StoredCandle[] = []
-  const rejected: string[] = []
+): ExchangeRows<StoredCandle> {
   const page = readPage(body, 'markets', (entry) => {
     const ticker = requireText(entry, 'market_ticker')
     const market = markets.get(ticker)
     if (market === undefined) throw new FieldError('market_ticker', ticker, 'a market asked for')
     return readMarketCandles(entry, market, interval)
   })
-  for (const part of page.items) {
-    items.push(...part.items)
-    rejected.push(...part.rejected)
+  return {
+    rows: page.rows.flatMap(({ rows }) => rows),
+    rejected: [...page.rejected, ...page.rows.flatMap(({ rejected }) => rejected)],
   }
-  return { items, rejected: [...page.rejected, ...rejected], cursor: null }
 }
 
 /** What cannot be read of one market is no other market's fault. */
@@ -113,12 +114,12 @@ function readMarketCandles(
   entry: JsonObject,
   market: MarketName,
   interval: StoredInterval,
-): Pick<Page<StoredCandle>, 'items' | 'rejected'> {
+): ExchangeRows<StoredCandle> {
   try {
     return parseCandles(entry, market, interval)
   } catch (error) {
     if (!(error instanceof UpstreamError)) throw error
-    return { items: [], rejected: [`${market.ticker}: ${error.message}`] }
+    return { rows: [], rejected: [`${market.ticker}: ${error.message}`] }
   }
 }
 
@@ -132,14 +133,14 @@ export function parseCutoff(body: JsonObject, name: 'market_settled_ts' | 'trade
 }
 
 function readPage<T>(body: JsonObject, name: string, read: (entry: JsonObject) => T): Page<T> {
-  const items: T[] = []
+  const rows: T[] = []
   const rejected: string[] = []
   let cursor: string | null
   try {
     cursor = readText(body, 'cursor')
     for (const entry of readArray(name, body[name])) {
       try {
-        items.push(read(readObject(name, entry)))
+        rows.push(read(readObject(name, entry)))
       } catch (error) {
         if (!(error instanceof FieldError)) throw error
         rejected.push(error.message)
@@ -148,10 +149,10 @@ function readPage<T>(body: JsonObject, name: string, read: (entry: JsonObject) =
   } catch (error) {
     throw error instanceof FieldError ? malformed(error.message, error) : error
   }
-  if (rejected.length > items.length) {
-    throw malformed(`${rejected.length} of ${rejected.length + items.length} ${name}: ${rejected[0]}`)
+  if (rejected.length > rows.length) {
+    throw malformed(`${rejected.length} of ${rejected.length + rows.length} ${name}: ${rejected[0]}`)
   }
-  return { items, rejected, cursor }
+  return { rows, rejected, cursor }
 }
 
 function malformed(detail: string, cause?: unknown): UpstreamError {

@@ -25,8 +25,8 @@ export const POLYMARKET: Exchange<PolymarketRecording> = {
   sharedOptions: [],
   readRecording: readPolymarketRecording,
   describe: (recording) => recording,
-  async openFeed(recording, open) {
+  async openFeed(recording, http) {
     const { openPolymarketFeed } = await import('./feed.ts')
-    return openPolymarketFeed(recording, open(recording.restUrl))
+    return openPolymarketFeed(recording, http)
   },
 }

@@ -1,6 +1,7 @@
 // A Polymarket connection and up to 500 tokens. There is no acknowledgement and no number: a token counts as followed
 // when its first book has come, and the only way to know a book again is a new connection.
 
+import type { WebSocket } from 'ws'
 import { isFrame } from '../../feed/frame.ts'
 import { parsedJson } from '../../../shared/parsed-json.ts'
 import { backOffMs, vainRefreshBackOff } from '../../tasks/back-off.ts'
@@ -22,9 +23,8 @@ const REFRESH_INTERVAL_MS = 60_000
 
 const PONG = Buffer.from('PONG')
 
-export class PolymarketLane implements FeedLane {
+export class PolymarketLane extends FeedConnection implements FeedLane {
   readonly #options: PolymarketLaneOptions
-  readonly #connection: FeedConnection
   #wanted: ReadonlySet<string> = new Set()
   /** Tokens asked for on this connection, and those of them whose first book is still to come. */
   readonly #asked = new Set<string>()
@@ -38,34 +38,24 @@ export class PolymarketLane implements FeedLane {
   #repairs = 0
 
   constructor(options: PolymarketLaneOptions) {
-    this.#options = options
     const { url, log, timing } = options
-    this.#connection = new FeedConnection({
-      url,
-      timing: { pingMs: PING_MS, ...timing },
-      ping: (socket) => socket.send('PING'),
-      log,
-      onOpen: () => this.#subscribe(),
-      onMessage: (data) => this.#receive(data),
-      onClose: () => this.#forget(),
-    })
+    super({ url, timing: { pingMs: PING_MS, ...timing }, log })
+    this.#options = options
   }
 
   get figures(): LaneFigures {
     return {
-      isConnected: this.#connection.isOpen,
-      connections: this.#connection.connections,
+      ...this.connectionFigures,
       subscribed: this.#asked.size - this.#awaited.size,
       refused: 0,
       repairs: this.#repairs,
-      lastHeardMs: this.#connection.lastHeardMs,
     }
   }
 
   follow(ids: ReadonlySet<string>): void {
     this.#wanted = new Set(ids)
-    if (this.#wanted.size > 0) this.#connection.start()
-    if (!this.#connection.isOpen) return
+    if (this.#wanted.size > 0) this.start()
+    if (!this.isOpen) return
     if (this.#asked.size === 0) {
       this.#subscribe()
       return
@@ -86,16 +76,15 @@ export class PolymarketLane implements FeedLane {
       this.#refresh('a book is broken')
   }
 
-  setPaused(isPaused: boolean): void {
-    this.#connection.setPaused(isPaused)
+  protected override ping(socket: WebSocket): void {
+    socket.send('PING')
   }
 
-  stop(): void {
-    this.#connection.stop()
-    this.#forget()
+  protected override onOpen(): void {
+    this.#subscribe()
   }
 
-  #forget(): void {
+  protected override onClose(): void {
     clearTimeout(this.#check)
     this.#check = undefined
     this.#asked.clear()
@@ -106,7 +95,7 @@ export class PolymarketLane implements FeedLane {
   #subscribe(): void {
     const ids = [...this.#wanted]
     if (ids.length === 0) return
-    this.#connection.send(JSON.stringify({ assets_ids: ids, type: 'market', initial_dump: true }))
+    this.send(JSON.stringify({ assets_ids: ids, type: 'market', initial_dump: true }))
     this.#await(ids)
   }
 
@@ -114,7 +103,7 @@ export class PolymarketLane implements FeedLane {
   #change(operation: 'subscribe' | 'unsubscribe', ids: readonly string[]): void {
     if (ids.length === 0) return
     const command = { assets_ids: ids, operation, initial_dump: true }
-    this.#connection.send(JSON.stringify(command))
+    this.send(JSON.stringify(command))
     if (operation === 'subscribe') {
       this.#await(ids)
       return
@@ -159,10 +148,10 @@ export class PolymarketLane implements FeedLane {
     if (Date.now() - this.#refreshedMs < this.#refreshIntervalMs) return
     this.#refreshedMs = Date.now()
     this.#repairs++
-    this.#connection.reconnect(reason)
+    this.reconnect(reason)
   }
 
-  #receive(data: Buffer): void {
+  protected override onMessage(data: Buffer): void {
     if (data.equals(PONG)) return
     this.#options.log.frame(data)
     if (this.#awaited.size > 0) this.#noticeBooks(data)

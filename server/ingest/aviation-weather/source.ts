@@ -4,11 +4,10 @@
 
 import { AWC_ENTRIES_MAX, AWC_HOURS_MAX, AWC_REPORTS_PER_STATION_HOUR_MAX } from '../../../shared/limits.ts'
 import type { Observation } from '../../../shared/observation.ts'
-import type { Station } from '../../../shared/stations.ts'
 import { MS_PER_HOUR } from '../../../shared/utc-date.ts'
 import { readCursorStatus } from '../../storage/cursor-store.ts'
 import { fetchedObservations, toldRows } from '../fetched-observations.ts'
-import type { FetchedRows, IngestSource, IngestStep, SourceContext, StationSourceOptions } from '../source.ts'
+import type { FetchedRows, IngestSource, SourceContext, StationSourceOptions } from '../source.ts'
 import type { AviationWeatherClient } from './client.ts'
 
 const NAME = 'aviation-weather'
@@ -17,53 +16,26 @@ const HOURS_MIN = 2
 /** So many hours of a single station fit into one answer. */
 const HOURS_MAX = Math.min(Math.floor(AWC_ENTRIES_MAX / AWC_REPORTS_PER_STATION_HOUR_MAX), AWC_HOURS_MAX)
 
-export class AviationWeatherSource implements IngestSource {
-  readonly name = NAME
-  readonly history = null
-  readonly intervalMs: number
-  readonly #client: AviationWeatherClient
-  readonly #stations: readonly Station[]
-  /** What the last answers held and is stored, so that an unchanged report is not written every few seconds. */
-  #stored: ReadonlySet<string> = new Set()
-  #completedToMs: number | undefined
-  /** An answer was taken whose rows are not known to be stored. */
-  #isOwed = false
+export function aviationWeatherSource(options: StationSourceOptions<AviationWeatherClient>): IngestSource {
+  const { client, stations, intervalMs } = options
+  // What the last answers held and is stored, so that an unchanged report is not written every few seconds.
+  let stored: ReadonlySet<string> = new Set()
+  let completedToMs: number | undefined
+  // An answer was taken whose rows are not known to be stored.
+  let isOwed = false
 
-  constructor(options: StationSourceOptions<AviationWeatherClient>) {
-    this.#client = options.client
-    this.#stations = options.stations
-    this.intervalMs = options.intervalMs
-  }
-
-  async *poll(context: SourceContext): AsyncGenerator<IngestStep, void, void> {
-    const nowMs = context.clock.nowMs()
-    this.#completedToMs ??= await completedToMs(context)
-    // A time to come is of a clock that was ahead: nothing says what was missed since.
-    const missedHours = Math.ceil(Math.abs(nowMs - (this.#completedToMs ?? 0)) / MS_PER_HOUR) + 1
-    const hours = Math.min(Math.max(missedHours, HOURS_MIN), HOURS_MAX)
-    yield {
-      scope: LIVE,
-      title: `${this.#stations.length} stations, ${hours} hours`,
-      fetch: (signal) => this.#fetch(hours, nowMs, signal),
-    }
-  }
-
-  close(): Promise<void> {
-    return this.#client.close()
-  }
-
-  async #fetch(hours: number, nowMs: number, signal: AbortSignal): Promise<FetchedRows> {
+  async function fetchHours(hours: number, nowMs: number, signal: AbortSignal): Promise<FetchedRows> {
     const perRequest = Math.max(Math.floor(AWC_ENTRIES_MAX / (hours * AWC_REPORTS_PER_STATION_HOUR_MAX)), 1)
     const rows: Observation[] = []
     const problems: string[] = []
     let isUnchanged = true
     let aheadCount = 0
     // A "not modified" must never stand for rows that were left out: a store that failed, or an answer that was cut.
-    if (this.#isOwed) this.#client.forget()
-    this.#isOwed = true
-    for (let at = 0; at < this.#stations.length; at += perRequest) {
-      const stations = this.#stations.slice(at, at + perRequest)
-      const fetched = await this.#client.reports({ stations, hours, signal })
+    if (isOwed) client.forget()
+    isOwed = true
+    for (let at = 0; at < stations.length; at += perRequest) {
+      const asked = stations.slice(at, at + perRequest)
+      const fetched = await client.reports({ stations: asked, hours, signal })
       isUnchanged &&= fetched === null
       const found = toldRows(fetched, nowMs)
       rows.push(...found.rows)
@@ -71,17 +43,36 @@ export class AviationWeatherSource implements IngestSource {
       aheadCount += found.aheadCount
     }
     const seen = new Set(rows.map(identityOf))
-    const fresh = rows.filter((row) => !this.#stored.has(identityOf(row)))
+    const fresh = rows.filter((row) => !stored.has(identityOf(row)))
     const completed = { fromMs: nowMs - hours * MS_PER_HOUR, toMs: nowMs }
     return {
       ...fetchedObservations(fresh, problems, completed),
-      committed: () => {
-        if (!isUnchanged) this.#stored = seen
-        this.#completedToMs = nowMs
+      committed() {
+        if (!isUnchanged) stored = seen
+        completedToMs = nowMs
         // What was refused as of the future is taken when its time has come, if it is still told then.
-        this.#isOwed = aheadCount > 0
+        isOwed = aheadCount > 0
       },
     }
+  }
+
+  return {
+    name: NAME,
+    intervalMs,
+    history: null,
+    async *poll(context) {
+      const nowMs = context.clock.nowMs()
+      completedToMs ??= await storedCompletion(context)
+      // A time to come is of a clock that was ahead: nothing says what was missed since.
+      const missedHours = Math.ceil(Math.abs(nowMs - (completedToMs ?? 0)) / MS_PER_HOUR) + 1
+      const hours = Math.min(Math.max(missedHours, HOURS_MIN), HOURS_MAX)
+      yield {
+        scope: LIVE,
+        title: `${stations.length} stations, ${hours} hours`,
+        fetch: () => fetchHours(hours, nowMs, context.signal),
+      }
+    },
+    close: () => client.close(),
   }
 }
 
@@ -89,7 +80,7 @@ function identityOf(row: Observation): string {
   return `${row.station_code} ${row.observed_at} ${row.observation_type} ${row.received_at} ${row.raw_metar}`
 }
 
-async function completedToMs({ postgres }: SourceContext): Promise<number | undefined> {
+async function storedCompletion({ postgres }: SourceContext): Promise<number | undefined> {
   const status = await readCursorStatus(postgres)
   return status.find(({ source, scope }) => source === NAME && scope === LIVE)?.completed_to ?? undefined
 }

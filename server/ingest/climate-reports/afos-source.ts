@@ -3,7 +3,7 @@
 
 import { CLIMATE_FINAL_DUE_MS } from '../../../shared/limits.ts'
 import { addDays, utcDateOf } from '../../../shared/utc-date.ts'
-import { monthsOf, pollRecentDays, settledPart, stationHistory } from '../archive-windows.ts'
+import { archiveSource, monthsOf, settledPart, stationHistory } from '../archive-windows.ts'
 import type { IngestSource, StationSourceOptions } from '../source.ts'
 import type { AfosClient } from './afos-client.ts'
 import { fetchedReports } from './stored-reports.ts'
@@ -12,8 +12,9 @@ const NAME = 'climate-afos'
 /** Days of issue after a climate date that are asked for: its final report, also a late one, and corrections. */
 const ISSUE_DAYS_AFTER = 3
 
-export function afosSource({ client, stations, intervalMs }: StationSourceOptions<AfosClient>): IngestSource {
-  const history = stationHistory(stations, monthsOf, async (station, window, { clock }, signal) => {
+export function afosSource(options: StationSourceOptions<AfosClient>): IngestSource {
+  const { client, stations } = options
+  const history = stationHistory(stations, monthsOf, async (station, window, { clock, signal }) => {
     const nowMs = clock.nowMs()
     const from = utcDateOf(window.fromMs)
     const to = addDays(utcDateOf(window.toMs - 1), 1 + ISSUE_DAYS_AFTER)
@@ -21,11 +22,5 @@ export function afosSource({ client, stations, intervalMs }: StationSourceOption
     const completed = settledPart(window, CLIMATE_FINAL_DUE_MS, nowMs)
     return fetchedReports(parsed, stations, 'iem', { completed, nowMs })
   })
-  return {
-    name: NAME,
-    intervalMs,
-    history,
-    poll: (context) => pollRecentDays(NAME, history, context),
-    close: () => client.close(),
-  }
+  return archiveSource(NAME, options, history)
 }

@@ -31,12 +31,12 @@ export function nwsSource(options: StationSourceOptions<NwsClient>): IngestSourc
 function stepOf(
   { client, stations }: StationSourceOptions<NwsClient>,
   station: Station,
-  { clock }: SourceContext,
+  { clock, signal }: SourceContext,
 ): IngestStep {
   return {
     scope: station.code,
     title: station.climatePil,
-    async fetch(signal) {
+    async fetch() {
       const batch = await client.poll(placeOf(station), signal)
       const fetched = fetchedReports(batch, stations, 'nws', { completed: null, nowMs: clock.nowMs() })
       // A product that was refused as of the future is owed, with all that came with it.

@@ -8,36 +8,27 @@ import type { Station } from '../../../shared/stations.ts'
 import { utcDateOf, utcDatesBetween } from '../../../shared/utc-date.ts'
 import { readClimateDates, writeClimateEstimates } from '../../storage/climate-store.ts'
 import type { TimeWindow } from '../../storage/cursor-store.ts'
-import { monthsOf, pollRecentDays, settledPart, stationHistory } from '../archive-windows.ts'
+import { archiveSource, monthsOf, settledPart, stationHistory } from '../archive-windows.ts'
 import type { FetchedRows, IngestSource, SourceContext, StationSourceOptions } from '../source.ts'
 import type { ClimateStatisticsClient } from './client.ts'
 import type { DailyExtremes } from './parse.ts'
 
 const NAME = 'climate-statistics'
 
-export function climateStatisticsSource({
-  client,
-  stations,
-  intervalMs,
-}: StationSourceOptions<ClimateStatisticsClient>): IngestSource {
-  const history = stationHistory(stations, monthsOf, (station, window, context, signal) =>
-    fetchEstimates(client, station, window, context, signal),
+export function climateStatisticsSource(
+  options: StationSourceOptions<ClimateStatisticsClient>,
+): IngestSource {
+  const history = stationHistory(options.stations, monthsOf, (station, window, context) =>
+    fetchEstimates(options.client, station, window, context),
   )
-  return {
-    name: NAME,
-    intervalMs,
-    history,
-    poll: (context) => pollRecentDays(NAME, history, context),
-    close: () => client.close(),
-  }
+  return archiveSource(NAME, options, history)
 }
 
 async function fetchEstimates(
   client: ClimateStatisticsClient,
   station: Station,
   window: TimeWindow,
-  { clock, postgres }: SourceContext,
-  signal: AbortSignal,
+  { clock, postgres, signal }: SourceContext,
 ): Promise<FetchedRows> {
   const nowMs = clock.nowMs()
   // A running day's maximum is none yet.

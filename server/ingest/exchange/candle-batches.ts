@@ -5,13 +5,8 @@ import type { StoredCandle } from '../../../shared/sql/candle-queries.ts'
 import type { TimeWindow } from '../../storage/cursor-store.ts'
 import { UpstreamError } from '../../upstream/upstream-error.ts'
 import { CANDLE_INTERVALS, finishedSpans } from './candle-spans.ts'
-import {
-  batchSize,
-  type CandleSpan,
-  type ExchangeRows,
-  type KalshiClient,
-} from '../../exchanges/kalshi/rest-client.ts'
-import type { MarketName } from '../../exchanges/kalshi/rest-parse.ts'
+import { batchSize, type CandleSpan, type KalshiClient } from '../../exchanges/kalshi/rest-client.ts'
+import type { ExchangeRows, MarketName } from '../../exchanges/kalshi/rest-parse.ts'
 
 /** Statuses of a request that is wrong in itself; others are about who asks. */
 const WRONG_REQUEST: ReadonlySet<number | null> = new Set([400, 404, 422])

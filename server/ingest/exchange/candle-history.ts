@@ -21,8 +21,8 @@ import { UpstreamError } from '../../upstream/upstream-error.ts'
 import { REFUSED_EVENTS_MAX } from './candle-batches.ts'
 import { CANDLE_INTERVALS, finishedSpans } from './candle-spans.ts'
 import { knownSeries, missingCatalogue } from './catalogue-source.ts'
-import { KALSHI } from '../../exchanges/kalshi/rest-parse.ts'
-import type { ExchangeRows, KalshiClient } from '../../exchanges/kalshi/rest-client.ts'
+import { type ExchangeRows, KALSHI } from '../../exchanges/kalshi/rest-parse.ts'
+import type { KalshiClient } from '../../exchanges/kalshi/rest-client.ts'
 
 const NAME = 'exchange-candles'
 /** Days of one window: its minutes are fewer than one request may ask for. */
@@ -44,7 +44,7 @@ export function candleHistory(client: KalshiClient): SourceHistory {
     step: (scope, window, context) => ({
       scope,
       title: `${scope} ${windowTitle(window)}`,
-      fetch: (signal) => fetchPast({ client, complained }, scope, window, context, signal),
+      fetch: () => fetchPast(client, complained, scope, window, context),
     }),
   }
 }
@@ -91,7 +91,7 @@ export async function lateLook(
     .flatMap((part) => threeDays(part).map((window) => ({ ...part, ...window })))
   return {
     title: `late candles of ${event}`,
-    fetch: async (fetchSignal) => fetchedRows(await fetchParts(client, parts, nowMs, fetchSignal)),
+    fetch: async () => fetchedRows(await fetchParts(client, parts, nowMs, signal)),
   }
 }
 
@@ -104,20 +104,14 @@ interface Found {
   readonly refused: UpstreamError[]
 }
 
-interface History {
-  readonly client: KalshiClient
-  /** Series whose catalogue was said to be incomplete. */
-  readonly complained: Set<string>
-}
-
 async function fetchPast(
-  { client, complained }: History,
+  client: KalshiClient,
+  complained: Set<string>,
   seriesTicker: string,
   window: TimeWindow,
   context: SourceContext,
-  signal: AbortSignal,
 ): Promise<FetchedRows> {
-  const { postgres, clock } = context
+  const { postgres, clock, signal } = context
   const nowMs = clock.nowMs()
   // First the catalogue's state, then its markets: what completes it in between is not counted on.
   const settled = settledPart(window, INGEST_ARCHIVE_SETTLE_MS, nowMs)

@@ -67,7 +67,8 @@ function liveStep(client: KalshiClient, state: LiveState, nowMs: number, context
   return {
     scope: LIVE,
     title: `open markets since ${new Date(fromMs).toISOString().slice(0, 16)}Z`,
-    async fetch(signal) {
+    async fetch() {
+      const { signal } = context
       const markets = await candleMarkets(context, { fromMs, toMs: nowMs })
       const old = markets.filter(({ ticker }) => state.known.has(ticker))
       const fresh = markets.filter(({ ticker }) => !state.known.has(ticker))

@@ -61,7 +61,7 @@ export function catalogueSource(options: CatalogueSourceOptions): IngestSource {
       step: (scope, window, context) => ({
         scope,
         title: `${scope} ${windowTitle(window)}`,
-        fetch: (signal) => fetchPast(client, scope, window, { ...context, signal }),
+        fetch: () => fetchPast(client, scope, window, context),
       }),
     },
     async *poll(context) {
@@ -97,11 +97,11 @@ async function isSeriesListDue(span: TimeWindow, context: SourceContext): Promis
   return false
 }
 
-function seriesStep(options: CatalogueSourceOptions, { clock }: SourceContext): IngestStep {
+function seriesStep(options: CatalogueSourceOptions, { clock, signal }: SourceContext): IngestStep {
   return {
     scope: SERIES_LIST,
     title: options.category,
-    fetch: (signal) => fetchSeries(options, clock.nowMs(), signal),
+    fetch: () => fetchSeries(options, clock.nowMs(), signal),
   }
 }
 
@@ -125,15 +125,15 @@ async function fetchSeries(
   }
 }
 
-function pollStep(client: KalshiClient, seriesTicker: string, { clock }: SourceContext): IngestStep {
+function pollStep(client: KalshiClient, seriesTicker: string, { clock, signal }: SourceContext): IngestStep {
   const nowMs = clock.nowMs()
-  const query = { seriesTicker, closeFromMs: nowMs - EXCHANGE_SETTLING_MS, closeToMs: null }
+  const query = { seriesTicker, closeFromMs: nowMs - EXCHANGE_SETTLING_MS, signal }
   return {
     scope: seriesTicker,
     title: `${seriesTicker}, open or being settled`,
-    async fetch(signal) {
-      const events = await client.events({ ...query, signal })
-      const markets = await client.markets({ ...query, signal }, byTicker(events.rows))
+    async fetch() {
+      const events = await client.events(query)
+      const markets = await client.markets(query, byTicker(events.rows))
       return {
         write: (transaction) => writeMarkets(transaction, markets.rows),
         problems: [...events.rejected, ...markets.rejected],
@@ -184,7 +184,7 @@ async function fetchPast(
   const { clock, signal } = context
   const nowMs = clock.nowMs()
   const closeFromMs = closeFrom(window.fromMs)
-  const query = { seriesTicker, closeFromMs, closeToMs: null, signal }
+  const query = { seriesTicker, closeFromMs, signal }
   const events = await client.events(query)
   const known = byTicker(events.rows)
   const live = await client.markets(query, known)

@@ -70,9 +70,9 @@ export function tradeSource(options: TradeSourceOptions): IngestSource {
       step: (scope, window, context) => ({
         scope,
         title: `${scope} ${windowTitle(window)}`,
-        async fetch(signal) {
+        async fetch() {
           const isCatalogued = (await catalogued(context)).includes(scope)
-          return await fetchTrades(options, scope, window, isCatalogued, { ...context, signal })
+          return await fetchTrades(options, scope, window, isCatalogued, context)
         },
       }),
       last: (span, { signal }) => foldNew(options, span, signal),

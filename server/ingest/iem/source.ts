@@ -3,7 +3,7 @@
 
 import { INGEST_ARCHIVE_SETTLE_MS } from '../../../shared/limits.ts'
 import type { Station } from '../../../shared/stations.ts'
-import { monthsOf, pollRecentDays, settledPart, stationHistory } from '../archive-windows.ts'
+import { archiveSource, monthsOf, settledPart, stationHistory } from '../archive-windows.ts'
 import { readCursorState, type TimeWindow, writeCursorState } from '../../storage/cursor-store.ts'
 import { fetchedObservations, toldRows, type ToldRows } from '../fetched-observations.ts'
 import type { FetchedRows, IngestSource, SourceContext, StationSourceOptions } from '../source.ts'
@@ -12,29 +12,24 @@ import type { IemClient } from './client.ts'
 
 const NAME = 'iem'
 
-export function iemSource({ client, stations, intervalMs }: StationSourceOptions<IemClient>): IngestSource {
+export function iemSource(options: StationSourceOptions<IemClient>): IngestSource {
+  const { client, stations } = options
   const ask = async (
     station: Station,
     window: TimeWindow,
-    nowMs: number,
-    signal: AbortSignal,
-  ): Promise<ToldRows> => toldRows(await client.reports({ station, ...window, signal }), nowMs)
-  const history = stationHistory(stations, monthsOf, async (station, window, { clock }, signal) => {
+    { clock, signal }: SourceContext,
+  ): Promise<ToldRows & { readonly nowMs: number }> => {
     const nowMs = clock.nowMs()
-    const { rows, problems } = await ask(station, window, nowMs, signal)
+    return { ...toldRows(await client.reports({ station, ...window, signal }), nowMs), nowMs }
+  }
+  const history = stationHistory(stations, monthsOf, async (station, window, context) => {
+    const { rows, problems, nowMs } = await ask(station, window, context)
     return fetchedObservations(rows, problems, settledPart(window, INGEST_ARCHIVE_SETTLE_MS, nowMs))
   })
-  const polled = stationHistory(stations, monthsOf, async (station, window, context, signal) => {
-    const found = await ask(station, window, context.clock.nowMs(), signal)
-    return await changedReports(station, window, found, context)
-  })
-  return {
-    name: NAME,
-    intervalMs,
-    history,
-    poll: (context) => pollRecentDays(NAME, polled, context),
-    close: () => client.close(),
-  }
+  const polled = stationHistory(stations, monthsOf, async (station, window, context) =>
+    changedReports(station, window, await ask(station, window, context), context),
+  )
+  return archiveSource(NAME, options, history, polled)
 }
 
 async function changedReports(

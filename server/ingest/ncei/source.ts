@@ -23,7 +23,7 @@ const INGEST_YEARLY_SETTLE_MS = 60 * 24 * 60 * 60 * 1000
 const NAME = 'ncei'
 
 export function nceiSource({ client, stations, intervalMs }: StationSourceOptions<NceiClient>): IngestSource {
-  const history = stationHistory(stations, yearsOf, async (station, window, { clock }, signal) => {
+  const history = stationHistory(stations, yearsOf, async (station, window, { clock, signal }) => {
     const year = new Date(window.fromMs).getUTCFullYear()
     const nowMs = clock.nowMs()
     const { rows, problems } = toldRows(await client.file({ station, year, signal }), nowMs)
@@ -57,7 +57,8 @@ async function* pollYears(
       yield {
         scope: station.code,
         title: `${station.code} ${year}`,
-        async fetch(signal): Promise<FetchedRows> {
+        async fetch(): Promise<FetchedRows> {
+          const { signal } = context
           const validators = readStoredValidators(files[year])
           const fetched = await client.file({ station, year, signal, validators })
           const { rows, problems, aheadCount } = toldRows(fetched, context.clock.nowMs())

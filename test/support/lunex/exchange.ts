@@ -31,10 +31,10 @@ export const LUNEX: Exchange<LunexRecording> = {
     restUrl: urlOption(options.get('lunex-url')!, ['http:', 'https:']),
   }),
   describe: (recording) => recording,
-  async openFeed({ series, socketUrl, restUrl }, open) {
+  async openFeed({ series, socketUrl }, http) {
     const { LunexDirectory, LunexLane } = await import('./feed.ts')
     return {
-      directory: new LunexDirectory(open(restUrl), series),
+      directory: new LunexDirectory(http, series),
       lanesMax: 1,
       marketsPerLaneMax: 100,
       makeLane: (log) => new LunexLane(socketUrl, log),

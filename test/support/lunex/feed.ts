@@ -24,50 +24,36 @@ export class LunexDirectory implements MarketDirectory {
   }
 }
 
-export class LunexLane implements FeedLane {
-  readonly #connection: FeedConnection
+export class LunexLane extends FeedConnection implements FeedLane {
+  readonly #log: LaneLog
   #wanted: ReadonlySet<string> = new Set()
 
   constructor(url: string, log: LaneLog) {
-    this.#connection = new FeedConnection({
-      url,
-      timing: { pingMs: 1_000, backoffMsFirst: 5, backoffMsMax: 40 },
-      ping: (socket) => socket.ping(),
-      log,
-      onOpen: () => this.#follow(),
-      onMessage: (data) => log.frame(data),
-    })
+    super({ url, timing: { pingMs: 1_000, backoffMsFirst: 5, backoffMsMax: 40 }, log })
+    this.#log = log
   }
 
   get figures(): LaneFigures {
-    const { isOpen: isConnected, connections, lastHeardMs } = this.#connection
-    return {
-      isConnected,
-      connections,
-      subscribed: this.#wanted.size,
-      refused: 0,
-      repairs: 0,
-      lastHeardMs,
-    }
+    return { ...this.connectionFigures, subscribed: this.#wanted.size, refused: 0, repairs: 0 }
   }
 
   follow(ids: ReadonlySet<string>): void {
     this.#wanted = new Set(ids)
-    this.#connection.start()
+    this.start()
     this.#follow()
   }
 
   repair(): void {}
 
-  setPaused(isPaused: boolean): void {
-    this.#connection.setPaused(isPaused)
+  protected override onOpen(): void {
+    this.#follow()
   }
 
-  stop(): void {
-    this.#connection.stop()
+  protected override onMessage(data: Buffer): void {
+    this.#log.frame(data)
   }
 
   #follow(): void {
-    this.#connection.send(JSON.stringify({ follow: [...this.#wanted] }))
+    this.send(JSON.stringify({ follow: [...this.#wanted] }))
   }
 }
