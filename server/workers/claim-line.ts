@@ -11,6 +11,7 @@ export interface WaitingClaim {
 export class ClaimLine<Claim extends WaitingClaim> {
   readonly #waiting = new Set<Claim>()
   readonly #heldCounts = new Map<string, number>()
+
   get waitingCount(): number {
     return this.#waiting.size
   }

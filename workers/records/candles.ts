@@ -22,7 +22,7 @@ import { checkUnchanged, findParts, type LakePart, seenFiles } from './lake-part
 import { refuseNotPinnable } from './pinned-parts.ts'
 import type { RecordRequest } from './record-context.ts'
 import { assertInPlace } from './request-cost.ts'
-import { planAnew } from './stale-plan.ts'
+import { forgetStalePlan } from './stale-plan.ts'
 
 const MS_PER_MINUTE = 60_000
 export interface CandleAnswer extends CandleStretches {
@@ -37,7 +37,7 @@ export async function answerCandles(query: CandleQuery, request: RecordRequest):
     try {
       return await answerOnce(query, request)
     } catch (error) {
-      planAnew(error, attempt, 'Candles', () => request.context.forgetCandlePlan())
+      forgetStalePlan(error, attempt, 'Candles', () => request.context.forgetCandlePlan())
     }
   }
 }

@@ -3,7 +3,7 @@
 // on behind the last row.
 
 import { ApiError } from '../../shared/errors.ts'
-import { planAnew } from './stale-plan.ts'
+import { forgetStalePlan } from './stale-plan.ts'
 
 interface PageBounds {
   readonly offset: number
@@ -98,7 +98,7 @@ export async function* readPage<Plan, Rows extends { readonly length: number }, 
         throw new ApiError('lake_file_changed', `More ${noun.toLowerCase()} came while they were read.`)
       page.rowsMax = limit
     } catch (error) {
-      planAnew(error, attempt++, noun, source.forget)
+      forgetStalePlan(error, attempt++, noun, source.forget)
       plan = await source.planAnew()
     }
   }

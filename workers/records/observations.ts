@@ -18,7 +18,7 @@ import { makeObservationPlan, type ObservationPlan, readObservations } from './o
 import type { RecordAnswer, RecordBatch } from './record-batch.ts'
 import type { RecordRequest } from './record-context.ts'
 import { assertInPlace } from './request-cost.ts'
-import { planAnew } from './stale-plan.ts'
+import { forgetStalePlan } from './stale-plan.ts'
 import { checkStation } from './station-check.ts'
 import { convertUnits } from './unit-conversion.ts'
 
@@ -37,7 +37,7 @@ export async function answerObservations(
       assertInPlace(request, 0, plan.cold.parts.length)
       return await answer(query, plan, request)
     } catch (error) {
-      planAnew(error, attempt, 'Observations', () => request.context.observationManifest.forget())
+      forgetStalePlan(error, attempt, 'Observations', () => request.context.observationManifest.forget())
     }
   }
 }

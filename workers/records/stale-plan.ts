@@ -8,12 +8,12 @@ import { ManifestChanged } from '../../shared/sql/manifest-queries.ts'
 const STALE = new Set<ErrorCode>(['lake_file_changed', 'lake_file_invalid', 'lake_file_outdated'])
 
 /**
- * Lets whoever calls plan anew where an attempt failed because its plan was out of date.
+ * Forgets a plan that an attempt failed with because it was out of date, so that the caller plans anew.
  * @param noun names the rows in the error for a client whose rows moved too often
  * @param forget forgets what the plan was made of
  * @throws what any other attempt failed with, and the last one
  */
-export function planAnew(error: unknown, attempt: number, noun: string, forget: () => void): void {
+export function forgetStalePlan(error: unknown, attempt: number, noun: string, forget: () => void): void {
   const hasMoved = error instanceof ManifestChanged
   if (!hasMoved && !(error instanceof ApiError && STALE.has(error.code))) throw error
   forget()
