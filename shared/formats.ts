@@ -20,12 +20,39 @@ export interface OutputFormat {
 export const JSON_ROWS_MAX = 50_000
 export const STREAMED_ROWS_MAX = 500_000
 
-// oxfmt-ignore
 export const OUTPUT_FORMATS = {
-  json: { contentType: 'application/json', body: null, isFile: false, isText: true, isSectioned: false, rowsMax: JSON_ROWS_MAX },
-  csv: { contentType: 'text/csv', body: 'A header line and one line for each record.', isFile: true, isText: true, isSectioned: true, rowsMax: STREAMED_ROWS_MAX },
-  parquet: { contentType: 'application/vnd.apache.parquet', body: 'One row for each record.', isFile: true, isText: false, isSectioned: false, rowsMax: STREAMED_ROWS_MAX },
-  ndjson: { contentType: 'application/x-ndjson', body: 'One record a line, each with the members of the JSON records.', isFile: false, isText: true, isSectioned: true, rowsMax: STREAMED_ROWS_MAX },
+  json: {
+    contentType: 'application/json',
+    body: null,
+    isFile: false,
+    isText: true,
+    isSectioned: false,
+    rowsMax: JSON_ROWS_MAX,
+  },
+  csv: {
+    contentType: 'text/csv',
+    body: 'A header line and one line for each record.',
+    isFile: true,
+    isText: true,
+    isSectioned: true,
+    rowsMax: STREAMED_ROWS_MAX,
+  },
+  parquet: {
+    contentType: 'application/vnd.apache.parquet',
+    body: 'One row for each record.',
+    isFile: true,
+    isText: false,
+    isSectioned: false,
+    rowsMax: STREAMED_ROWS_MAX,
+  },
+  ndjson: {
+    contentType: 'application/x-ndjson',
+    body: 'One record a line, each with the members of the JSON records.',
+    isFile: false,
+    isText: true,
+    isSectioned: true,
+    rowsMax: STREAMED_ROWS_MAX,
+  },
 } as const satisfies Readonly<Record<string, OutputFormat>>
 
 export type FormatName = keyof typeof OUTPUT_FORMATS

@@ -11,10 +11,20 @@ export interface StorePlace {
   readonly dataDirectory: string
 }
 
-// oxfmt-ignore
 export const STORE_OPTIONS = [
-  { name: 'database-url', placeholder: 'postgres://…', description: 'a PostgreSQL server, 15 or later. Default: an embedded one in the data directory', env: 'DATABASE_URL', isSecret: true },
-  { name: 'data-dir', placeholder: '<dir>', description: 'directory of the embedded PostgreSQL', default: 'bookcast-data' },
+  {
+    name: 'database-url',
+    placeholder: 'postgres://…',
+    description: 'a PostgreSQL server, 15 or later. Default: an embedded one in the data directory',
+    env: 'DATABASE_URL',
+    isSecret: true,
+  },
+  {
+    name: 'data-dir',
+    placeholder: '<dir>',
+    description: 'directory of the embedded PostgreSQL',
+    default: 'bookcast-data',
+  },
 ] as const satisfies readonly OptionDeclaration[]
 
 /** @throws {UsageError} that names the wrong option but never shows the address, which may hold a password */

@@ -25,29 +25,46 @@ export interface SyncConfig extends S3Settings {
 }
 
 /** How object storage is reached. */
-// oxfmt-ignore
 export const S3_OPTIONS = [
   { name: 's3-endpoint', placeholder: '<url>', description: "address of an S3 service other than Amazon's" },
-  { name: 's3-path-style', placeholder: '<yes|no>', description: 'put the bucket in the path, not in the host name. Default: yes with --s3-endpoint' },
+  {
+    name: 's3-path-style',
+    placeholder: '<yes|no>',
+    description: 'put the bucket in the path, not in the host name. Default: yes with --s3-endpoint',
+  },
 ] as const satisfies readonly OptionDeclaration[]
 
 /** How object storage is reached, and how often. */
-// oxfmt-ignore
 export const OBJECT_STORE_OPTIONS = [
-  { name: 'sync-interval-ms', placeholder: '<ms>', description: 'pause between two synchronizations with object storage', default: String(SYNC_INTERVAL_MS) },
+  {
+    name: 'sync-interval-ms',
+    placeholder: '<ms>',
+    description: 'pause between two synchronizations with object storage',
+    default: String(SYNC_INTERVAL_MS),
+  },
   ...S3_OPTIONS,
 ] as const satisfies readonly OptionDeclaration[]
 
 /** What a replica pulls. */
-// oxfmt-ignore
 export const CHOICE_OPTIONS = [
-  { name: 'sync-series', placeholder: '<list>', description: 'pull only order books and candles of these series, comma-separated. Default: all' },
-  { name: 'sync-from-date', placeholder: '<date>', description: 'pull only files of this UTC date (YYYY-MM-DD) and later ones. Default: all' },
+  {
+    name: 'sync-series',
+    placeholder: '<list>',
+    description: 'pull only order books, trades and candles of these series, comma-separated. Default: all',
+  },
+  {
+    name: 'sync-from-date',
+    placeholder: '<date>',
+    description: 'pull only files of this UTC date (YYYY-MM-DD) and later ones. Default: all',
+  },
 ] as const satisfies readonly OptionDeclaration[]
 
-// oxfmt-ignore
 export const SYNC_OPTIONS = [
-  { name: 'sync-from', placeholder: '<place>', description: 's3://bucket/prefix or a directory: the server keeps the lake up to date from it' },
+  {
+    name: 'sync-from',
+    placeholder: '<place>',
+    description: 's3://bucket/prefix or a directory: the server keeps the lake up to date from it',
+  },
   ...CHOICE_OPTIONS,
   ...OBJECT_STORE_OPTIONS,
 ] as const satisfies readonly OptionDeclaration[]
