@@ -1,7 +1,7 @@
 // One WebSocket connection that comes back: opens, listens, pings, notices silence, closes, waits and opens again, until
 // it is stopped. Waits grow from failure to failure and are half chance, so that many recorders do not come back at once.
-// A lane is such a connection, and knows what is said on it; request headers (they may hold a signature) are made anew for every attempt
-// and never shown to anybody.
+// A lane is such a connection, and knows what is said on it. Request headers, which may hold a signature, are made anew for
+// every attempt and never logged.
 
 import { WebSocket } from 'ws'
 import { FEED_HANDSHAKE_TIMEOUT_MS, WAL_PAYLOAD_BYTES_MAX } from '../../shared/limits.ts'

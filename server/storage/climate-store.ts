@@ -10,7 +10,15 @@ import {
   STORED_CLIMATE_COLUMNS,
   type StoredClimateRecord,
 } from '../../shared/sql/climate-queries.ts'
-import { assignments, bulkStatement, differs, lastOfEachKey, recordset, writeBatches } from './bulk-write.ts'
+import {
+  assignments,
+  bulkStatement,
+  differs,
+  lastOfEachKey,
+  recordset,
+  writeBatches,
+  writeRows,
+} from './bulk-write.ts'
 import type { Postgres } from './postgres.ts'
 import type { StoreTransaction } from './store-transaction.ts'
 
@@ -98,21 +106,17 @@ export async function writeClimateEstimates(
   estimates: readonly ClimateEstimate[],
 ): Promise<number> {
   await lockWriters(transaction)
-  let changedCount = 0
-  for (const batch of writeBatches(lastOfEachKey(estimates, dateKey))) {
-    const rows = batch.map((estimate): StoredClimateRecord => ({
-      ...estimate,
-      report_type: 'estimated',
-      source: 'acis',
-      product_id: null,
-      issued_at: null,
-      is_correction: false,
-    }))
-    changedCount += (await transaction.run(bulkStatement(UPSERT_ESTIMATES, rows, STORED_CLIMATE_COLUMNS)))
-      .length
-  }
-  if (changedCount > 0) transaction.markChanged('climate')
-  return changedCount
+  const rows = lastOfEachKey(estimates, dateKey).map((estimate): StoredClimateRecord => ({
+    ...estimate,
+    report_type: 'estimated',
+    source: 'acis',
+    product_id: null,
+    issued_at: null,
+    is_correction: false,
+  }))
+  const changed = await writeRows(transaction, UPSERT_ESTIMATES, rows, STORED_CLIMATE_COLUMNS)
+  if (changed.length > 0) transaction.markChanged('climate')
+  return changed.length
 }
 
 /** Each kind of record that a station has on each date, both dates inclusive, by date. */
