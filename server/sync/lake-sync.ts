@@ -73,9 +73,10 @@ export async function syncLake(options: LakeSyncOptions): Promise<LakeSyncResult
       await syncDates(transfers, folder ?? undefined, dates)
     }
     const { choice } = options
+    const isWanted = (key: string): boolean =>
+      (isPush || choice === undefined || choice === null || isChosen(choice, key)) && isOfDates(key)
     const isPlain = ({ key }: ListedObject): boolean =>
-      (isPush || choice === undefined || choice === null || isChosen(choice, key)) &&
-      isOfDates(key) &&
+      isWanted(key) &&
       !(raw && split.isOfDate(key)) &&
       !transfers.isNoted(key, own.get(key), others.get(key))
     const plain = [...source.values()].filter(isPlain)
@@ -87,9 +88,9 @@ export async function syncLake(options: LakeSyncOptions): Promise<LakeSyncResult
       const heldBecause = !raw && isPush && split.isOfDate(key) ? HELD : undefined
       await transfers.transfer(key, { isPresent: target.has(key), heldBecause })
     })
-    report.objectCount = [...source.keys()].filter(isOfDates).length
+    report.objectCount = [...source.keys()].filter(isWanted).length
     if (report.failures.length === 0 && onlyDates === undefined)
-      await writeOutcome(lake, { lastSyncMs: clock.nowMs(), fileCount: source.size })
+      await writeOutcome(lake, { lastSyncMs: clock.nowMs(), fileCount: report.objectCount })
   })
 }
 

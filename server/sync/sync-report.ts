@@ -21,7 +21,7 @@ export class SyncConflict extends Error {
 export type LakeSyncResult = Readonly<Omit<SyncReport, 'addError'>>
 
 export class SyncReport {
-  /** Objects of the source. */
+  /** Objects of the source that the options do not leave out. */
   objectCount = 0
   transferredCount = 0
   transferredBytes = 0

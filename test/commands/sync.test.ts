@@ -150,6 +150,10 @@ test('an operator decides the seal conflict of one date alone', async (t) => {
   assert.match(none.stdout, /^0 files, 0 transferred/m)
   assert.match(none.stderr, /has nothing of 2020-02-29 to push/)
   assert.equal(none.code, 1)
+  const leftOut = ['--date', dates[0]!, '--sync-from-date', '2026-07-01']
+  const chosen = await sync(['--lake', await temporaryDirectory(t), '--from', place, ...leftOut])
+  assert.match(chosen.stderr, /has nothing of 2026-06-23 to pull/)
+  assert.equal(chosen.code, 1)
   const after = await readWhole(place)
   for (const tree of [before, after])
     for (const key of Object.keys(tree)) if (key.includes(dates[0]!)) delete tree[key]
