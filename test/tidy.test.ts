@@ -13,7 +13,7 @@ const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 
 /** From the lowest floor to the highest: a folder imports from its own and from lower ones. */
 const FLOORS = [
-  ['shared', 'shared/sql'],
+  ['shared', 'shared/lob-file', 'shared/sql'],
   ['server/tasks', 'server/lake', 'server/options', 'server/query'],
   ['server/feed', 'server/storage', 'server/upstream', 'workers/lake', 'workers/output'],
   ['server/exchanges'],

@@ -4,14 +4,15 @@
 import { existsSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
-import type { FileMetaData } from 'hyparquet'
+import { parquetReadObjects, type FileMetaData } from 'hyparquet'
+import { compressors } from 'hyparquet-compressors'
 import { lobFilePath, rawSegmentOfName } from '../../shared/lake-layout.ts'
 import type { LobSource } from '../../shared/lob-sources.ts'
 import { EVENT_CLEAR, EVENT_SET, LOB_FOOTER_KEYS as KEYS } from '../../shared/lob-v1.ts'
 import { MS_PER_HOUR, NS_PER_HOUR, utcDateOf } from '../../shared/utc-date.ts'
 import { digestOf } from '../lake/file-list.ts'
 import { lakeFileFacts } from '../lake/lake-file-facts.ts'
-import { fillColumn, footerValue, readLobFooter, readRowGroup } from '../lake/lob-file-reading.ts'
+import { footerValue, readBytes, readLobFooter } from '../lake/lob-file-reading.ts'
 import { seriesDates } from '../lake/series-dates.ts'
 import { rawDates, segmentsOnDisk } from '../raw/date-manifest.ts'
 import { eventText, rowText, seriesText } from '../raw/segment-lines.ts'
@@ -174,30 +175,29 @@ function isKeyframe({ ts, seq, event }: TimedRow): boolean {
   return isOfBook && seq === 0n && ts % NS_PER_HOUR === 0n && ts % (24n * NS_PER_HOUR) !== 0n
 }
 
+/** Rows `[rowStart, rowEnd)` of the file, a whole row group. */
 async function rowsOf(
   file: FileHandle,
   sizeBytes: number,
   metadata: FileMetaData,
-  from: number,
-  to: number,
+  rowStart: number,
+  rowEnd: number,
 ): Promise<TimedRow[]> {
-  const columns = await readRowGroup(file, sizeBytes, metadata, from, to)
-  const column = <T>(name: string): T[] => {
-    const values = Array.from<T>({ length: to - from })
-    fillColumn(values, columns.get(name) ?? [])
-    return values
-  }
-  const [ts, recvTs, seq, qty] = ['ts', 'recv_ts', 'seq', 'qty'].map((name) => column<bigint>(name))
-  const [event, side, price] = ['event', 'side', 'price'].map((name) => column<number>(name))
-  return column<string>('market_id').map((marketId, row) => ({
-    marketId,
-    ts: ts![row]!,
-    recvTs: recvTs![row]!,
-    seq: seq![row]!,
-    event: event![row]!,
-    side: side![row]!,
-    price: price![row]!,
-    qty: Number(qty![row]!),
+  const rows = await parquetReadObjects({
+    file: {
+      byteLength: sizeBytes,
+      slice: async (start, end = sizeBytes) => new Uint8Array(await readBytes(file, start, end)).buffer,
+    },
+    metadata,
+    rowStart,
+    rowEnd,
+    compressors,
+  })
+  return rows.map(({ market_id: marketId, recv_ts: recvTs, qty, ...row }) => ({
+    ...(row as Omit<TimedRow, 'marketId' | 'recvTs' | 'qty'>),
+    marketId: marketId as string,
+    recvTs: recvTs as bigint,
+    qty: Number(qty),
   }))
 }
 

@@ -97,11 +97,13 @@ export class LobFileContents {
 
   #check(group: LobRowGroup): void {
     if (group.rows === 0) throw new Error('a row group needs at least one row')
+    const { midnight, ts, lag } = group.times()
     const hour = group.ts[0]! / NS_PER_HOUR
     if (hour < this.#lastHour) throw new Error('its hours do not ascend')
     if (hour > this.#lastHour) this.#lastMarket = ''
     this.#lastHour = hour
-    const [start, end] = [hour * NS_PER_HOUR, (hour + 1n) * NS_PER_HOUR]
+    const start = Number(hour * NS_PER_HOUR - midnight)
+    const end = start + Number(NS_PER_HOUR)
     let from = 0
     for (let row = 1; row <= group.rows; row++) {
       if (row < group.rows && group.market[row] === group.market[from]) continue
@@ -109,8 +111,8 @@ export class LobFileContents {
       if (compareIds(market, this.#lastMarket) < 0) throw new Error('its markets do not ascend')
       this.#lastMarket = market
       // Times of one market ascend (addRun checks it), so the first and the last show whether they leave the hour.
-      this.#figures.addRun(market, group, from, row)
-      if (group.ts[from]! < start || group.ts[row - 1]! >= end) throw new Error('a row group spans an hour')
+      this.#figures.addRun(market, midnight, { ts, lag, event: group.event }, from, row)
+      if (ts[from]! < start || ts[row - 1]! >= end) throw new Error('a row group spans an hour')
       from = row
     }
   }

@@ -1,11 +1,10 @@
-// Reads the parts of a lob.v1 file of Bookcast's own: its footer, whole row groups, and any bytes between. What they must
-// say is the caller's affair; errors name no file.
+// Reads the footer of a lob.v1 file of Bookcast's own, and any bytes. What they must say is the caller's affair; errors name no
+// file.
 
 import { open, type FileHandle } from 'node:fs/promises'
 import { isDeepStrictEqual } from 'node:util'
-import { parquetMetadata, parquetRead } from 'hyparquet'
-import type { ColumnData, DecodedArray, FileMetaData } from 'hyparquet'
-import { compressors } from 'hyparquet-compressors'
+import { parquetMetadata } from 'hyparquet'
+import type { FileMetaData } from 'hyparquet'
 import { FOOTER_BYTES_MAX } from '../../shared/limits.ts'
 import { lobFooterChecksum } from '../../shared/lob-checksum.ts'
 import { LOB_FOOTER_KEYS } from '../../shared/lob-v1.ts'
@@ -46,43 +45,6 @@ export async function readLobFooter(file: FileHandle, sizeBytes: number): Promis
 /** What the footer says under a key; undefined when it says nothing. */
 export function footerValue({ key_value_metadata: pairs }: FileMetaData, key: string): string | undefined {
   return pairs?.find((pair) => pair.key === key)?.value
-}
-
-/** Rows `[rowStart, rowEnd)`, a whole row group, decoded: the pieces of each column by its name. */
-export async function readRowGroup(
-  file: FileHandle,
-  sizeBytes: number,
-  metadata: FileMetaData,
-  rowStart: number,
-  rowEnd: number,
-): Promise<ReadonlyMap<string, readonly DecodedArray[]>> {
-  const columns = new Map<string, DecodedArray[]>()
-  await parquetRead({
-    file: {
-      byteLength: sizeBytes,
-      slice: async (start, end = sizeBytes) => new Uint8Array(await readBytes(file, start, end)).buffer,
-    },
-    metadata,
-    rowStart,
-    rowEnd,
-    compressors,
-    onChunk: ({ columnName, columnData }: ColumnData) => {
-      const chunks = columns.get(columnName)
-      if (chunks === undefined) columns.set(columnName, [columnData])
-      else chunks.push(columnData)
-    },
-  })
-  return columns
-}
-
-// A loop, because Array.from and flat take several times as long on typed arrays. hyparquet types a decoded value as
-// `any`: which it is follows from the schema, which the file's writer keeps.
-/** Puts a column's pieces into `target`, which has room for them. */
-export function fillColumn<T>(target: { [row: number]: T }, chunks: readonly DecodedArray[]): void {
-  let row = 0
-  for (const chunk of chunks) {
-    for (let i = 0; i < chunk.length; i++) target[row++] = chunk[i]
-  }
 }
 
 /** Throws where the file ends before `end`. */

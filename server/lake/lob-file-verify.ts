@@ -1,18 +1,25 @@
-// Reads a freshly written lob.v1 file back, every byte of it, and compares it with what its footer says. Made for the
-// writer, which owns the file; it does not accept the foreign files that the order-book reader accepts.
+// Reads a freshly written lob.v1 file back, every byte of it, with the decoders that serve it, and compares it with what its
+// footer says. Made for the writer, which owns the file; it does not accept the foreign files that the order-book reader accepts.
 
 import { open } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
+import { crc32 } from 'node:zlib'
 import type { FileMetaData } from 'hyparquet'
-import { crc32Hex } from '../../shared/lob-checksum.ts'
-import { LOB_COLUMNS, LOB_FOOTER_KEYS as KEYS, LOB_SCHEMA } from '../../shared/lob-v1.ts'
+import { type ColumnChunk, visitPages } from '../../shared/lob-file/column-pages.ts'
+import { decodeInt32, decodeInt64, decodeLags, decodeStrings } from '../../shared/lob-file/decode-column.ts'
+import { prepareDecompression } from '../../shared/lob-file/decompress.ts'
+import { locateRowGroups, type RowGroup } from '../../shared/lob-file/file-footer.ts'
+import { EVENT_GAP, LOB_COLUMNS, LOB_FOOTER_KEYS as KEYS, LOB_SCHEMA } from '../../shared/lob-v1.ts'
+import { NS_PER_MS, utcDateStartMs } from '../../shared/utc-date.ts'
 import { PARQUET_MAGIC, marketsText } from './lob-footer.ts'
-import { fillColumn, footerValue, readBytes, readLobFooter, readRowGroup } from './lob-file-reading.ts'
-import { chunkRange, metaOf } from './lob-parquet-pages.ts'
-import { LobFigures, type LobRunColumns } from './lob-summary.ts'
+import { footerValue, readBytes, readLobFooter } from './lob-file-reading.ts'
+import { LobFigures } from './lob-summary.ts'
+
+const NOTHING = { dictionary: () => {}, values: () => {} }
 
 /** Throws an error that names the file and the first thing that differs; fulfilled when the file is whole. */
 export async function verifyLobFile(path: string): Promise<void> {
+  await prepareDecompression()
   const file = await open(path)
   try {
     const sizeBytes = (await file.stat()).size
@@ -21,8 +28,7 @@ export async function verifyLobFile(path: string): Promise<void> {
     const head = await readBytes(file, 0, PARQUET_MAGIC.length)
     if (!head.equals(PARQUET_MAGIC)) throw new Error('no PAR1')
     checkSchema(metadata)
-    await checkChunks(file, metadata, dataEnd)
-    await checkFigures(file, sizeBytes, metadata)
+    checkFigures(metadata, await readFigures(file, metadata, dataEnd))
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)
     throw new Error(`${path} does not read back as it was written: ${reason}`, { cause: error })
@@ -43,33 +49,54 @@ function checkSchema(metadata: FileMetaData): void {
 }
 
 // The chunks must follow each other without a hole: then magic, chunks and footer are every byte of the file.
-async function checkChunks(file: FileHandle, metadata: FileMetaData, dataEnd: number): Promise<void> {
-  const checksums: unknown = JSON.parse(valueOf(metadata, KEYS.columnCrc32))
-  if (!Array.isArray(checksums)) throw new Error('no list of checksums')
-  if (checksums.length !== metadata.row_groups.length) throw new Error('number of row groups')
+async function readFigures(file: FileHandle, metadata: FileMetaData, dataEnd: number): Promise<LobFigures> {
+  const figures = new LobFigures()
+  const startMs = utcDateStartMs(valueOf(metadata, KEYS.date))
+  if (startMs === undefined) throw new Error(`footer value of ${KEYS.date}`)
+  const midnight = BigInt(startMs) * NS_PER_MS
+  const values = new Map(metadata.key_value_metadata?.map(({ key, value }) => [key, value ?? '']))
   let offset = PARQUET_MAGIC.length
-  for (const [groupIndex, rowGroup] of metadata.row_groups.entries()) {
-    for (const [columnIndex, column] of rowGroup.columns.entries()) {
-      const { start, end } = chunkRange(metaOf(column))
-      const where = `row group ${groupIndex}, column ${LOB_COLUMNS[columnIndex]?.name}`
-      if (start !== offset || end > dataEnd) throw new Error(`${where}: offset`)
-      const computed = crc32Hex(await readBytes(file, start, end))
-      if (computed !== checksums[groupIndex]?.[columnIndex]) throw new Error(`${where}: checksum`)
+  for (const [groupIndex, group] of locateRowGroups(metadata, values, dataEnd, midnight).entries()) {
+    const bytesOf = new Map<string, Buffer>()
+    for (const { name } of LOB_COLUMNS) {
+      const chunk = group.columns[name]
+      const where = `row group ${groupIndex}, column ${name}`
+      const end = chunk.offset + chunk.sizeBytes
+      if (chunk.offset !== offset || end > dataEnd) throw new Error(`${where}: offset`)
+      const bytes = await readBytes(file, offset, end)
+      if (crc32(bytes) !== chunk.crc32) throw new Error(`${where}: checksum`)
+      bytesOf.set(name, bytes)
       offset = end
     }
+    addGroup(figures, group, midnight, bytesOf)
   }
   if (offset !== dataEnd) throw new Error('bytes between data and footer')
+  return figures
 }
 
-async function checkFigures(file: FileHandle, sizeBytes: number, metadata: FileMetaData): Promise<void> {
-  const figures = new LobFigures()
-  let rowStart = 0
-  for (const rowGroup of metadata.row_groups) {
-    const rowEnd = rowStart + Number(rowGroup.num_rows)
-    const rows = await decodeRowGroup(file, sizeBytes, metadata, rowStart, rowEnd)
-    addRuns(figures, rows, rowEnd - rowStart)
-    rowStart = rowEnd
+/** Unpacks every column, because a column that does not unpack is damage, but decodes only what the figures need. */
+function addGroup(
+  figures: LobFigures,
+  { rows, columns }: RowGroup,
+  midnight: bigint,
+  bytesOf: ReadonlyMap<string, Uint8Array>,
+): void {
+  const of = (name: keyof typeof columns): [Uint8Array, ColumnChunk] => [bytesOf.get(name)!, columns[name]]
+  const ids: string[] = []
+  const market = decodeStrings(...of('market_id'), rows, (id) => ids.push(id) - 1)
+  const ts = decodeInt64(...of('ts'), rows, midnight)
+  const lag = decodeLags(...of('recv_ts'), ts, midnight)
+  const event = decodeInt32(...of('event'), rows, EVENT_GAP)
+  for (const name of ['seq', 'side', 'price', 'qty'] as const)
+    visitPages(...of(name), rows, { start: 0, stop: rows }, NOTHING)
+  for (let from = 0, row = 1; row <= rows; row++) {
+    if (row < rows && market[row] === market[from]) continue
+    figures.addRun(ids[market[from]!]!, midnight, { ts, lag, event }, from, row)
+    from = row
   }
+}
+
+function checkFigures(metadata: FileMetaData, figures: LobFigures): void {
   const found = figures.result()
   const expected = new Map([
     [KEYS.rows, String(found.rows)],
@@ -83,47 +110,6 @@ async function checkFigures(file: FileHandle, sizeBytes: number, metadata: FileM
   }
   if (footerValue(metadata, KEYS.hours) !== found.hours) throw new Error(`footer value of ${KEYS.hours}`)
   if (metadata.num_rows !== BigInt(found.rows)) throw new Error('row count')
-}
-
-function addRuns(figures: LobFigures, { market, ...columns }: DecodedRows, rows: number): void {
-  let from = 0
-  for (let row = 1; row <= rows; row++) {
-    if (row < rows && market[row] === market[from]) continue
-    figures.addRun(market[from]!, columns, from, row)
-    from = row
-  }
-}
-
-interface DecodedRows extends LobRunColumns {
-  readonly market: ArrayLike<string>
-}
-
-// Decodes every column, because a column that does not decode is damage, but keeps only what the figures need.
-async function decodeRowGroup(
-  file: FileHandle,
-  sizeBytes: number,
-  metadata: FileMetaData,
-  rowStart: number,
-  rowEnd: number,
-): Promise<DecodedRows> {
-  const columns = await readRowGroup(file, sizeBytes, metadata, rowStart, rowEnd)
-  const rows = rowEnd - rowStart
-  for (const { name } of LOB_COLUMNS) {
-    const chunks = columns.get(name) ?? []
-    if (chunks.reduce((sum, chunk) => sum + chunk.length, 0) !== rows)
-      throw new Error(`rows of column ${name}`)
-  }
-  const decoded = {
-    market: Array.from<string>({ length: rows }),
-    ts: new BigInt64Array(rows),
-    recvTs: new BigInt64Array(rows),
-    event: new Uint8Array(rows),
-  }
-  fillColumn(decoded.market, columns.get('market_id')!)
-  fillColumn(decoded.ts, columns.get('ts')!)
-  fillColumn(decoded.recvTs, columns.get('recv_ts')!)
-  fillColumn(decoded.event, columns.get('event')!)
-  return decoded
 }
 
 function valueOf(metadata: FileMetaData, key: string): string {

@@ -2,6 +2,7 @@
 // nothing; the file writer does.
 
 import { LOB_ROW_GROUP_ROWS_MAX } from '../../shared/limits.ts'
+import { NS_PER_DAY } from '../../shared/utc-date.ts'
 
 // Each column has a buffer of its own: apache-arrow's IPC writer merges neighbouring pieces of one ArrayBuffer and then
 // writes fewer bytes than it announces.
@@ -19,6 +20,8 @@ export class LobRowGroup {
   /** Market ids of this group, ascending by their UTF-8 bytes. */
   readonly markets: string[] = []
   rows = 0
+  readonly #sinceMidnight: Float64Array
+  readonly #lag: Float64Array
 
   constructor(capacity: number = LOB_ROW_GROUP_ROWS_MAX) {
     this.capacity = capacity
@@ -30,6 +33,8 @@ export class LobRowGroup {
     this.side = new Uint8Array(capacity)
     this.price = new Int32Array(capacity)
     this.qty = new BigInt64Array(capacity)
+    this.#sinceMidnight = new Float64Array(capacity)
+    this.#lag = new Float64Array(capacity)
   }
 
   get isFull(): boolean {
@@ -60,6 +65,23 @@ export class LobRowGroup {
     this.price[row] = price
     this.qty[row] = qty
     this.rows = row + 1
+  }
+
+  /**
+   * The times of the rows as doubles: ns after the midnight of the first one, and the receive time minus that. The next call writes
+   * to the same arrays. By halves of 32 bits: bigints would be allocated for every row.
+   */
+  times(): { readonly midnight: bigint; readonly ts: Float64Array; readonly lag: Float64Array } {
+    const midnight = this.ts[0]! - (this.ts[0]! % NS_PER_DAY)
+    const [baseHigh, baseLow] = [Number(midnight >> 32n), Number(midnight & 0xffff_ffffn)]
+    const [times, received] = [new Uint32Array(this.ts.buffer), new Uint32Array(this.recvTs.buffer)]
+    const [ts, lag] = [this.#sinceMidnight, this.#lag]
+    for (let row = 0; row < this.rows; row++) {
+      const [low, high] = [times[2 * row]!, times[2 * row + 1]!]
+      ts[row] = (high - baseHigh) * 2 ** 32 + (low - baseLow)
+      lag[row] = (received[2 * row + 1]! - high) * 2 ** 32 + (received[2 * row]! - low)
+    }
+    return { midnight, ts, lag }
   }
 
   clear(): void {

@@ -1,10 +1,9 @@
 // The footer's figures of a lob.v1 file, gathered from its rows: by the writer while it writes and by the verification
 // while it reads back, so that both mean the same.
 
-import { hoursText, MarketHoursCount, type MarketHoursState } from '../../shared/lob-hours.ts'
+import { type HourRows, hoursText, MarketHoursCount, type MarketHoursState } from '../../shared/lob-hours.ts'
 import { EVENT_CLEAR, EVENT_GAP } from '../../shared/lob-v1.ts'
 import type { LobMarketSummary } from '../../shared/lob-v1.ts'
-import { NS_PER_DAY } from '../../shared/utc-date.ts'
 
 interface MarketFigures {
   rows: number
@@ -17,13 +16,6 @@ interface MarketFigures {
 interface CountedMarket {
   readonly figures: MarketFigures
   readonly hours: MarketHoursCount
-}
-
-/** Rows of a file's columns. */
-export interface LobRunColumns {
-  readonly ts: BigInt64Array
-  readonly recvTs: BigInt64Array
-  readonly event: ArrayLike<number>
 }
 
 /** What the rows alone show. Only the recorder knows the coverage. */
@@ -49,9 +41,6 @@ export class LobFigures {
   #rows: number
   #gaps: number
   readonly #markets: Map<string, CountedMarket>
-  // Used again for each run: their rows relative to the date, and how late they came.
-  #ts = new Float64Array(0)
-  #lag = new Float64Array(0)
 
   constructor(state: LobFiguresState = { rows: 0, gaps: 0, markets: [] }) {
     this.#rows = state.rows
@@ -72,53 +61,38 @@ export class LobFigures {
   }
 
   /**
-   * Rows `[from, to)` of the columns, all of one market and hour, in file order. Throws when the market's time goes back.
+   * Rows `[from, to)`, all of one market and hour, in file order; their times count from `midnight`, ns. Throws when the market's
+   * time goes back.
    */
-  addRun(market: string, columns: LobRunColumns, from: number, to: number): void {
-    const { ts, event } = columns
+  addRun(market: string, midnight: bigint, rows: HourRows, from: number, to: number): void {
+    const { ts, event } = rows
     let counted = this.#markets.get(market)
     if (counted === undefined) {
-      const firstTs = ts[from]!
+      const firstTs = midnight + BigInt(ts[from]!)
       const figures = { rows: 0, firstTs, lastTs: firstTs, firstBookTs: null, bookAtEnd: false }
       counted = { figures, hours: new MarketHoursCount() }
       this.#markets.set(market, counted)
     }
     const { figures, hours } = counted
-    let lastTs = figures.lastTs
+    let last = Number(figures.lastTs - midnight)
     for (let row = from; row < to; row++) {
-      const rowTs = ts[row]!
-      if (rowTs < lastTs) throw new Error(`time of ${market} goes back from ${lastTs} to ${rowTs}`)
-      lastTs = rowTs
+      if (ts[row]! < last)
+        throw new Error(
+          `time of ${market} goes back from ${midnight + BigInt(last)} to ${midnight + BigInt(ts[row]!)}`,
+        )
+      last = ts[row]!
       if (event[row] === EVENT_CLEAR) {
         figures.bookAtEnd = true
-        figures.firstBookTs ??= rowTs
+        figures.firstBookTs ??= midnight + BigInt(last)
       } else if (event[row] === EVENT_GAP) {
         figures.bookAtEnd = false
         this.#gaps++
       }
     }
-    figures.lastTs = lastTs
+    figures.lastTs = midnight + BigInt(last)
     figures.rows += to - from
     this.#rows += to - from
-    this.#relate(columns, from, to)
-    hours.addRows({ ts: this.#ts, lag: this.#lag, event }, from, to)
-  }
-
-  // By halves of 32 bits: bigints would be allocated for every row.
-  #relate({ ts, recvTs }: LobRunColumns, from: number, to: number): void {
-    if (this.#ts.length < to) {
-      this.#ts = new Float64Array(ts.length)
-      this.#lag = new Float64Array(ts.length)
-    }
-    const midnight = ts[from]! - (ts[from]! % NS_PER_DAY)
-    const [baseHigh, baseLow] = [Number(midnight >> 32n), Number(midnight & 0xffff_ffffn)]
-    const times = new Uint32Array(ts.buffer, ts.byteOffset, 2 * ts.length)
-    const received = new Uint32Array(recvTs.buffer, recvTs.byteOffset, 2 * recvTs.length)
-    for (let row = from; row < to; row++) {
-      const [low, high] = [times[2 * row]!, times[2 * row + 1]!]
-      this.#ts[row] = (high - baseHigh) * 2 ** 32 + (low - baseLow)
-      this.#lag[row] = (received[2 * row + 1]! - high) * 2 ** 32 + (received[2 * row]! - low)
-    }
+    hours.addRows(rows, from, to)
   }
 
   /** The figures so far. Throws for a file without rows, which lob.v1 does not know. */

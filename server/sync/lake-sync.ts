@@ -76,9 +76,7 @@ export async function syncLake(options: LakeSyncOptions): Promise<LakeSyncResult
     const isWanted = (key: string): boolean =>
       (isPush || choice === undefined || choice === null || isChosen(choice, key)) && isOfDates(key)
     const isPlain = ({ key }: ListedObject): boolean =>
-      isWanted(key) &&
-      !(raw && split.isOfDate(key)) &&
-      !transfers.isNoted(key, own.get(key), others.get(key))
+      isWanted(key) && !(raw && split.isOfDate(key)) && !transfers.isNoted(key, own.get(key), others.get(key))
     const plain = [...source.values()].filter(isPlain)
     progress?.onPlan?.({
       objects: plain.length,

@@ -23,7 +23,10 @@ function text(value: unknown): string {
   return String(value)
 }
 
-async function sampleFile(t: TestContext): Promise<string> {
+async function sampleFile(
+  t: TestContext,
+  receivedAt = (ts: bigint, _row: number) => ts + 3n,
+): Promise<string> {
   const lake = await temporaryDirectory(t)
   const writer = new LobRecordingWriter({ lake, source: 'kalshi', bounds: { groupRows: 64 } })
   for (const [index, marketId] of ['KXHIGHNY-26JUL01-B81.5', LONG_ID, 'KXHIGHNY-é'].entries()) {
@@ -34,7 +37,7 @@ async function sampleFile(t: TestContext): Promise<string> {
       writer.append('KXHIGHNY', {
         marketId,
         ts,
-        recvTs: ts + 3n,
+        recvTs: receivedAt(ts, i),
         seq: BigInt(i),
         event,
         side: isLevel ? i % 2 : 0,
@@ -169,6 +172,13 @@ test('no flipped byte and no cut goes unnoticed', async (t) => {
     await writeFile(damaged, bytes.subarray(0, length))
     await assert.rejects(verifyLobFile(damaged), /damaged\.parquet does not read back/, `${length} bytes`)
   }
+})
+
+test('a file whose receive times are years away from its rows reads back', async (t) => {
+  // A clock that began at the epoch, and was set in between.
+  await verifyLobFile(
+    await sampleFile(t, (ts, row) => (row % 3 === 0 ? 1n : ts + (row % 3 === 1 ? 3n : 10n ** 17n))),
+  )
 })
 
 test('refuses rows that break the order of a file, and leaves no file when discarded', async (t) => {

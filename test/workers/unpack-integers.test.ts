@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { byteReader, readDelta, readHybrid } from '../../workers/lob/unpack-integers.ts'
+import { byteReader, readDelta, readHybrid } from '../../shared/lob-file/unpack-integers.ts'
 
 function varInt(value: bigint): number[] {
   return value < 128n ? [Number(value)] : [Number(value & 127n) | 128, ...varInt(value >> 7n)]

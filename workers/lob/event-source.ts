@@ -4,8 +4,13 @@
 // done with are used again: fresh ones would keep the collector running.
 
 import { EVENT_GAP, PRICE_UNITS_PER_DOLLAR, SIDE_ASK } from '../../shared/lob-v1.ts'
-import type { ColumnChunk, RowRange } from './column-pages.ts'
-import { decodeInt32, decodeInt32Briefly, decodeInt64, decodeStrings } from './decode-column.ts'
+import type { ColumnChunk, RowRange } from '../../shared/lob-file/column-pages.ts'
+import {
+  decodeInt32,
+  decodeInt32Briefly,
+  decodeInt64,
+  decodeStrings,
+} from '../../shared/lob-file/decode-column.ts'
 import { type IndexedRowGroup, mayHoldMarket } from './file-index.ts'
 import { namingFile } from '../lake/lake-file-error.ts'
 import type { LakeFile } from './lake-file.ts'

@@ -5,7 +5,7 @@ import { BoundedMap } from '../../shared/bounded-map.ts'
 import { type MarketHours, MarketHoursCount, parseHours } from '../../shared/lob-hours.ts'
 import { EVENT_GAP, LOB_FOOTER_KEYS as KEYS } from '../../shared/lob-v1.ts'
 import { namingFile } from '../lake/lake-file-error.ts'
-import { decodeInt32, decodeInt64, decodeStrings } from './decode-column.ts'
+import { decodeInt32, decodeInt64, decodeLags, decodeStrings } from '../../shared/lob-file/decode-column.ts'
 import { HOUR_NS, sortedById } from './file-index.ts'
 import type { LakeFile } from './lake-file.ts'
 
@@ -94,8 +94,7 @@ function scan(file: LakeFile): FileCoverage {
     first = Math.min(first, tsMin)
     const { ts: tsChunk, recv_ts: recvChunk, market_id: marketChunk, event: eventChunk } = columns
     const ts = decodeInt64(file.readChunk(tsChunk), tsChunk, rows, file.baseNs)
-    const lag = decodeInt64(file.readChunk(recvChunk), recvChunk, rows, file.baseNs)
-    for (let row = 0; row < rows; row++) lag[row]! -= ts[row]!
+    const lag = decodeLags(file.readChunk(recvChunk), recvChunk, ts, file.baseNs)
     const market = decodeStrings(file.readChunk(marketChunk), marketChunk, rows, numberOf)
     const event = decodeInt32(file.readChunk(eventChunk), eventChunk, rows, EVENT_GAP)
     for (let from = 0; from < rows;) {

@@ -4,9 +4,9 @@
 
 import { EVENT_CLEAR, EVENT_GAP } from '../../shared/lob-v1.ts'
 import { MS_PER_HOUR } from '../../shared/utc-date.ts'
-import { decodeInt32, decodeInt64, decodeStrings } from './decode-column.ts'
-import type { ColumnChunk } from './column-pages.ts'
-import type { FileFooter, RowGroup } from './file-footer.ts'
+import { decodeInt32, decodeInt64, decodeStrings } from '../../shared/lob-file/decode-column.ts'
+import type { ColumnChunk } from '../../shared/lob-file/column-pages.ts'
+import type { FileFooter, RowGroup } from '../../shared/lob-file/file-footer.ts'
 
 /** ns of an hour, the unit of seeking. */
 export const HOUR_NS = MS_PER_HOUR * 1e6

@@ -16,7 +16,7 @@ import {
   stretchesOf,
   stretchesWithoutFile,
 } from '../lob/book-stretches.ts'
-import { prepareDecompression } from '../lob/decompress.ts'
+import { prepareDecompression } from '../../shared/lob-file/decompress.ts'
 import { coverageOf, type FileCoverage, rememberedCoverage, statedCoverage } from '../lob/file-coverage.ts'
 import { LakeFile } from '../lob/lake-file.ts'
 import { selectMarkets } from '../lob/market-search.ts'

@@ -4,7 +4,7 @@
 import { gunzipSync } from 'node:zlib'
 import { compressors as libraryCompressors } from 'hyparquet-compressors'
 import { ZSTDDecoder } from 'zstddec'
-import { ROW_GROUP_BYTES_MAX } from '../../shared/limits.ts'
+import { ROW_GROUP_BYTES_MAX } from '../limits.ts'
 
 const zstd = new ZSTDDecoder()
 

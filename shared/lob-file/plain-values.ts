@@ -1,7 +1,7 @@
 // PLAIN values of parquet pages, read into typed arrays; parquet-format Encodings.md, "PLAIN". 64-bit values come out as
 // doubles relative to a base and must be exact there (below 2^53), else the caller is told.
 
-import { MARKET_ID_BYTES_MAX } from '../../shared/limits.ts'
+import { MARKET_ID_BYTES_MAX } from '../limits.ts'
 import { type ByteReader, TWO_32 } from './unpack-integers.ts'
 
 /** Reads `count` PLAIN little-endian 64-bit integers, minus `base`, into `out` from `start`. */

@@ -11,7 +11,7 @@ import {
   MARKET_ID_BYTES_MAX,
   PAGE_OVERHEAD_BYTES_MAX,
   VALUE_OVERHEAD_BYTES_MAX,
-} from '../../shared/limits.ts'
+} from '../limits.ts'
 import { decompressPage, pageCompressors } from './decompress.ts'
 import { refuseLongId } from './plain-values.ts'
 import { byteReader, readDelta, readHybrid, type ByteReader } from './unpack-integers.ts'

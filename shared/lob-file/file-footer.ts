@@ -4,8 +4,8 @@
 
 import { parquetMetadata, type FileMetaData, type SchemaElement, type SchemaTree } from 'hyparquet'
 import { getSchemaPath } from 'hyparquet/src/schema.js'
-import { lobFooterChecksum } from '../../shared/lob-checksum.ts'
-import { KEYFRAMES_HOURLY, LOB_COLUMNS, LOB_FOOTER_KEYS, LOB_SCHEMA } from '../../shared/lob-v1.ts'
+import { lobFooterChecksum } from '../lob-checksum.ts'
+import { KEYFRAMES_HOURLY, LOB_COLUMNS, LOB_FOOTER_KEYS, LOB_SCHEMA } from '../lob-v1.ts'
 import type { ColumnChunk } from './column-pages.ts'
 import { refuseLongId } from './plain-values.ts'
 
@@ -89,7 +89,8 @@ export function parseFooter(tail: Uint8Array, fileBytes: number, date: string, b
   }
 }
 
-function locateRowGroups(
+/** Where the columns of each row group lie. Throws a plain Error for a file that is no lob.v1 file or says something else of itself. */
+export function locateRowGroups(
   metadata: FileMetaData,
   keyValues: ReadonlyMap<string, string>,
   fileBytes: number,

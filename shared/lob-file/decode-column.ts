@@ -114,6 +114,28 @@ export function decodeInt64(
   return out
 }
 
+/**
+ * Receive times minus the `ts` of the rows, which count from `base`, ns. A lag that a double does not hold exactly is rounded: the
+ * clock of a recorder may be off by years.
+ */
+export function decodeLags(
+  bytes: Uint8Array,
+  chunk: ColumnChunk,
+  ts: Float64Array,
+  base: bigint,
+): Float64Array {
+  const rows = ts.length
+  let lag: Float64Array
+  try {
+    lag = decodeInt64(bytes, chunk, rows, base)
+  } catch {
+    const received = readUnusualColumn(bytes, chunk, rows) as readonly bigint[]
+    lag = Float64Array.from(received, (time) => Number(time - base))
+  }
+  for (let row = 0; row < rows; row++) lag[row]! -= ts[row]!
+  return lag
+}
+
 /** INT32 values, each checked to lie in `[0, max]`, into `out`. */
 export function decodeInt32(
   bytes: Uint8Array,
