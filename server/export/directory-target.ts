@@ -7,7 +7,7 @@ import { noneThere } from '../../shared/errno.ts'
 import { syncDirectory } from '../lake/durable-file.ts'
 import { describeLakeWriteError } from '../lake/lake-write-error.ts'
 import { temporaryPath } from '../lake/temporary-file.ts'
-import type { ExportTarget } from './export-target.ts'
+import { digestOf, type ExportTarget, type FileDigests } from './export-target.ts'
 
 const READ_BYTES = 1024 * 1024
 
@@ -25,8 +25,13 @@ export class DirectoryTarget implements ExportTarget {
     return temporaryPath(path)
   }
 
-  async put(key: string, scratch: string): Promise<void> {
-    await rename(scratch, this.#path(key))
+  async put(key: string, scratch: string, { sha256 }: FileDigests, signal: AbortSignal): Promise<void> {
+    try {
+      await rename(scratch, this.#path(key))
+    } catch (error) {
+      // Another process may have made the same object, and swept this file.
+      if ((await digestOf(this, key, signal))?.sha256 !== sha256) throw error
+    }
     await syncDirectory(dirname(this.#path(key)))
   }
 

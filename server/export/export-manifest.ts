@@ -64,6 +64,7 @@ export async function finishExport(
   const { sha256 } = await putObject(target, MANIFEST_KEY, blocksOf(text), signal)
   const sums = [...made.map(({ sum }) => sum), sumLine(sha256, MANIFEST_KEY)]
   await putObject(target, SUMS_KEY, blocksOf(sums), signal)
+  for (const key of [MANIFEST_KEY, SUMS_KEY]) await target.sweep(key)
   return { rows, bytes, keys: made.map(({ key }) => key) }
 }
 

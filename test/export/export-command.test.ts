@@ -260,9 +260,9 @@ test('a full disk is told in one sentence, and the next run goes on', async (t) 
 test('a directory is not asked again to put a file that it has renamed', async (t) => {
   class Unsynced extends DirectoryTarget {
     puts = 0
-    override async put(key: string, scratch: string): Promise<void> {
+    override async put(...object: Parameters<DirectoryTarget['put']>): Promise<void> {
       this.puts += 1
-      await super.put(key, scratch)
+      await super.put(...object)
       throw new Error('no room for the directory')
     }
   }

@@ -7,10 +7,12 @@ import { cp, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { test } from 'node:test'
-import { finishExport } from '../../server/export/export-manifest.ts'
+import { DirectoryTarget } from '../../server/export/directory-target.ts'
+import { finishExport, MANIFEST_KEY, SUMS_KEY, verifyExport } from '../../server/export/export-manifest.ts'
 import { planLines } from '../../server/export/export-plan.ts'
 import { openExportTarget } from '../../server/export/open-target.ts'
 import { runPart } from '../../server/export/run-part.ts'
+import { temporaryPath } from '../../server/lake/temporary-file.ts'
 import { SeededRandom } from '../../server/sample-data/seeded-random.ts'
 import { PROGRAM_ARGUMENTS } from '../support/cold-workers.ts'
 import { runs } from '../support/effort.ts'
@@ -83,4 +85,38 @@ test('a part that is stopped leaves nothing; two copies of the lake may give the
   )
   assert.deepEqual(one, two)
   assert.equal(Object.keys(await filesOf(out)).length, 2)
+})
+
+test('a part is made also if another process makes it and finishes the export meanwhile', async (t) => {
+  const threads = exportThreads(t, SAMPLE_LAKE)
+  const out = await temporaryDirectory(t)
+  const plan = await planned(threads, { ...WISHES, scopes: ['KXHIGHNY'], target: out })
+  const target = new DirectoryTarget(out)
+  const put = target.put.bind(target)
+  target.put = async (...object) => {
+    target.put = put
+    await exported(threads, plan)
+    await put(...object)
+  }
+  const record = await runPart(
+    plan,
+    plan.parts[0]!,
+    { threads: exportThreads(t, SAMPLE_LAKE), target },
+    NEVER,
+  )
+  assert.equal(record.rows, plan.parts[0]!.rows)
+  assert.deepEqual((await verifyExport(target, NEVER)).problems, [])
+  // With other bytes under its name it is not made.
+  const [scratch, other] = [join(out, 'none'), { bytes: 1, sha256: '00', md5: null }]
+  await assert.rejects(put(record.key, scratch, other, NEVER), { code: 'ENOENT' })
+})
+
+test('what a killed finish leaves beside the manifest is removed by the next one', async (t) => {
+  const threads = exportThreads(t, SAMPLE_LAKE)
+  const out = await temporaryDirectory(t)
+  const plan = await planned(threads, { ...WISHES, scopes: ['KXHIGHNY'], target: out })
+  await exported(threads, plan)
+  for (const key of [MANIFEST_KEY, SUMS_KEY]) await writeFile(temporaryPath(join(out, key)), 'half')
+  await exported(threads, plan)
+  assert.deepEqual((await verifyExport(openExportTarget(out), NEVER)).problems, [])
 })

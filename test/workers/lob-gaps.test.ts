@@ -88,6 +88,7 @@ async function check(
       assert.deepEqual([failure?.code, body.length], ['gap', 0])
       const markets = new Set(lostRows.map(({ market_id: id }) => id))
       const listed = failure!.errors.map(({ detail }) => detail.split(':')[0])
+      assert.ok([...markets].every((id) => listed.includes(id)))
       assert.ok(
         lostRows.length === 0 ||
           listed.every(
@@ -165,6 +166,8 @@ test('holds the book over hours, leaves its rows out, and refuses with the gaps'
   assert.deepEqual(failed.failure?.errors, [
     { parameter: 'on_gap', detail: 'A: 2026-07-01T02:00:30.000000000Z to 2026-07-01T02:10:30.000000000Z' },
   ])
+  const ofTwoDates = await collectLob(lake, { ...at2, dates: ['2026-07-01', '2026-07-02'], onGap: 'fail' })
+  assert.equal(ofTwoDates.failure?.errors.length, 2)
   // A loss behind the rows that are asked for is none of theirs.
   assert.deepEqual(await bodyOf(lake, { ...at2, onGap: 'fail', limit: 1 }).then(rowsOf), ['known'])
   assert.equal((await collectLob(lake, { ...at2, onGap: 'fail', limit: 2 })).failure?.code, 'gap')

@@ -36,18 +36,19 @@ export function skippingGaps({ onGap, intervalS }: LobQuery, fileOf: FileOfDate)
   }
 }
 
-/** @throws {ApiError} `gap` with `on_gap=fail` for a book with a gap between its first and its last row of a date */
+/** @throws {ApiError} `gap` with `on_gap=fail` for books with a gap between their first and last rows of a date */
 export function refuseGaps({ onGap, intervalS }: LobQuery, { dates }: LobPlan, fileOf: FileOfDate): void {
   if (onGap !== 'fail') return
   const intervalNs = intervalS * NS_PER_SECOND
-  for (const { date, markets } of dates)
-    for (const market of markets) {
+  const texts = dates.flatMap(({ date, markets }) =>
+    markets.flatMap((market) => {
       const [first, last] = [market.firstTick * intervalNs, market.lastTick * intervalNs]
-      const within = gapsOf(market, coverageOf(fileOf(date)!)).filter(
-        ({ from, to }) => from <= last && to > first,
-      )
-      if (within.length > 0) throw gapError(market.id, date, within)
-    }
+      return gapsOf(market, coverageOf(fileOf(date)!))
+        .filter(({ from, to }) => from <= last && to > first)
+        .map((gap) => gapText(market.id, date, gap))
+    }),
+  )
+  if (texts.length > 0) throw gapError(texts)
 }
 
 interface Gap {
@@ -66,16 +67,19 @@ function gapsOf({ id, carriedFrom }: MarketPlan, { markets }: FileCoverage): Gap
   return gaps
 }
 
-function gapError(id: string, date: string, gaps: readonly Gap[]): ApiError {
+function gapText(id: string, date: string, { from, to }: Gap): string {
   const startMs = utcDateStartMs(date)!
   const textOf = (ns: number): string =>
     ns === Infinity ? 'the end' : instantText(BigInt(startMs) * BigInt(NS_PER_MS) + BigInt(ns))
-  const texts = gaps.slice(0, LISTED_MAX).map(({ from, to }) => `${id}: ${textOf(from)} to ${textOf(to)}`)
-  const more = gaps.length > 1 ? ` and ${gaps.length - 1} more` : ''
+  return `${id}: ${textOf(from)} to ${textOf(to)}`
+}
+
+function gapError(texts: readonly string[]): ApiError {
+  const more = texts.length > 1 ? ` and ${texts.length - 1} more` : ''
   return new ApiError(
     'gap',
     `The book of ${texts[0]} is not known${more}. Leave out on_gap=fail, or ask for other hours or markets; /api/v1/gaps lists all gaps.`,
-    { errors: texts.map((detail) => ({ parameter: 'on_gap', detail })) },
+    { errors: texts.slice(0, LISTED_MAX).map((detail) => ({ parameter: 'on_gap', detail })) },
   )
 }
 
