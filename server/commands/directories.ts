@@ -19,7 +19,7 @@ export async function isStoreThere({ databaseUrl, dataDirectory }: StorePlace): 
   return databaseUrl !== null || (await isDirectory(join(dataDirectory, 'pglite')))
 }
 
-/** A sentence for people. */
+/** Error message, for people. */
 export function noStoreIn({ dataDirectory }: StorePlace): string {
-  return `there is no store in ${dataDirectory}; DATABASE_URL or --data-dir say where it is`
+  return `No store found in ${dataDirectory}. Set DATABASE_URL or pass --data-dir.`
 }

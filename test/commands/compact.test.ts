@@ -77,7 +77,7 @@ test('a store that is not there is told, not made and taken for one without rows
     `${directory}/data`,
   ])
   assert.deepEqual([code, stdout], [1, ''])
-  assert.match(stderr, /there is no store in .*data; DATABASE_URL or --data-dir say where it is/)
+  assert.match(stderr, /No store found in .*data\. Set DATABASE_URL or pass --data-dir\./)
   assert.deepEqual(await entriesBelow(directory), [])
 })
 

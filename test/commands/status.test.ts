@@ -100,7 +100,7 @@ test('a store that is not there is told, and not made', async (t) => {
   const root = await temporaryDirectory(t)
   const dataDirectory = join(root, 'data')
   const environment = { DATABASE_URL: '', BOOKCAST_DATA_DIR: dataDirectory }
-  const told = `there is no store in ${dataDirectory}; DATABASE_URL or --data-dir say where it is\n`
+  const told = `No store found in ${dataDirectory}. Set DATABASE_URL or pass --data-dir.\n`
   for (const args of [['status'], ['verify', '--store']]) {
     const { code, stdout, stderr } = await bookcast(args, { env: environment })
     assert.deepEqual(
