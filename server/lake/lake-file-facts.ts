@@ -6,12 +6,27 @@ import { open } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
 import { parquetMetadata } from 'hyparquet'
 import { FOOTER_BYTES_MAX } from '../../shared/limits.ts'
+import { footerTexts } from '../../shared/lob-file/footer-texts.ts'
 import { LOB_FOOTER_KEYS as KEYS } from '../../shared/lob-v1.ts'
 
 const TRAILER_BYTES = 8
 /** Most footers are shorter than this, so that one read is enough. */
 const TAIL_BYTES = 64 * 1024
 const MAGIC = 'PAR1'
+/** Keys of order-book files, and that of the version of a file of records. */
+const STATED = [
+  KEYS.rows,
+  KEYS.minTs,
+  KEYS.maxTs,
+  KEYS.coversFrom,
+  KEYS.coversTo,
+  KEYS.gaps,
+  KEYS.markets,
+  KEYS.sample,
+  KEYS.strands,
+  'revision',
+] as const
+type FooterValues = Readonly<Partial<Record<(typeof STATED)[number], string>>>
 /** Opening a pipe otherwise would wait for its writer. */
 export const READ_FLAGS = constants.O_RDONLY | constants.O_NONBLOCK
 
@@ -53,21 +68,28 @@ export async function readLakeFileFacts(
   if (wanted > Math.min(sizeBytes, FOOTER_BYTES_MAX)) return undefined
   if (wanted > tail.length) tail = await readTail(sizeBytes - wanted)
   try {
-    const footer = Uint8Array.from(tail.subarray(tail.length - wanted)).buffer
-    const { num_rows: rows, key_value_metadata: pairs = [] } = parquetMetadata(footer, { geoparquet: false })
-    const values = new Map(pairs.map(({ key, value }) => [key, value ?? '']))
+    const { rows, values } = statedIn(tail.subarray(tail.length - wanted))
     return {
       rows,
-      minTs: timeIn(values.get(KEYS.minTs)),
-      maxTs: timeIn(values.get(KEYS.maxTs)),
-      revision: BigInt(values.get('revision') ?? 0),
-      isSample: values.get(KEYS.sample) === 'true',
-      isOld: values.has(KEYS.strands),
+      minTs: timeIn(values.min_ts),
+      maxTs: timeIn(values.max_ts),
+      revision: BigInt(values.revision ?? 0),
+      isSample: values.sample === 'true',
+      isOld: values.strands !== undefined,
       coverage: coverageOf(values),
     }
   } catch {
     return undefined
   }
+}
+
+/** Rows and key-value pairs of a footer with its trailer. Only one without a checksum has to be decoded. */
+function statedIn(footer: Buffer): { readonly rows: bigint; readonly values: FooterValues } {
+  const values = footerTexts(footer.subarray(0, footer.length - TRAILER_BYTES), STATED)
+  if (values?.rows !== undefined) return { rows: BigInt(values.rows), values }
+  const bytes = Uint8Array.from(footer).buffer
+  const { num_rows: rows, key_value_metadata: pairs = [] } = parquetMetadata(bytes, { geoparquet: false })
+  return { rows, values: Object.fromEntries(pairs.map(({ key, value }) => [key, value ?? ''])) }
 }
 
 /** Of a file in a directory. Rejects when it cannot be opened or read. */
@@ -93,15 +115,14 @@ function timeIn(text: string | undefined): bigint | null {
   return text === undefined || text === '' ? null : BigInt(text)
 }
 
-function coverageOf(values: ReadonlyMap<string, string>): BookCoverage | null {
-  const [from, to] = [values.get(KEYS.coversFrom), values.get(KEYS.coversTo)]
-  const markets = values.get(KEYS.markets)
+function coverageOf(values: FooterValues): BookCoverage | null {
+  const { covers_from: from, covers_to: to, markets, gaps } = values
   if (from === undefined || to === undefined || markets === undefined) return null
   const list = JSON.parse(markets) as readonly { readonly id: string; readonly rows: number }[]
   return {
     fromTs: BigInt(from),
     toTs: BigInt(to),
-    gaps: BigInt(values.get(KEYS.gaps) ?? 0),
+    gaps: BigInt(gaps ?? 0),
     markets: new Map(list.map(({ id, rows }) => [id, rows])),
   }
 }

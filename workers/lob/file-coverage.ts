@@ -60,14 +60,15 @@ export function coverageOf(file: LakeFile): FileCoverage {
 
 function coverageInFooter(file: LakeFile): FileCoverage | undefined {
   const texts = file.footerTexts([KEYS.date, KEYS.coversFrom, KEYS.coversTo, KEYS.hours, KEYS.markets])
-  if (texts?.date !== file.date) return undefined
+  const { date, covers_from: from, covers_to: to, hours: stated, markets } = texts ?? {}
+  if (date !== file.date || !from || !to || !stated || !markets) return undefined
   return namingFile(file.place, () => {
-    const ids = (JSON.parse(texts.markets) as readonly { readonly id: string }[]).map(({ id }) => id)
-    const hours = parseHours(texts.hours)
+    const ids = (JSON.parse(markets) as readonly { readonly id: string }[]).map(({ id }) => id)
+    const hours = parseHours(stated)
     if (ids.length !== hours.length) throw new Error('it has the hours of other markets')
     return {
-      from: Number(BigInt(texts.covers_from) - file.baseNs),
-      to: Number(BigInt(texts.covers_to) - file.baseNs) + 1,
+      from: Number(BigInt(from) - file.baseNs),
+      to: Number(BigInt(to) - file.baseNs) + 1,
       isStated: true,
       isCounted: false,
       tellsMidnight: true,

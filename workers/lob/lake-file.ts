@@ -14,7 +14,7 @@ import { FOOTER_BYTES_MAX, ROW_GROUP_BYTES_MAX } from '../../shared/limits.ts'
 import { NS_PER_MS, utcDateStartMs } from '../../shared/utc-date.ts'
 import type { ColumnChunk } from '../../shared/lob-file/column-pages.ts'
 import { parseFooter, type FileFooter } from '../../shared/lob-file/file-footer.ts'
-import { footerTexts, textAt } from './footer-texts.ts'
+import { footerTexts, textAt } from '../../shared/lob-file/footer-texts.ts'
 import { indexFile, type FileIndex } from './file-index.ts'
 import { lakeFileError, namingFile } from '../lake/lake-file-error.ts'
 import type { PinnedFile, PinnedFiles } from '../lake/pinned-files.ts'
@@ -167,7 +167,7 @@ export class LakeFile {
   }
 
   /** Single values of the footer (footer-texts.ts). */
-  footerTexts<Key extends string>(keys: readonly Key[]): Readonly<Record<Key, string>> | undefined {
+  footerTexts<Key extends string>(keys: readonly Key[]): Readonly<Partial<Record<Key, string>>> | undefined {
     return namingFile(this.place, () => {
       const tail = this.#readFooterBytes()
       const bytes = Buffer.from(tail.buffer, tail.byteOffset, tail.byteLength)

@@ -1,16 +1,16 @@
 // Single values of a footer of Bookcast's own, found in its bytes: decoding a footer costs a hundred times as much. The
 // footer's checksum is checked, so that what is found there is what was written.
 
-import { lobFooterChecksum } from '../../shared/lob-checksum.ts'
+import { lobFooterChecksum } from '../lob-checksum.ts'
 
 /** The header of a binary field behind the one before it, in thrift's compact protocol. */
 const FIELD = 0x18
 
-/** The value of each key; undefined unless the footer (thrift bytes alone) has a right checksum and all of the keys. */
+/** The values of the keys that the footer (thrift bytes alone) has; undefined unless the footer has a right checksum. */
 export function footerTexts<Key extends string>(
   footer: Buffer,
   keys: readonly Key[],
-): Readonly<Record<Key, string>> | undefined {
+): Readonly<Partial<Record<Key, string>>> | undefined {
   const checksum = lobFooterChecksum(footer)
   if (checksum === undefined || checksum.stored !== checksum.computed) return undefined
   const values: Partial<Record<Key, string>> = {}
@@ -18,10 +18,9 @@ export function footerTexts<Key extends string>(
     const name = Buffer.from([FIELD, key.length, ...Buffer.from(key), FIELD])
     const at = footer.lastIndexOf(name)
     const value = at === -1 ? undefined : textAt(footer, at + name.length)
-    if (value === undefined) return undefined
-    values[key] = value
+    if (value !== undefined) values[key] = value
   }
-  return values as Readonly<Record<Key, string>>
+  return values
 }
 
 /** A text behind its length; undefined where the bytes end before. */
