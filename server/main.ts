@@ -25,13 +25,17 @@ function stopSignal(): AbortSignal {
 
 /** As a program that SIGPIPE ends. */
 const EXIT_PIPE_CLOSED = 128 + 13
-process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  if (error.code !== 'EPIPE') throw error
+process.stdout.once('error', (error: NodeJS.ErrnoException) => {
   // The reader has seen enough: `bookcast status | head`.
-  process.exit(EXIT_PIPE_CLOSED)
+  if (error.code === 'EPIPE') process.exit(EXIT_PIPE_CLOSED)
+  process.exitCode = 1
+  process.stderr.write(`bookcast: the output cannot be written: ${error.message}\n`)
 })
+process.stdout.on('error', () => {})
+// A command whose progress or log cannot be shown still does its work.
+process.stderr.on('error', () => {})
 
-process.exitCode = await runProgram(process.argv.slice(2), {
+const exitCode = await runProgram(process.argv.slice(2), {
   env: processEnvironment,
   get stdin() {
     return process.stdin
@@ -40,3 +44,4 @@ process.exitCode = await runProgram(process.argv.slice(2), {
   stderr: process.stderr,
   stopSignal,
 })
+if (exitCode !== 0) process.exitCode = exitCode

@@ -4,7 +4,6 @@
 import { once } from 'node:events'
 import { mkdir } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { pino } from 'pino'
 import { addDays, utcDateOf } from '../../shared/utc-date.ts'
 import { SYSTEM_CLOCK } from '../tasks/clock.ts'
 import {
@@ -28,6 +27,7 @@ import { type IngestSource, isTradesSource, SOURCE_NAMES } from '../ingest/sourc
 import type { TimeWindow } from '../storage/cursor-store.ts'
 import type { Postgres } from '../storage/postgres.ts'
 import type { CommandIo } from './command.ts'
+import { openLog } from '../service/log.ts'
 import { LOG_LEVEL_OPTION, type LogLevel, readLogLevel } from '../options/log-level.ts'
 import { UsageError } from '../options/usage-error.ts'
 import { IngestProgressView } from './ingest-progress.ts'
@@ -168,8 +168,7 @@ async function runUntilStopped(
   postgres: Postgres,
   { stdout, signal }: CommandIo,
 ): Promise<number> {
-  const destination = pino.destination({ fd: 2, sync: false })
-  const logger = pino({ level: logLevel, base: null }, destination)
+  const { destination, logger } = openLog(logLevel, false)
   let collection: Collection | undefined
   const storage = new StorageWatch({
     lake,

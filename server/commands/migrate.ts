@@ -9,6 +9,7 @@ import { DataDirectoryLock, DataDirectoryLocked } from '../storage/data-director
 import { S3Store } from '../sync/s3-store.ts'
 import { readPlace, S3_OPTIONS } from '../sync/sync-options.ts'
 import { parsePlace } from '../sync/sync-place.ts'
+import { asLakeWriteError } from '../lake/lake-write-error.ts'
 import { optionCommand } from './option-command.ts'
 import { mustBeDirectory } from './directories.ts'
 
@@ -51,7 +52,9 @@ export const migrateCommand = optionCommand(OPTIONS, HELP, async (options, { std
     await mustBeDirectory(lake)
     await alone(lake.text, signal, (stopping) =>
       migrateDirectory(lake.text, { ...migration, signal: stopping }),
-    )
+    ).catch((error: unknown) => {
+      throw asLakeWriteError(error, lake.text)
+    })
   }
   stdout.write(`${movedCount} files renamed, ${conflictCount} stay\n`)
   return conflictCount === 0 ? 0 : 1

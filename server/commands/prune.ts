@@ -13,6 +13,7 @@ import { DirectoryStore } from '../sync/directory-store.ts'
 import { isEqual, type ObjectHead, type ObjectStore } from '../sync/object-store.ts'
 import { readPlace, S3_OPTIONS } from '../sync/sync-options.ts'
 import { openObjectStore } from '../sync/sync-target.ts'
+import { asLakeWriteError } from '../lake/lake-write-error.ts'
 import { optionCommand } from './option-command.ts'
 import { mustBeDirectory } from './directories.ts'
 import { pruneRaw } from './prune-raw.ts'
@@ -126,6 +127,8 @@ export const pruneCommand = optionCommand(OPTIONS, HELP, async (options, { stdou
         note(key, reason)
       }
     }
+  } catch (error) {
+    throw asLakeWriteError(error, lake)
   } finally {
     keptIn?.close()
   }

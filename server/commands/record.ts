@@ -1,10 +1,10 @@
 // `bookcast record`: records exchanges' order books until it is told to stop. The log goes to stderr.
 
-import { pino } from 'pino'
 import { RecorderTask } from '../collect/recorder-task.ts'
 import { exchanges } from '../exchanges/registry.ts'
 import { RECORD_SECRETS_HELP, seriesOptions } from '../recorder/recording-config.ts'
 import type { Command, CommandIo } from './command.ts'
+import { openLog } from '../service/log.ts'
 import { describeOptions } from '../options/options.ts'
 import { refuseOldLayout } from '../lake/old-layout.ts'
 import { RECORD_OPTIONS, readRecordConfig } from './record-config.ts'
@@ -29,8 +29,7 @@ export const recordCommand: Command = async (args, io) => {
 
 async function record(config: RecordConfig, { stdout, signal }: CommandIo): Promise<number> {
   const { logLevel, lake } = config
-  const destination = pino.destination({ fd: 2, sync: false })
-  const logger = pino({ level: logLevel, base: null }, destination)
+  const { destination, logger } = openLog(logLevel, false)
   try {
     const recorded = exchanges().filter(({ source }) => config[source] !== undefined)
     const series = recorded.flatMap(({ source }) => config[source]?.series ?? [])

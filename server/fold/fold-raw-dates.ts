@@ -3,15 +3,15 @@
 
 import { renameSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
-import { join, relative } from 'node:path'
-import { lobSeriesDirectory, rawDateDirectory } from '../../shared/lake-layout.ts'
+import { dirname, join, relative } from 'node:path'
+import { lobSeriesDirectory, lobSourceDirectory, rawDateDirectory } from '../../shared/lake-layout.ts'
 import type { LobSource } from '../../shared/lob-sources.ts'
 import { addDays, utcDatesBetween } from '../../shared/utc-date.ts'
 import { syncNames } from '../lake/durable-file.ts'
 import { removeWhileEmpty } from '../lake/empty-directories.ts'
 import { describeFiles, publishFiles } from '../lake/lob-publication.ts'
 import type { WrittenLobFile } from '../lake/lob-publication.ts'
-import { stageFile } from '../lake/temporary-file.ts'
+import { removeStaleTemporaries, stageFile } from '../lake/temporary-file.ts'
 import { MERGE_WAIT_MS_MAX, takeLock } from './series-lock.ts'
 import type { MergeLock, MergeLockOptions } from './series-lock.ts'
 import {
@@ -168,8 +168,16 @@ class RawFold {
       for (const { temporary } of this.#metadata) await rm(temporary, { force: true })
       await settleTrades(lake, this.#trades)
       await rm(fold.spillDirectory, { recursive: true, force: true })
-      for (const series of fold.series)
-        await removeWhileEmpty(lobSeriesDirectory(lake, source, series), join(lake, 'lob'))
+      const seriesDirectories = [...fold.series].map((series) => lobSeriesDirectory(lake, source, series))
+      // What killed folds have left.
+      for (const directory of [
+        lobSourceDirectory(lake, source),
+        ...seriesDirectories,
+        ...[...this.#segments.keys()].map((date) => rawDateDirectory(lake, source, date)),
+        ...this.#trades.map(({ path }) => dirname(path)),
+      ])
+        await removeStaleTemporaries(directory)
+      for (const directory of seriesDirectories) await removeWhileEmpty(directory, join(lake, 'lob'))
     }
   }
 

@@ -53,6 +53,12 @@ const REASONS: Readonly<Record<string, (place: string) => string>> = {
   EXDEV: () => 'parts of it lie on different file systems, between which no file can be renamed',
 }
 
+/** The error, with that sentence as its message where there is one. */
+export function asLakeWriteError(error: unknown, lake: string): unknown {
+  const reason = describeLakeWriteError(error, lake)
+  return reason === undefined ? error : new Error(reason, { cause: error })
+}
+
 function systemErrorOf(error: unknown): SystemError | undefined {
   let current = error
   for (let depth = 0; depth < CAUSES_MAX && current instanceof Error; depth++) {

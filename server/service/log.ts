@@ -2,10 +2,14 @@
 // block of bytes, which the thread pool writes when it is full or a moment old. As strings they would cost more than the
 // requests that they describe, because V8 moves objects twice that live for some milliseconds.
 
+import { write, writeSync } from 'node:fs'
 import { type DestinationStream, type Logger, pino } from 'pino'
-import { LOG_BLOCK_BYTES, LOG_LINE_BYTES_MAX } from '../../shared/limits.ts'
+import { LOG_BLOCK_BYTES, LOG_LINE_BYTES_MAX, LOG_WAITING_BYTES_MAX } from '../../shared/limits.ts'
 
 const LOG_FLUSH_MS = 100
+/** Pause before a failed write is repeated. */
+const LOG_RETRY_MS = 100
+const LOG_FLUSH_TRIES = 5
 
 interface TextSink {
   write(text: string): unknown
@@ -49,6 +53,66 @@ export class LineBlocks {
   }
 }
 
+/**
+ * A file of the log that may be unable to take text for a while: its disk is full, or the reader of a pipe is slow. Then a limited
+ * amount of text waits, text beyond it is dropped, and the process goes on.
+ */
+export class LogFile {
+  readonly #fd: number
+  readonly #waiting: Uint8Array[] = []
+  #waitingBytes = 0
+  #isBusy = false
+
+  constructor(fd: number) {
+    this.#fd = fd
+  }
+
+  write(text: string): void {
+    const bytes = Buffer.from(text)
+    if (this.#waitingBytes + bytes.length > LOG_WAITING_BYTES_MAX) return
+    this.#waitAt('end', bytes)
+    if (!this.#isBusy) this.#writeNext()
+  }
+
+  /** Writes what waits, and waits for that, unless it fails a few times. */
+  flushSync(): void {
+    for (let failures = 0, next = this.#next(); next !== undefined; next = this.#next()) {
+      try {
+        this.#waitAt('start', next.subarray(writeSync(this.#fd, next)))
+      } catch {
+        this.#waitAt('start', next)
+        failures += 1
+        if (failures === LOG_FLUSH_TRIES) return
+        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, LOG_RETRY_MS)
+      }
+    }
+  }
+
+  #writeNext(): void {
+    const next = this.#next()
+    this.#isBusy = next !== undefined
+    if (next === undefined) return
+    write(this.#fd, next, (error, byteCount) => {
+      this.#waitAt('start', error === null ? next.subarray(byteCount) : next)
+      if (error === null) this.#writeNext()
+      else setTimeout(() => this.#writeNext(), LOG_RETRY_MS).unref()
+    })
+  }
+
+  #next(): Uint8Array | undefined {
+    const next = this.#waiting.shift()
+    this.#waitingBytes -= next?.length ?? 0
+    return next
+  }
+
+  #waitAt(end: 'start' | 'end', bytes: Uint8Array): void {
+    if (bytes.length === 0) return
+    if (end === 'start') this.#waiting.unshift(bytes)
+    else this.#waiting.push(bytes)
+    this.#waitingBytes += bytes.length
+  }
+}
+
 interface LogEntry {
   readonly level: number
   /** ms since the epoch. */
@@ -79,7 +143,7 @@ export interface Log {
 
 /** @param isTerminal whether a person reads stderr */
 export function openLog(level: string, isTerminal: boolean): Log {
-  const sink = new LineBlocks(pino.destination({ fd: 2, sync: false }))
+  const sink = new LineBlocks(new LogFile(2))
   const destination = isTerminal
     ? { write: (line: string) => sink.write(readableLine(line)), flushSync: () => sink.flushSync() }
     : sink

@@ -99,7 +99,10 @@ export class DirectoryStore implements ObjectStore {
       return await this.#write(head, openBytes, options)
     } catch (error) {
       const reason = describeLakeWriteError(error, this.#root, 'the directory')
-      throw reason === undefined ? error : new Error(reason, { cause: error })
+      if (reason === undefined) throw error
+      // On a full disk, what arrived would take the space that the next content needs.
+      await rm(partialPath(this.#path(head.key), head), { force: true }).catch(() => {})
+      throw new Error(reason, { cause: error })
     }
   }
 

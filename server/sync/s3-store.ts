@@ -115,6 +115,11 @@ export class S3Store implements ObjectStore {
         .catch((error: unknown) => {
           throw this.#named(error)
         })
+      // A page of a proxy or of another service would count as an empty bucket.
+      if (page.Name === undefined && page.IsTruncated === undefined && page.Contents === undefined)
+        throw new Error(
+          `${this.name}: the answer to a listing is not one of object storage; check the endpoint`,
+        )
       for (const object of page.Contents ?? []) {
         const listed = this.#listed(object)
         if (listed !== undefined && isWanted(listed.key)) yield listed
@@ -281,10 +286,14 @@ export class S3Store implements ObjectStore {
     }
   }
 
-  /** An error of the service, with the place and the answer. */
+  /** An error of the service or of the connection to it, with the place and the answer. */
   #named(error: unknown): unknown {
     const status = statusOf(error)
-    if (!(error instanceof Error) || status === undefined) return error
+    if (!(error instanceof Error)) return error
+    if (status === undefined) {
+      const isOfConnection = 'code' in error && typeof error.code === 'string'
+      return isOfConnection ? new Error(`${this.name}: no answer: ${error.message}`, { cause: error }) : error
+    }
     return new Error(`${this.name}: HTTP ${status} ${error.name} ${error.message}`.trimEnd(), {
       cause: error,
     })

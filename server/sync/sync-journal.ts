@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import { noneThere } from '../../shared/errno.ts'
 import { SYNC_OWN_DIGESTS_MAX } from '../../shared/limits.ts'
 import { parsedJson } from '../../shared/parsed-json.ts'
-import { temporaryPath } from '../lake/temporary-file.ts'
+import { removeStaleTemporaries, temporaryPath } from '../lake/temporary-file.ts'
 import type { ObjectHead } from './object-store.ts'
 
 /** What is known of one key. */
@@ -62,6 +62,7 @@ export class SyncJournal {
   static async open(lake: string, name: string): Promise<SyncJournal> {
     const path = journalPath(lake, name)
     await mkdir(join(lake, '.sync'), { recursive: true })
+    await removeStaleTemporaries(join(lake, '.sync'))
     return inTurn(path, async (text) => {
       let file = await open(path, 'a+')
       try {

@@ -20,6 +20,15 @@ test('ends without a word when the reader of its output has gone', async () => {
   assert.deepEqual(await processEnd(['bash', '-c', command]), { code: 141, stdout: '', stderr: '' })
 })
 
+test('says in one line that its output cannot be written', async () => {
+  const program = [process.execPath, ...PROGRAM_ARGUMENTS].join(' ')
+  const { code, stderr } = await processEnd(['bash', '-c', `${program} --help > /dev/full`])
+  assert.equal(code, 1)
+  assert.match(stderr, /^bookcast: the output cannot be written: ENOSPC.*\n$/)
+  const unseen = await processEnd(['bash', '-c', `${program} help publish 2> /dev/full`])
+  assert.deepEqual(unseen, { code: 2, stdout: '', stderr: '' })
+})
+
 test('describes serve with every option and its environment variable', async () => {
   const { code, stdout } = await bookcast(['serve', '--help'])
   assert.equal(code, 0)

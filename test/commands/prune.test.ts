@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
-import { cp, rm, writeFile } from 'node:fs/promises'
+import { spawnSync } from 'node:child_process'
+import { cp, mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { UsageError } from '../../server/options/usage-error.ts'
@@ -7,6 +8,8 @@ import { pruneCommand } from '../../server/commands/prune.ts'
 import { syncLake } from '../../server/sync/lake-sync.ts'
 import { entriesBelow, temporaryDirectory } from '../support/temporary-lake.ts'
 import { takeLock } from '../../server/fold/series-lock.ts'
+import { PROGRAM_ARGUMENTS } from '../support/cold-workers.ts'
+import { processEnd } from '../support/program.ts'
 import { BUCKET, startS3Server } from '../support/s3-server.ts'
 import { SAMPLE_LAKE } from '../support/sample-server.ts'
 import { foldHere, writeSegment } from '../sync/raw-lakes.ts'
@@ -122,4 +125,23 @@ test('what another writes to meanwhile stays', async (t) => {
     await filesOf(lake),
     before.filter((name) => !name.includes('07-01') || name.includes('KXHIGHNY')),
   )
+})
+
+test('prune and migrate say that a lake is mounted read-only', async (t) => {
+  const lake = await temporaryDirectory(t)
+  const partition = join(lake, 'lob/source=kalshi/series=A/date=2025-01-01')
+  await mkdir(partition, { recursive: true })
+  await writeFile(join(partition, 'lob.parquet'), '')
+  const script = 'mount --bind "$0" "$0" && mount -o remount,ro,bind "$0" && exec "$@"'
+  const before = ['unshare', '--map-root-user', '--mount', 'sh', '-c', script, lake]
+  if (spawnSync(before[0]!, [...before.slice(1), 'true']).status !== 0) {
+    t.skip('nothing can be mounted here')
+    return
+  }
+  for (const args of [['prune', '--before', '2026-01-01', '--apply'], ['migrate']]) {
+    const program = [process.execPath, ...PROGRAM_ARGUMENTS, ...args, '--lake', lake]
+    const { code, stderr } = await processEnd([...before, ...program])
+    assert.equal(code, 1, stderr)
+    assert.match(stderr, /the lake .* cannot be written: its file system is mounted read-only \(EROFS/)
+  }
 })

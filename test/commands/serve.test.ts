@@ -6,6 +6,7 @@ import { once } from 'node:events'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import { test, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { openRelationalStore } from '../../server/storage/relational-store.ts'
@@ -292,4 +293,27 @@ test('ends with a message when the tables of DATABASE_URL do not fit this versio
     /bookcast serve: The store has the migration 9999_later\.sql, which this version/,
   )
   assert.doesNotMatch(serving.stderr(), /Unhandled|ERR_UNHANDLED|    at /)
+})
+
+test('answers, and stops at a signal, while its log cannot be written', async (t) => {
+  const [node, ...args] = [
+    process.execPath,
+    ...PROGRAM_ARGUMENTS,
+    'serve',
+    '--lake',
+    SAMPLE_LAKE,
+    '--port',
+    '0',
+  ]
+  const command = `exec ${[node, ...args].join(' ')} 2> /dev/full`
+  const child = spawn('bash', ['-c', command], { env: { ...process.env, BOOKCAST_STORE: 'off' } })
+  t.after(() => child.kill('SIGKILL'))
+  const [greeted] = (await once(child.stdout.setEncoding('utf8'), 'data')) as [string]
+  const [url] = /http:\/\/127\.0\.0\.1:\d+/.exec(greeted) ?? []
+  for (let request = 0; request < 3; request += 1) {
+    assert.equal((await fetch(`${url}/livez`)).status, 200)
+    await delay(150)
+  }
+  child.kill('SIGTERM')
+  assert.deepEqual(await once(child, 'exit'), [0, null])
 })

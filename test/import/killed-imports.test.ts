@@ -2,15 +2,15 @@
 // same import again, alone or with more, makes the lake whole.
 
 import assert from 'node:assert/strict'
-import { cp, rename, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { cp, mkdir, rename, utimes, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { isDeepStrictEqual } from 'node:util'
 import { rawDateDirectory } from '../../shared/lake-layout.ts'
 import type { LobSource } from '../../shared/lob-sources.ts'
 import { runImport } from '../support/import-harness.ts'
 import { MS, delta, snapshot } from '../support/kalshi-frames.ts'
-import { temporaryDirectory } from '../support/temporary-lake.ts'
+import { entriesBelow, temporaryDirectory } from '../support/temporary-lake.ts'
 import { lakeHashes } from './pieces/lake-reader.ts'
 
 const MARKET = `0x${'ab'.repeat(32)}`
@@ -120,3 +120,29 @@ async function putBackManifest(lake: string, source: LobSource, work: () => Prom
   await work()
   for (const [path, copy] of copies) await rename(copy, path)
 }
+
+test('a fold removes what killed folds left a day ago, and no younger temporary files', async (t) => {
+  const lake = join(await temporaryDirectory(t), 'lake')
+  const lines = PARTS.kalshi[0]!.trimEnd().split('\n')
+  await runImport(lake, 'kalshi', { lines })
+  const date = new Date(MS).toISOString().slice(0, 10)
+  const left = [
+    `lob/source=kalshi/.spill.0123456789ab.tmp/${date}-0-15`,
+    `lob/source=kalshi/series=KXHIGHNY/.date=${date}.lob.parquet.0123456789ab.tmp`,
+    `raw/source=kalshi/date=${date}/.manifest.json.0123456789ab.tmp`,
+    `raw/source=kalshi/.segment.0123456789ab.tmp`,
+  ]
+  for (const name of [...left, ...left.map((one) => one.replace('0123', '3210'))]) {
+    await mkdir(dirname(join(lake, name)), { recursive: true })
+    await writeFile(join(lake, name), 'left')
+  }
+  const old = Date.now() / 1000 - 2 * 86_400
+  for (const name of left) await utimes(join(lake, name.replace(/(?<=\.tmp).*/, '')), old, old)
+  await runImport(lake, 'kalshi', { lines })
+  const present = (await entriesBelow(lake)).filter((name) => name.endsWith('.tmp'))
+  assert.deepEqual(
+    present.filter((name) => name.includes('0123456789ab')),
+    [],
+  )
+  assert.equal(present.filter((name) => name.includes('3210456789ab')).length, left.length)
+})

@@ -1,10 +1,14 @@
 // The block in front of the log file: no line is lost, split wrongly or kept for long.
 
 import assert from 'node:assert/strict'
+import { closeSync, openSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { test } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
 import fc from 'fast-check'
-import { LineBlocks, readableLine } from '../../server/service/log.ts'
-import { LOG_BLOCK_BYTES, LOG_LINE_BYTES_MAX } from '../../shared/limits.ts'
+import { LineBlocks, LogFile, readableLine } from '../../server/service/log.ts'
+import { LOG_BLOCK_BYTES, LOG_LINE_BYTES_MAX, LOG_WAITING_BYTES_MAX } from '../../shared/limits.ts'
+import { onSmallDisk } from '../support/small-disk.ts'
 
 class TextCollector {
   readonly writes: string[] = []
@@ -78,4 +82,29 @@ test('a line for a terminal has time, level, message and facts, and cannot move 
     err: { type: 'Error', message: 'the disk is full', stack: 'Error: …' },
   }
   assert.equal(readableLine(JSON.stringify(failed)), '00:00:00 error no error="the disk is full"\n')
+})
+
+test('a log on a full disk keeps a limited number of lines, and writes them whole with the space', async (t) => {
+  await onSmallDisk(t, 4, async (disk) => {
+    const path = join(disk.path, 'log')
+    const fd = openSync(path, 'a')
+    t.after(() => closeSync(fd))
+    const file = new LogFile(fd)
+    await disk.fill()
+    const line = 'x'.repeat(1024)
+    for (let number = 0; number < 2000; number += 1) file.write(`${number} ${line}\n`)
+    await delay(50)
+    file.flushSync()
+    assert.equal(readFileSync(path, 'utf8'), '')
+    await disk.free()
+    await delay(200)
+    const text = readFileSync(path, 'utf8')
+    const count = text.split('\n').length - 1
+    assert.ok(text === Array.from({ length: count }, (_, number) => `${number} ${line}\n`).join(''))
+    assert.equal(Math.round(text.length / LOG_WAITING_BYTES_MAX), 1)
+    file.write('later\n')
+    file.flushSync()
+    await delay(50)
+    assert.ok(readFileSync(path, 'utf8') === `${text}later\n`)
+  })
 })

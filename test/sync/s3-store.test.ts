@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
-import { createServer } from 'node:http'
+import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -34,4 +34,23 @@ test('a 404 of the service of credentials is an error, not a missing object', as
   await assert.rejects(store.get({ key: 'lob/a.parquet', sizeBytes: 1, version: '"1"' }, 0), /HTTP 404/)
   await assert.rejects(store.remove('lob/a.parquet'), /HTTP 404/)
   assert.equal(requests, 3)
+})
+
+test('names the place when the connection breaks or something else answers', async (t) => {
+  let answer = (response: ServerResponse): unknown => response.socket?.destroy()
+  const server = createServer((_, response) => answer(response)).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.after(() => server.close())
+  Object.assign(process.env, { AWS_ACCESS_KEY_ID: 'S3RVER', AWS_SECRET_ACCESS_KEY: 'S3RVER' })
+  const endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const store = new S3Store({ bucket: 'lake', prefix: 'a', endpoint })
+  t.after(() => store.close())
+  const isBroken = /^Error: s3:\/\/lake\/a: no answer: (socket hang up|read ECONNRESET)$/
+  await assert.rejects(store.list().next(), isBroken)
+  await assert.rejects(store.head('lob/a.parquet'), isBroken)
+  answer = (response) => response.writeHead(200, { 'content-type': 'text/html' }).end('<html>Log in</html>')
+  await assert.rejects(
+    store.list().next(),
+    /^Error: s3:\/\/lake\/a: the answer to a listing is not one of object storage/,
+  )
 })
