@@ -124,7 +124,7 @@ export const LOG_BLOCK_BYTES = 16 * 1024
 /** Longer lines go round the block. */
 export const LOG_LINE_BYTES_MAX = 64 * 1024
 /** Bytes of the log that wait while stderr cannot be written; lines beyond them are dropped. */
-export const LOG_WAITING_BYTES_MAX = 1024 * 1024
+export const LOG_WAITING_BYTES_MAX = 16 * 1024 * 1024
 
 /**
  * Steps of scheduling priority by which threads stand back: those that stream order books behind those that answer

@@ -11,19 +11,20 @@ const LOG_FLUSH_MS = 100
 const LOG_RETRY_MS = 100
 const LOG_FLUSH_TRIES = 5
 
-interface TextSink {
-  write(text: string): unknown
+interface ByteSink {
+  /** Keeps the bytes. */
+  write(bytes: Uint8Array): void
   flushSync(): void
 }
 
 /** Gathers lines and passes them on in blocks. */
 export class LineBlocks {
-  readonly #sink: TextSink
+  readonly #sink: ByteSink
   readonly #block = Buffer.allocUnsafe(LOG_BLOCK_BYTES + LOG_LINE_BYTES_MAX)
   #bytes = 0
   #timer: NodeJS.Timeout | undefined
 
-  constructor(sink: TextSink) {
+  constructor(sink: ByteSink) {
     this.#sink = sink
   }
 
@@ -31,7 +32,7 @@ export class LineBlocks {
     // Three bytes is the most that UTF-8 takes for one of JavaScript's characters.
     if (line.length * 3 > LOG_LINE_BYTES_MAX) {
       this.#passOn()
-      this.#sink.write(line)
+      this.#sink.write(Buffer.from(line))
       return
     }
     this.#bytes += this.#block.write(line, this.#bytes)
@@ -48,16 +49,13 @@ export class LineBlocks {
   #passOn(): void {
     clearTimeout(this.#timer)
     this.#timer = undefined
-    if (this.#bytes > 0) this.#sink.write(this.#block.toString('utf8', 0, this.#bytes))
+    if (this.#bytes > 0) this.#sink.write(Buffer.copyBytesFrom(this.#block, 0, this.#bytes))
     this.#bytes = 0
   }
 }
 
-/**
- * A file of the log that may be unable to take text for a while: its disk is full, or the reader of a pipe is slow. Then a limited
- * amount of text waits, text beyond it is dropped, and the process goes on.
- */
-export class LogFile {
+/** The file of the log. If its disk is full or the reader of its pipe is slow, a limited number of bytes waits, and more are dropped. */
+export class LogFile implements ByteSink {
   readonly #fd: number
   readonly #waiting: Uint8Array[] = []
   #waitingBytes = 0
@@ -67,8 +65,7 @@ export class LogFile {
     this.#fd = fd
   }
 
-  write(text: string): void {
-    const bytes = Buffer.from(text)
+  write(bytes: Uint8Array): void {
     if (this.#waitingBytes + bytes.length > LOG_WAITING_BYTES_MAX) return
     this.#waitAt('end', bytes)
     if (!this.#isBusy) this.#writeNext()
