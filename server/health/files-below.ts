@@ -1,6 +1,6 @@
 // A look at every file of a directory. Only directories are read, and up to a bound.
 
-import { opendir } from 'node:fs/promises'
+import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 
 const ENTRIES_MAX = 5_000_000
@@ -15,7 +15,8 @@ export async function* filesBelow(
   const pending = [{ path: root, depth: 0 }]
   let entries = 0
   for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
-    for await (const entry of await opendir(next.path)) {
+    // Opened, read and closed piece by piece, a directory costs three times as much.
+    for (const entry of await readdir(next.path, { withFileTypes: true })) {
       signal?.throwIfAborted()
       if (++entries > ENTRIES_MAX) throw new Error(`${root} has more than ${ENTRIES_MAX} entries`)
       if (entry.name.startsWith('.')) continue
