@@ -5,7 +5,7 @@
 
 import { createHash, type Hash } from 'node:crypto'
 import { createReadStream, createWriteStream } from 'node:fs'
-import { type FileHandle, link, mkdir, open, opendir, rm, stat } from 'node:fs/promises'
+import { type FileHandle, link, mkdir, open, readdir, rm, stat } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
@@ -56,9 +56,8 @@ export class DirectoryStore implements ObjectStore {
     const pending = [{ path: start, depth }]
     for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
       const directory = join(this.#root, next.path)
-      for await (const entry of next.depth === 0
-        ? await opendir(directory)
-        : ((await opendir(directory).catch(noneThere)) ?? [])) {
+      const entries = readdir(directory, { withFileTypes: true })
+      for (const entry of (await (next.depth === 0 ? entries : entries.catch(noneThere))) ?? []) {
         signal?.throwIfAborted()
         const key = next.path === '' ? entry.name : `${next.path}/${entry.name}`
         if (entry.isDirectory() && next.depth < SYNC_DEPTH_MAX && !entry.name.startsWith('.')) {
