@@ -1,10 +1,10 @@
 #!/usr/bin/env node
-// The command-line program as a process: its streams, its environment and its signals.
+// The command-line program as a process: its streams, environment and signals.
 
 import { processEnvironment } from './service/config.ts'
 import { runProgram } from './program.ts'
 
-/** Aborts at the first SIGINT or SIGTERM; the second ends the process as the signal itself would have. */
+/** Aborts at the first SIGINT or SIGTERM. The second one ends the process with the exit code of that signal. */
 function stopSignal(): AbortSignal {
   const controller = new AbortController()
   for (const [name, number] of [
@@ -13,7 +13,7 @@ function stopSignal(): AbortSignal {
   ] as const) {
     process.on(name, () => {
       if (controller.signal.aborted) {
-        // Should a thread that a file does not answer hold the exit up, the third signal ends the process by itself.
+        // If a thread that waits for an unresponsive file delays the exit, a third signal kills the process.
         process.removeAllListeners(name)
         process.exit(128 + number)
       }
@@ -23,10 +23,10 @@ function stopSignal(): AbortSignal {
   return controller.signal
 }
 
-/** As a program that SIGPIPE ends. */
+/** The exit code of a program that SIGPIPE ends. */
 const EXIT_PIPE_CLOSED = 128 + 13
 process.stdout.once('error', (error: NodeJS.ErrnoException) => {
-  // The reader has seen enough: `bookcast status | head`.
+  // The reader has closed the pipe: `bookcast status | head`.
   if (error.code === 'EPIPE') process.exit(EXIT_PIPE_CLOSED)
   process.exitCode = 1
   process.stderr.write(`bookcast: the output cannot be written: ${error.message}\n`)

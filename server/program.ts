@@ -1,6 +1,5 @@
-// The command-line program but for its process: it finds the command and turns what that returns or throws into an exit
-// code: 0 done, 1 failed, 2 wrong use. Commands are loaded when they are asked for, so that serving does not load what
-// importing needs.
+// The command-line program without its process. It finds the command and turns its result or error into an exit code: 0 done,
+// 1 failed, 2 wrong use. Commands are loaded on demand, so that serving does not load the code of importing.
 
 import { lobSources } from '../shared/lob-sources.ts'
 import { type Command, type CommandIo } from './commands/command.ts'
@@ -9,7 +8,7 @@ import { fitted, styleOf } from './commands/terminal.ts'
 import { closest } from './options/closest.ts'
 import { readVersion } from './http/version.ts'
 
-/** The process as the program sees it. */
+/** The parts of the process that the program uses. */
 export interface ProgramIo extends Omit<CommandIo, 'signal'> {
   /** Called when a command begins; see CommandIo. */
   readonly stopSignal: () => AbortSignal

@@ -1,29 +1,28 @@
-// Answers that are kept as bytes, by what was asked. It knows nothing of how long one is right: whoever finds one has to
-// see to that. Memory is bounded, also that of answers which are no longer kept but still being sent: those count until
-// their last client has them.
+// Caches answers as bytes, by request. It does not know how long an answer is valid: its callers check that. Memory is
+// bounded. Evicted answers that are still being sent count too, until their last client has them.
 
 import { ReadyBody } from '../http/ready-body.ts'
 
 const ANSWERS_MAX = 10_000
-/** What an answer takes beside its body and its key. */
+/** Memory of an answer besides its body and its key. */
 const OVERHEAD_BYTES = 1_024
-/** A single answer may not push out most of the others. */
+/** A single answer must not evict most of the others. */
 const ANSWER_SHARE_MAX = 1 / 8
 const ANSWER_BYTES_MAX = 4 * 1024 * 1024
 
-/** What has happened so far. */
+/** Counts since the start. */
 export interface AnswerCacheFigures {
-  /** Requests answered with bytes that were made for another one. */
+  /** Requests answered with bytes that were made for an earlier one. */
   hits: number
   misses: number
-  /** Answers given up for others. */
+  /** Answers evicted to make room. */
   evicted: number
 }
 
 export interface KeptAnswer<Facts> {
   readonly facts: Facts
   readonly body: ReadyBody
-  /** Whoever sends the body holds it until it calls what this returns. */
+  /** Holds the body while it is sent, until the returned function is called. */
   hold(): () => void
 }
 
@@ -51,7 +50,7 @@ export class AnswerCache {
     return Math.min(ANSWER_BYTES_MAX, Math.floor(this.#bytesMax * ANSWER_SHARE_MAX))
   }
 
-  /** The answer kept under a key. Each kind of answer has keys of its own, so that its facts are of one type. */
+  /** The answer of a key. Each kind of answer has its own keys, so that its facts are of one type. */
   find<Facts>(key: string): KeptAnswer<Facts> | undefined {
     const found = this.#kept.get(key)
     if (found === undefined) return undefined
@@ -61,8 +60,8 @@ export class AnswerCache {
   }
 
   /**
-   * Keeps an answer in place of an older one of its key, if there is room; others that nobody has asked for lately, and
-   * that are not being sent, give way. Without room it is counted all the same as long as it is held.
+   * Keeps an answer, replacing an older one of its key, if there is room. To make room, it evicts the least recently used
+   * answers that are not being sent. Without room the answer still counts while it is held.
    */
   put<Facts>(key: string, bytes: Uint8Array, factsOf: (body: ReadyBody) => Facts): KeptAnswer<Facts> {
     const sizeBytes = bytes.length + OVERHEAD_BYTES + 2 * key.length
@@ -110,7 +109,7 @@ interface Ledger {
   makeRoom(bytes: number): boolean
 }
 
-/** Counts for as long as it is kept or held. */
+/** Its bytes count while it is kept or held. */
 class Answer<Facts> implements KeptAnswer<Facts> {
   readonly facts: Facts
   readonly body: ReadyBody

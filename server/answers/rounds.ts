@@ -1,6 +1,6 @@
-// Requests that ask for the same at the same time share the work. Work that is under way may have looked at what has
-// changed since, so whoever comes then shares the next round with all others who come meanwhile; it begins when the one
-// under way is over. So everybody's answer is made from what was there when it asked, or later.
+// Concurrent requests for the same answer share the work. Work that is running may have read data that has changed since. So a
+// request that comes then joins the next round, which starts when the running one is over. Every answer is therefore made
+// from data as of its request, or later.
 
 /** Does the work of a round. The signal is aborted when no request waits for this round or the next one. */
 export type RoundMaker<Result> = (signal: AbortSignal) => Promise<Result>
@@ -20,7 +20,7 @@ interface Line<Result> {
 export class Rounds<Result> {
   readonly #lines = new Map<string, Line<Result>>()
 
-  /** Rejects with what the work rejects with, for all who share it alike, or when `signal` is aborted first. */
+  /** Rejects as the work does, for all requests that share it, or when `signal` is aborted first. */
   async join(key: string, signal: AbortSignal, maker: RoundMaker<Result>): Promise<Result> {
     const round = this.#roundOf(key, maker)
     round.waiting += 1
@@ -30,7 +30,7 @@ export class Rounds<Result> {
       round.waiting -= 1
       const { running, next } = this.#lines.get(key) ?? {}
       if (next?.waiting === 0) abandon(next)
-      // What it keeps spares those who come after it the same work.
+      // The running round is not aborted while requests wait for the next one: what it caches spares them the work.
       if (running?.waiting === 0 && (next?.waiting ?? 0) === 0) abandon(running)
     }
   }
@@ -42,13 +42,13 @@ export class Rounds<Result> {
       this.#lines.set(key, { running, next: undefined })
       return running
     }
-    // One that everybody has left before it began is not begun.
+    // A round that all requests left before it started is not started.
     if (line.next === undefined || line.next.controller.signal.aborted)
       line.next = this.#begin(key, line.running.result, maker)
     return line.next
   }
 
-  /** A round that starts when the one before it is over. */
+  /** A round that starts when the previous one is over. */
   #begin(key: string, before: Promise<unknown>, maker: RoundMaker<Result>): Round<Result> {
     const controller = new AbortController()
     const make = async (): Promise<Result> => {

@@ -1,11 +1,11 @@
-// One series or market as the catalogue holds it in memory, and its JSON (contract.md 22 and 23, members in
-// that order). A series is asked for often and there are few of them, so its whole answer is kept ready; a market is
-// small and there may be hundreds of thousands, so its JSON is made when it is asked for.
+// One series or market in the catalogue's memory, and its JSON (contract.md 22 and 23, members in that order). Series are
+// few and requested often, so the whole reply is kept ready. Markets are small, and there may be hundreds of thousands, so
+// their JSON is made for each request.
 
 import { type Validator, validatorHeaders, type WholeReply } from '../http/endpoint.ts'
 import { strongEtag } from '../http/etag.ts'
 
-/** A series as the relational store has it; instants are ms since the epoch. */
+/** A series in the relational store; instants are ms since the epoch. */
 export interface SeriesRow {
   readonly ticker: string
   readonly measure_type: string
@@ -22,7 +22,7 @@ export interface MarketRow {
   readonly ticker: string
   readonly event_ticker: string
   readonly series_ticker: string
-  /** Null stands for the station of its series. */
+  /** Null means the station of its series. */
   readonly station_code: string | null
   readonly status: string
   readonly result: string
@@ -53,7 +53,7 @@ export function seriesEntry(row: SeriesRow, cacheControl: string): SeriesEntry {
     frequency: row.frequency,
     tags: row.tags,
     active: row.active,
-    // Always with milliseconds, as the interface has it.
+    // Always with milliseconds, as the contract requires.
     last_seen_at: new Date(row.last_seen_at).toISOString(),
   })
   return {

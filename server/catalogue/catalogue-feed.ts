@@ -1,19 +1,19 @@
-// Keeps the catalogue in memory like the one in the store: asks for the data versions every second, reads all series
-// again when theirs changed and the changed markets when theirs did. While the store is away it keeps asking.
+// Keeps the catalogue in memory in step with the store. It polls the data versions every second, reads all series again when
+// their version has changed, and the changed markets when theirs has. While the store is unreachable it keeps polling.
 
 import type { Logger } from 'pino'
 import { RepeatedTurns } from '../tasks/repeated-turns.ts'
 import type { Catalogue } from './catalogue.ts'
 import type { MarketRow, SeriesRow } from './catalogue-entry.ts'
 
-/** How often the store is asked whether its data changed: the age that an answer from memory may have. */
+/** How often the store is polled for changes: an answer from memory is at most this much behind. */
 const DATA_VERSION_POLL_MS = 1_000
-/** Markets held in memory, some 200 bytes each; more are refused at start rather than served in part. */
+/** Markets held in memory, some 200 bytes each. With more, reading fails rather than serving a part. */
 const CATALOGUE_MARKETS_MAX = 2_000_000
-/** Changes are read again from so long before the newest one seen: a slow transaction may commit an older one. */
+/** Each read of changes starts this much before the newest one seen, because a slow transaction may commit an older one. */
 export const CATALOGUE_OVERLAP_MS = 10 * 60 * 1000
 
-/** A text for each dataset that is another one after every change. */
+/** A text for each dataset that differs after every change. */
 export type DataVersions = ReadonlyMap<string, string>
 
 export interface ChangedMarketRow extends MarketRow {
@@ -21,11 +21,11 @@ export interface ChangedMarketRow extends MarketRow {
   readonly written_at: number
 }
 
-/** The store as the feed sees it; every call rejects while it is away. */
+/** The store as the feed uses it; every call rejects while it is unreachable. */
 export interface CatalogueSource {
   versions(signal: AbortSignal): Promise<DataVersions>
   series(signal: AbortSignal): AsyncIterable<readonly SeriesRow[]>
-  /** Markets written at or after an instant; all of them when it is null. */
+  /** Markets written at or after an instant; all markets if it is null. */
   markets(writtenSinceMs: number | null, signal: AbortSignal): AsyncIterable<readonly ChangedMarketRow[]>
 }
 
@@ -33,7 +33,7 @@ export interface CatalogueFeedOptions {
   readonly catalogue: Catalogue
   readonly source: CatalogueSource
   readonly logger: Logger
-  /** Called when the lake's manifest is found to have changed, at the first look too. */
+  /** Called when the lake's manifest has changed, and with the first poll. */
   readonly onManifestChange?: () => void
   readonly pollMs?: number
 }
@@ -54,17 +54,17 @@ export class CatalogueFeed {
     this.#turns = new RepeatedTurns(pollMs, (signal) => this.#takeTurn(signal))
   }
 
-  /** What was last read; empty before the first answer of the store and while it is away. */
+  /** The last versions read; empty before the first answer of the store and while it is unreachable. */
   get versions(): DataVersions {
     return this.#versions
   }
 
-  /** Reads the catalogue, and from now on its changes. Resolves after the first attempt, whether it succeeded or not. */
+  /** Starts reading the catalogue and its changes. Resolves after the first attempt, successful or not. */
   async start(): Promise<void> {
     await this.#turns.start()
   }
 
-  /** Stops asking and resolves when nothing runs any more. */
+  /** Stops polling and resolves when no poll is running. */
   async close(): Promise<void> {
     await this.#turns.close()
   }

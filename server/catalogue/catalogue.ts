@@ -1,5 +1,5 @@
-// The catalogue of series and markets in memory, so that asking for it costs no query. It is filled and kept fresh by
-// catalogue-feed.ts; while the relational store is away it answers with what it knew last.
+// The catalogue of series and markets in memory, so that requests for it need no query. catalogue-feed.ts fills it and keeps
+// it fresh. While the relational store is unreachable, it answers with the last known data.
 
 import { ApiError } from '../../shared/errors.ts'
 import { MS_PER_DAY, utcDateStartMs } from '../../shared/utc-date.ts'
@@ -19,10 +19,10 @@ import {
 } from './catalogue-entry.ts'
 import { MarketIndex } from './market-index.ts'
 
-/** Markets that closed longer ago than this before a request's first date are not told to the order-book worker. */
+/** The order-book worker gets no close times that are further than this before a request's first date. */
 const LOB_CLOSED_LOOK_BACK_DAYS = 366
 
-/** Null is no condition; bounds of the close time are inclusive, ms since the epoch. */
+/** Null sets no condition; bounds of the close time are inclusive, ms since the epoch. */
 export interface MarketFilter {
   readonly series: string | null
   readonly station: string | null
@@ -43,13 +43,13 @@ interface PageRecords {
 /** One page of a list. */
 export interface CataloguePage {
   readonly reply: WholeReply
-  /** Whether there are records behind this page. */
+  /** Whether there are records after this page. */
   readonly hasMore: boolean
 }
 
-/** What is kept of a page beside its body. */
+/** What is kept with a page's body. */
 interface PageFacts {
-  /** Of the catalogue that the page was made from. */
+  /** The catalogue's generation from which the page was made. */
   readonly generation: number
   readonly page: CataloguePage
 }
@@ -61,12 +61,12 @@ export class Catalogue {
   #sortedSeries: readonly SeriesEntry[] = []
   readonly #markets = new MarketIndex()
   #isLoaded = false
-  /** Names the state of the data; null while it is not known to be that of one version. */
+  /** Identifies the state of the data; null while it may mix two versions. */
   #version: string | null = null
-  /** Rises with every change of what is here, the name of its state included. */
+  /** Incremented with every change of the data or of `#version`. */
   #generation = 0
 
-  /** @param answers where pages of lists are kept; nowhere when left out */
+  /** @param answers caches pages of lists; without it they are not cached */
   constructor(cachePolicy: CachePolicy, answers?: AnswerCache) {
     this.#cachePolicy = cachePolicy
     this.#answers = answers
@@ -92,14 +92,14 @@ export class Catalogue {
     for (const row of rows) this.#markets.put(row)
   }
 
-  /** Everything has been put in. `version` null: it may be a mixture of two states. */
+  /** All rows have been put in. `version` is null if they may mix two states. */
   markLoaded(version: string | null): void {
     this.#generation += 1
     this.#isLoaded = true
     this.#version = version
   }
 
-  /** Changes are being put in, so lists have no name until `markLoaded`. */
+  /** Changes are being put in, so lists have no ETag until `markLoaded`. */
   markChanging(): void {
     this.#generation += 1
     this.#version = null
@@ -134,7 +134,7 @@ export class Catalogue {
     })
   }
 
-  /** @throws {ApiError} `unknown_series` when the filter names one that is not in the catalogue */
+  /** @throws {ApiError} `unknown_series` when the filter names a series that is not in the catalogue */
   marketPage(filter: MarketFilter, bounds: PageBounds): CataloguePage {
     this.#demandLoaded()
     const names = ['markets', JSON.stringify(filter), `${bounds.limit}`, `${bounds.offset}`]
@@ -165,7 +165,7 @@ export class Catalogue {
     return this.#series.has(name) || this.#markets.ofEvent(name).length > 0
   }
 
-  /** What the catalogue can tell an order-book worker; null when it knows nothing of what is asked. */
+  /** What the catalogue knows for an order-book worker; null if it has no market for the request. */
   findForLob({
     market,
     series,
@@ -208,7 +208,7 @@ export class Catalogue {
     return (row.station_code ?? this.#series.get(row.series_ticker)?.station) === station
   }
 
-  /** The page of these names: the one that is kept, if nothing has changed since it was made. */
+  /** The page of these names: the cached one if nothing has changed since it was made. */
   #page(names: readonly string[], make: () => PageRecords): CataloguePage {
     const answers = this.#answers
     const key = names.join(' ')

@@ -1,15 +1,15 @@
-// The versions of the store's datasets as they are now. Whoever asks gets what was read after it asked; all who ask while
-// one reading is under way share the next one, so that the store is asked for one thing at a time however many ask.
+// Reads the current versions of the store's datasets. Each caller gets versions that were read after its call. Calls during a
+// read share the next read, so that only one is running, however many calls there are.
 
 import { withinTime } from '../../shared/within-time.ts'
 import type { DataVersions } from './catalogue-feed.ts'
 
-/** A store that takes longer is one that those who can do without it do not wait for. */
+/** Callers do not wait longer than this for the store, because they can do without its answer. */
 const WAIT_MS_MAX = 1_000
 
 export interface FreshVersionsOptions {
   readonly read: () => Promise<DataVersions>
-  /** Whether the store is known to be away: then it is not asked. */
+  /** Whether the store is known to be unreachable: then it is not asked. */
   readonly isAway: () => boolean
 }
 
@@ -27,7 +27,7 @@ export class FreshVersions {
     this.#options = options
   }
 
-  /** Resolves to nothing while the store is away or slow. Never rejects. */
+  /** Resolves to undefined while the store is unreachable or slow. Never rejects. */
   async now(): Promise<DataVersions | undefined> {
     if (this.#options.isAway()) return undefined
     const running = this.#running

@@ -1,5 +1,5 @@
-// All markets by ticker, in ticker order, by series and by event. Changes come in batches: a batch replaces markets it
-// names and adds the others, and nothing is ever taken out, because the exchange does not take markets back.
+// All markets by ticker, in ticker order, by series and by event. Changes come in batches. A batch replaces the markets that
+// it names and adds new ones. No market is ever removed, because the exchange does not withdraw markets.
 
 import type { MarketRow } from './catalogue-entry.ts'
 
@@ -7,7 +7,7 @@ function byTicker(left: MarketRow, right: MarketRow): number {
   return left.ticker < right.ticker ? -1 : left.ticker > right.ticker ? 1 : 0
 }
 
-/** Two sorted lists as one. */
+/** Merges two sorted lists. */
 function merge(left: readonly MarketRow[], right: readonly MarketRow[]): MarketRow[] {
   const merged: MarketRow[] = []
   let leftIndex = 0
@@ -20,7 +20,7 @@ function merge(left: readonly MarketRow[], right: readonly MarketRow[]): MarketR
   return merged
 }
 
-/** A list that is put in order when it is read. */
+/** A list that is sorted when it is read. */
 class SortedMarkets {
   #sorted: readonly MarketRow[] = []
   #added: MarketRow[] = []
@@ -50,7 +50,7 @@ export class MarketIndex {
     return this.#byTicker.size
   }
 
-  /** Adds a market or brings the one of its ticker up to date. A market never changes its event or series. */
+  /** Adds a market, or updates the one with its ticker. A market never changes its event or series. */
   put(row: MarketRow): void {
     const known = this.#byTicker.get(row.ticker)
     if (known !== undefined) {
@@ -76,7 +76,7 @@ export class MarketIndex {
     return this.#all.rows
   }
 
-  /** Of the series of this ticker; where there is none, of the event. */
+  /** The markets of the series with this ticker; if there is none, of the event. */
   ofSeriesOrEvent(ticker: string): readonly MarketRow[] {
     return this.#bySeries.get(ticker)?.rows ?? this.ofEvent(ticker)
   }

@@ -1,5 +1,5 @@
-// What the serving process asks the relational store for: the catalogue and its changes, whether it answers, and how old
-// the ingested data is. Lists are read page by page, so that no statement holds much memory or time.
+// What the serving process reads from the relational store: the catalogue and its changes, whether it responds, and how old
+// the ingested data is. Lists are read page by page, so that no statement takes much memory or time.
 
 import { partitionsOf, type RegisteredPartition } from '../../shared/sql/manifest-queries.ts'
 import { instantValue, rawSql, type SqlStatement, sql } from '../../shared/sql/statement.ts'
@@ -23,28 +23,28 @@ const INGEST_AGES = sql`
   SELECT source, scope, extract(epoch FROM clock_timestamp() - last_success_at)::float8 AS age_s
   FROM ingest_cursors WHERE last_success_at IS NOT NULL ORDER BY source, scope`
 
-/** How long ago a source last delivered, by source and scope (a series, a station, a product). */
+/** The time since a source last delivered, by source and scope (a series, a station, a product). */
 export interface IngestAge {
   readonly source: string
   readonly scope: string
   readonly ageS: number
 }
 
-/** What the server asks of the relational store. */
+/** What the server reads from the relational store. */
 export interface StoreServices {
   readonly catalogue: CatalogueSource
   readonly ping: DatabaseCheck
-  /** How long ago each source of the ingest last delivered. */
+  /** The time since each source of the ingest last delivered. */
   readonly ingestAges: () => Promise<readonly IngestAge[]>
-  /** How new the newest rows are. */
+  /** The times of the newest rows. */
   readonly newestRows?: () => Promise<readonly NewestRow[]>
-  /** How much of the trades is proven. */
+  /** How many minutes of trades are proven. */
   readonly tradeProof?: ReadTradeProof
-  /** What an exchange calls the markets of a series. */
+  /** The exchange's names for the markets of a series. */
   readonly marketNames?: ReadMarketNames
-  /** Up to which instant each lake file of records that is in use has all rows, by its SHA-256; the period's start, by its key. */
+  /** For each registered lake file of records: the instant up to which it has all rows, by SHA-256; the period start, by key. */
   readonly coldEnds?: () => Promise<ReadonlyMap<string, number>>
-  /** Whether it holds the sample records, as far as is known. */
+  /** Whether the store is known to hold the sample records. */
   readonly hasSampleRecords?: () => boolean
 }
 
@@ -61,7 +61,7 @@ interface IngestAgeRow {
   readonly age_s: number
 }
 
-/** All rows of a list in ticker order; `pageAfter` is the statement for the page behind a ticker. */
+/** All rows of a list in ticker order; `pageAfter` is the statement for the page after a ticker. */
 async function* readPages<Row extends { readonly ticker: string }>(
   postgres: Postgres,
   pageAfter: (ticker: string) => SqlStatement,
@@ -113,14 +113,14 @@ export function storeServices(postgres: Postgres): StoreServices {
         const rows = await postgres.run<IngestAgeRow>(INGEST_AGES)
         return rows.map(({ source, scope, age_s }) => ({ source, scope, ageS: age_s }))
       } catch {
-        // Metrics are asked for all the more when the store is away.
+        // Metrics are needed most when the store is unreachable, so they must not fail.
         return []
       }
     },
     catalogue: {
       async versions(signal) {
         const rows = await postgres.run<VersionRow>(VERSIONS, { signal })
-        // With the time, so that a store that was made anew never repeats a version.
+        // With the time, so that a newly created store never repeats a version.
         return new Map(rows.map(({ dataset, version, changed_at }) => [dataset, `${version}@${changed_at}`]))
       },
       series: (signal) => readPages<SeriesRow>(postgres, seriesPage, signal),

@@ -75,7 +75,7 @@ export const candleRule: ParameterRule<CandleParameters> = ({ values }, report) 
     report('aggregate', `aggregate must be a multiple of interval (${interval}), not ${aggregate}.`)
 }
 
-/** The query of parameter values that have passed their declarations and `candleRule`. */
+/** The query for parameter values that have passed their declarations and `candleRule`. */
 export function candleQueryOf(
   values: ParameterValues<CandleParameters>,
   range: ReturnType<typeof instantRange>,
@@ -86,8 +86,8 @@ export function candleQueryOf(
     event: values.event ?? null,
     station: values.station === undefined ? null : stationCode(values.station),
     series: values.series ?? null,
-    // A candle belongs to the period that it covers: from < end <= to. Ends are whole milliseconds, so that this is the
-    // half-open range of a millisecond later.
+    // A candle belongs to the period that it covers: from < end <= to. Ends are whole milliseconds, so this is the half-open
+    // range that is one millisecond later.
     fromMs: range.fromMs + 1,
     toMs: range.toMs + 1,
     interval: values.interval,

@@ -26,7 +26,7 @@ const GAP_PARAMETERS = [
 
 type GapParameters = typeof GAP_PARAMETERS
 
-/** The same day of another year; 29 February becomes 1 March. */
+/** The same day in an earlier year; 29 February becomes 1 March. */
 function yearsBefore(date: string, years: number): string {
   const [year = 0, month = 1, day = 1] = date.split('-').map(Number)
   return utcDateOf(Date.UTC(year - years, month - 1, day))
@@ -91,7 +91,7 @@ export function climateGapsEndpoint(service: RecordService): Endpoint {
       }
       return recordReply(service, query, context, {
         path: PATH,
-        // Dates that are left out are days, and a day goes into the name of the answer.
+        // Default dates are whole days, and the day is part of the answer's identity.
         isFixed: true,
         parameters: values,
         fileNameParts: ['climate-gaps'],

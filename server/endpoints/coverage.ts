@@ -29,7 +29,7 @@ import {
   OFFSET_PARAMETER,
 } from './record-parameters.ts'
 
-/** Catalogue entries are asked for dates; these are before and after all that are recorded. */
+/** Catalogue entries are requested by dates; these are before and after all recorded ones. */
 const ALL_DATES = ['2000-01-01', '2199-12-31'] as const
 
 const [FROM, TO] = DATE_RANGE_PARAMETERS

@@ -1,5 +1,5 @@
 // The documents about the API, made once when the server starts: /openapi.json for programs and for the viewer at /docs,
-// /llms.txt for language models. They hold no data, so they need no key.
+// and /llms.txt. They hold no data, so they need no key.
 
 import { defineEndpoint, type Endpoint, type ReplyHeaders, validatorHeaders } from '../http/endpoint.ts'
 import { strongEtag } from '../http/etag.ts'

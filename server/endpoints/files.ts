@@ -1,4 +1,4 @@
-// /api/v1/files: the files of the lake, so that another engine needs no listing and a copy can be checked.
+// /api/v1/files lists the files of the lake, so that other engines need not list directories and copies can be checked.
 
 import { readdir } from 'node:fs/promises'
 import { ApiError } from '../../shared/errors.ts'
@@ -15,9 +15,9 @@ import { PAGE_HEADERS, PAGE_PARAMETERS, pageReply } from './page-parameters.ts'
 import { checkDateRange, checkName, stationCode } from './record-parameters.ts'
 
 const PATH = '/api/v1/files'
-/** A page ends before the file for which more would be read than this: some seconds' work. */
+/** A page ends before the file that would bring the bytes read above this limit: some seconds' work. */
 const READ_BYTES_MAX = 256 * 1024 * 1024
-/** Requests that list the lake, or wait while another one reads files. */
+/** The limit on requests that list the lake, or wait while another one reads files. */
 const REQUESTS_MAX = 8
 
 const FILES_PARAMETERS = [
@@ -78,9 +78,9 @@ const FILE_SCHEMA = objectSchema({
 
 export interface FilesEndpointOptions {
   readonly lake: string
-  /** `s3://bucket/prefix` that has the same keys; null where there is none. */
+  /** The `s3://bucket/prefix` that has the same keys; null if there is none. */
   readonly bucket: string | null
-  /** What this replica holds of the lake; null for all. */
+  /** The part of the lake that this replica holds; null for all. */
   readonly choice: LakeChoice | null
 }
 
@@ -140,7 +140,7 @@ export function filesEndpoint(options: FilesEndpointOptions): Endpoint {
   })
 }
 
-/** An empty list would say that it holds nothing. @throws {ApiError} `lake_unavailable` */
+/** Fails instead of answering with an empty list, which would mean an empty lake. @throws {ApiError} `lake_unavailable` */
 async function assertLakeIsThere(lake: string): Promise<void> {
   await readdir(lake).catch((error: unknown) => {
     throw new ApiError('lake_unavailable', 'The directory of the lake cannot be read.', { cause: error })

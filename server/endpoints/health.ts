@@ -1,5 +1,5 @@
-// /health (contract.md 24) tells people and monitors how things are; /readyz tells an orchestrator whether to
-// send requests here. Neither needs a key.
+// /health (contract.md 24) reports the state of the service to people and monitors. /readyz tells an orchestrator whether to
+// send requests to this server. Neither needs a key.
 
 import { ApiError } from '../../shared/errors.ts'
 import type { HealthMonitor } from '../health/health-monitor.ts'
@@ -69,7 +69,7 @@ export function healthEndpoint(monitor: HealthMonitor): Endpoint {
   })
 }
 
-/** @param isReady whether the catalogue has been read once; after that the server answers, if need be from memory */
+/** @param isReady whether the catalogue has been read once; after that the server can always answer from memory */
 export function readyzEndpoint(isReady: () => boolean): Endpoint {
   return defineEndpoint({
     path: '/readyz',

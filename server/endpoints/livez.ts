@@ -1,5 +1,4 @@
-// Liveness for orchestrators: the process answers, and nothing else is asked. Whether the data is good is what /health
-// is for.
+// Liveness for orchestrators: the process responds. Nothing else is checked; /health reports the state of the data.
 
 import { defineEndpoint, jsonReply } from '../http/endpoint.ts'
 import { objectSchema } from '../http/documentation.ts'

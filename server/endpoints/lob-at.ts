@@ -1,4 +1,4 @@
-// GET /api/v1/lob/at: the books of one instant, exact to the nanosecond, and what each was made from.
+// GET /api/v1/lob/at: the books at one instant, exact to the nanosecond, and the provenance of each.
 
 import { instantOf } from '../feed/instant.ts'
 import { lobSources } from '../../shared/lob-sources.ts'
@@ -15,7 +15,7 @@ import { versionHeader } from '../lake/lake-versions.ts'
 import { checkNames, LOB_PARAMETERS } from './lob-parameters.ts'
 import { VERSION_HEADER, VERSION_PARAMETER, versioned } from './version-parameter.ts'
 
-/** The provenance says the state of the book. */
+/** The provenance has the state of the book. */
 const ROW_SCHEMAS = Object.fromEntries(SNAPSHOT_COLUMNS.map((name) => [name, INSTANT_COLUMN_SCHEMAS[name]]))
 
 const [MARKET, SERIES, SOURCE, , , , , LEVELS] = LOB_PARAMETERS

@@ -1,4 +1,4 @@
-// /api/v1/lob/dates: which dates of a series have order books.
+// /api/v1/lob/dates: the dates of a series that have order books.
 
 import { lobSourceNames } from '../../shared/lob-sources.ts'
 import { defineEndpoint, type Endpoint, jsonReply } from '../http/endpoint.ts'
@@ -54,7 +54,7 @@ const DOCUMENTATION: EndpointDocumentation = {
   exampleRecord: { date: '2026-07-01', state: 'closed', bytes: 225_818, rows: 14_115 },
 }
 
-/** `choice` is what this replica holds of the lake; null for all. */
+/** `choice` is the part of the lake that this replica holds; null for all. */
 export function lobDatesEndpoint(lake: string, choice: LakeChoice | null): Endpoint {
   return defineEndpoint({
     path: PATH,

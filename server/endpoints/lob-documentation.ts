@@ -1,4 +1,4 @@
-// What /openapi.json says of order-book answers: one schema entry for each snapshot column, demanded by the type.
+// The documentation of order-book answers for /openapi.json; the type requires an entry for each snapshot column.
 
 import type { ErrorCode } from '../../shared/errors.ts'
 import { formatContentTypes } from '../../shared/formats.ts'
@@ -82,7 +82,7 @@ export const LOB_DOCUMENTATION: EndpointDocumentation = {
   contentTypes: formatContentTypes(),
   schema: {
     type: 'array',
-    // With `columns` a record has those alone, so none is required.
+    // With `columns` a record has only these, so none is required.
     items: {
       type: 'object',
       properties: Object.fromEntries(ALL_SNAPSHOT_COLUMNS.map((name) => [name, COLUMN_SCHEMAS[name]])),

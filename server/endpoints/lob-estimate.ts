@@ -1,5 +1,5 @@
-// GET /api/v1/lob/estimate: what an order-book answer costs, and how to cut one that is too large. It takes the parameters
-// of the answer itself.
+// GET /api/v1/lob/estimate: the cost of an order-book answer, and how to cut one that is too large. It takes the same
+// parameters as the answer.
 
 import { formatNames, OUTPUT_FORMATS } from '../../shared/formats.ts'
 import { LOB_INTERVAL_S_MAX } from '../../shared/limits.ts'
@@ -78,7 +78,7 @@ const DOCUMENTATION: EndpointDocumentation = {
 
 type HeadOf = (query: LobQuery) => Promise<LobHead>
 
-/** The least longer interval with which the rows are within the limit; null when none is. */
+/** The shortest longer interval that keeps the rows within the limit; null if there is none. */
 async function allowedInterval(query: LobQuery, rows: number, headOf: HeadOf): Promise<number | null> {
   const { rowsMax } = OUTPUT_FORMATS[query.format]
   for (let interval = query.intervalS + 1; interval <= LOB_INTERVAL_S_MAX; interval++) {

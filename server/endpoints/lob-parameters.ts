@@ -1,5 +1,5 @@
-// The parameters of /api/v1/lob (contract.md 25), the rules that span several of them, and the order-book
-// query they make.
+// The parameters of /api/v1/lob (contract.md 25), the rules about several of them, and the order-book query made from
+// them.
 
 import { JSON_ROWS_MAX, OUTPUT_FORMATS, STREAMED_ROWS_MAX } from '../../shared/formats.ts'
 import { seriesNameProblem } from '../../shared/series-name.ts'
@@ -129,7 +129,7 @@ export const selectorRule: ParameterRule<typeof SELECTOR_PARAMETERS> = ({ has, v
   checkNames(values, report)
 }
 
-/** Checks the forms of the names of what is asked for. */
+/** Checks the form of the requested names. */
 export function checkNames(
   { series, market, source }: { [Name in 'series' | 'market' | 'source']?: LobValues[Name] | undefined },
   report: ReportError,
@@ -187,7 +187,7 @@ export const lobRule: ParameterRule<LobParameters> = (checked, report) => {
   windowRule(checked, report)
 }
 
-/** Rows stand at whole seconds: an instant between two of them is behind every row of the first. */
+/** Rows are at whole seconds: an instant between two of them comes after every row of the first. */
 function placeOf(after: string): RowPlace {
   const [, digits = '', marketId = null] = PLACE.exec(after) ?? []
   const ns = BigInt(digits)
@@ -195,7 +195,7 @@ function placeOf(after: string): RowPlace {
   return { seconds: Number(ns / BigInt(NS_PER_SECOND)), marketId: isWhole ? marketId : null }
 }
 
-/** The query of parameter values that have passed their declarations and `lobRule`. */
+/** The query for parameter values that have passed their declarations and `lobRule`. */
 export function lobQueryOf(values: LobValues): LobQuery {
   const from = values.date ?? values.from ?? ''
   const to = values.date ?? values.to ?? ''

@@ -1,5 +1,5 @@
-// GET /api/v1/lob: order-book snapshots, rebuilt by a worker while they are sent. The worker plans, checks and encodes;
-// here parameters become its query, and its head becomes the headers of the answer.
+// GET /api/v1/lob: order-book snapshots, rebuilt by a worker while they are sent. The worker plans, checks and encodes. This
+// code turns parameters into its query, and its head into the headers of the answer.
 
 import { lobSourceNames } from '../../shared/lob-sources.ts'
 import { type LakeChoice, notHeld, refuseNotHeld } from '../lake/lake-choice.ts'
@@ -33,13 +33,13 @@ import { LOB_PARAMETERS, lobQueryOf, lobRule } from './lob-parameters.ts'
 import { VERSION_PARAMETER, versioned } from './version-parameter.ts'
 
 /**
- * An order-book answer never changes once every date of it has been over for so long and its files have lain untouched
- * for so long: late recordings are imported within it.
+ * An order-book answer is final once every date in it has been over, and its files unchanged, for these times: late
+ * recordings are imported within them.
  */
 const LOB_FINAL_DATE_AGE_MS = 48 * 60 * 60 * 1000
 const LOB_FINAL_FILE_AGE_MS = 24 * 60 * 60 * 1000
 
-/** `lob_KXHIGHNY_2026-07-01_60s.csv`; a range has both its dates, an hour `_h05`. */
+/** `lob_KXHIGHNY_2026-07-01_60s.csv`; a range has both dates, an hour `_h05`. */
 function fileName(query: LobQuery): string {
   const subject = (query.market ?? query.series ?? '').replaceAll(':', '_')
   const first = query.dates[0]
@@ -59,30 +59,30 @@ function replyHeaders(query: LobQuery, { missingDates, partialDates }: LobHead):
   }
 }
 
-/** What the order-book endpoint asks the catalogue. */
+/** What the order-book endpoint needs of the catalogue. */
 export interface LobCatalogue {
-  /** What is known of the markets a query is about; null when nothing is. */
+  /** What the catalogue knows of a query's markets; null if it knows none. */
   findForLob(query: MarketsAsked): LobCatalogueEntry | null
   /** Whether the market, series or event of a query is in the catalogue. */
   knowsForLob(query: MarketsAsked): boolean
 }
 
-/** What the endpoints of order books share. */
+/** What the order-book endpoints share. */
 export interface LobService {
   readonly pool: LobPool
   readonly receipts: LobReceipts
   readonly catalogue: LobCatalogue
   readonly cachePolicy: CachePolicy
   readonly version: string
-  /** What this replica holds of the lake; null for all. */
+  /** The part of the lake that this replica holds; null for all. */
   readonly choice?: LakeChoice | null
   readonly versions: LakeVersions
 }
 
 /**
- * Whether an answer can never change: every date asked for has been over for two days, none lacks its file, and the
- * newest of the files that it is made from has lain untouched for a day. Recordings that come in late are imported
- * within that time; who replaces files of older dates has to purge the caches in front of the server.
+ * Whether an answer can never change: every requested date has been over for two days and has its file, and the newest of the
+ * files has been unchanged for a day. Late recordings are imported within that time. An operator who replaces files of older
+ * dates has to purge the caches in front of the server.
  */
 export function isFinalAnswer(dates: readonly string[], head: LobHead, nowMs: number): boolean {
   const lastDate = dates.at(-1) ?? ''
@@ -94,7 +94,7 @@ export function isFinalAnswer(dates: readonly string[], head: LobHead, nowMs: nu
   )
 }
 
-/** Where an id does not say its series, only the lake's search can tell whether this replica holds the market. */
+/** If a market's id does not contain its series, only a search of the lake can tell whether this replica holds it. */
 export function seriesAsked(
   { source, market, series }: MarketsAsked,
   entry: LobCatalogueEntry | null,
@@ -105,8 +105,8 @@ export function seriesAsked(
 }
 
 /**
- * A name that only the catalogue knows is no unknown name: there is no data for it. What names a parameter says more. What is
- * not found may be what this replica does not hold.
+ * A name that the catalogue knows is not unknown but has no data, unless the error names a parameter, which is more precise. A
+ * market that is not found may belong to another replica.
  */
 export function refusalOf(
   error: unknown,
@@ -134,7 +134,7 @@ function isWithoutData(error: unknown, query: MarketsAsked, catalogue: LobCatalo
 export const LOB_PATH = '/api/v1/lob'
 
 /**
- * What each answer of a query is opened with, but for its part; `pinned` is the version that it is asked of.
+ * The options for opening an answer of a query, without its part. `pinned` is the requested version.
  * @throws {ApiError} `not_held`, `unknown_version` or `not_pinnable`
  */
 export function openingOf(
@@ -168,7 +168,7 @@ export function validatorOf({ cachePolicy }: LobService, query: LobQuery, head: 
   }
 }
 
-/** Links to the receipt, and to the rows behind those that `limit` leaves. */
+/** Links to the receipt, and to the rows after those that `limit` allows. */
 function linksOf(
   query: LobQuery,
   values: { readonly version?: string | undefined },
@@ -190,7 +190,7 @@ export function lobEndpoint(service: LobService): Endpoint {
     async handle(values, context) {
       const query = lobQueryOf(values)
       const { isText } = OUTPUT_FORMATS[query.format]
-      // The coding is chosen where the reply is sent; a coded form has other bytes than the receipt tells of.
+      // The coding is chosen when the reply is sent. A coded form has other bytes than those of the receipt.
       const isPlain = !isText || context.coding === 'identity'
       const opening = openingOf(service, query, context, values.version)
       const replyOf = (stream: LobStream): Reply => {

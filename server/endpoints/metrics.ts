@@ -1,4 +1,4 @@
-// Prometheus metrics. On the API's own port they need a key where keys are configured: they tell who asks for what.
+// Prometheus metrics. On the API's port they need a key if keys are configured, because they show what clients request.
 
 import { defineEndpoint, type Endpoint } from '../http/endpoint.ts'
 import type { MetricsText } from '../http/metrics-text.ts'

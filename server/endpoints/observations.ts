@@ -49,7 +49,7 @@ export const observationRule: ParameterRule<ObservationParameters> = ({ values }
   checkInstantRange(values, RECORD_RANGE_MS_DEFAULT, report)
 }
 
-/** The query of parameter values that have passed their declarations and `observationRule`. */
+/** The query for parameter values that have passed their declarations and `observationRule`. */
 export function observationQueryOf(
   values: ParameterValues<ObservationParameters>,
   nowMs: number,

@@ -1,4 +1,4 @@
-// The parameters that page through a list of the catalogue, and the answer with the address of the next page.
+// The paging parameters of catalogue lists, and the reply with a link to the next page.
 
 import { LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX } from '../../shared/limits.ts'
 import type { CataloguePage, PageBounds } from '../catalogue/catalogue.ts'
@@ -26,7 +26,7 @@ export const PAGE_HEADERS: Readonly<Record<string, string>> = {
   Link: 'With rel="next" the address of the next page; the last page has none.',
 }
 
-/** The page's answer, with a link to the next one if there is one: `looked` records later. */
+/** The reply of a page, with a link to the next page, which starts `looked` records later, if there is one. */
 export function pageReply(
   path: string,
   values: Readonly<Record<string, string | number | undefined>> & PageBounds,

@@ -1,4 +1,4 @@
-// What /openapi.json says of record answers, derived from the records' own schemas.
+// The documentation of record answers for /openapi.json, derived from the records' own schemas.
 
 import { formatContentTypes } from '../../shared/formats.ts'
 import type { ErrorCode } from '../../shared/errors.ts'
@@ -41,7 +41,7 @@ export function recordDocumentation(
     readonly errors: readonly ErrorCode[]
     readonly examples: readonly ExampleRequest[]
     readonly exampleRecord: object
-    /** False where there is json alone and no paging. */
+    /** False if the endpoint has only json and no paging. */
     readonly hasFormats: boolean
   },
 ): EndpointDocumentation {
@@ -54,7 +54,7 @@ export function recordDocumentation(
     contentTypes: hasFormats ? formatContentTypes() : ['application/json'],
     schema: {
       type: 'array',
-      // With `columns` a record has those alone, so none is required.
+      // With `columns` a record has only these, so none is required.
       items: {
         type: 'object',
         properties: Object.fromEntries(fields.map((field) => [field.name, fieldSchema(field)])),

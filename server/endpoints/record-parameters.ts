@@ -43,12 +43,12 @@ export const INSTANT_RANGE_PARAMETERS = [
 
 export const STATION_PARAMETER = textParameter('station', 'Station code, three letters or ICAO.')
 
-/** The code of a station that was named by either of its codes; a name that is neither stays as it is. */
+/** The code of a station that was named by either of its codes; other names are returned unchanged. */
 export function stationCode(name: string): string {
   return findStation(name)?.code ?? name
 }
 
-/** `limit` with its default; json takes fewer rows than the streamed formats. */
+/** `limit` with its default; json allows fewer rows than the streamed formats. */
 export function limitParameter<const Default extends number>(fallback: Default) {
   return {
     name: 'limit',
@@ -77,7 +77,7 @@ export function columnsParameter<Kind extends RecordKind>(kind: Kind) {
   } as const
 }
 
-/** The parameters of the form of an answer. */
+/** The parameters that define the form of an answer. */
 export function outputParameters<Kind extends RecordKind, const Default extends number>(
   kind: Kind,
   limit: Default,
@@ -85,7 +85,7 @@ export function outputParameters<Kind extends RecordKind, const Default extends 
   return [FORMAT_PARAMETER, columnsParameter(kind), limitParameter(limit), OFFSET_PARAMETER] as const
 }
 
-/** Their values as a query has them. */
+/** The values of these parameters as members of a query. */
 export function outputOf<Kind extends RecordKind>(
   kind: Kind,
   { format, columns, limit, offset }: ParameterValues<ReturnType<typeof outputParameters<Kind, number>>>,
@@ -93,7 +93,7 @@ export function outputOf<Kind extends RecordKind>(
   return { format, columns: columns ?? columnNames(kind), limit, offset }
 }
 
-/** The parameters that the shared rules look at; an endpoint has some of them. */
+/** The parameters that the shared rules check; an endpoint has some of them. */
 interface SharedValues {
   readonly format?: FormatName | undefined
   readonly limit?: number | undefined
@@ -103,7 +103,7 @@ interface SharedValues {
 
 type Report = Parameters<ParameterRule<readonly Parameter[]>>[1]
 
-/** Formats differ in how many rows they take. */
+/** Each format has its own limit on rows. */
 export function checkLimit({ format, limit }: SharedValues, report: Report): void {
   if (format === undefined || limit === undefined) return
   const { rowsMax } = OUTPUT_FORMATS[format]
@@ -111,7 +111,7 @@ export function checkLimit({ format, limit }: SharedValues, report: Report): voi
     report('limit', `limit must be a whole number from 1 to ${rowsMax} for ${format}, not ${limit}.`)
 }
 
-/** Instants of a range whose ends may be missing; `nowMs` is when the request is handled. */
+/** The instants of a range whose ends may be missing; `nowMs` is when the request is handled. */
 export function instantRange(
   values: SharedValues,
   nowMs: number,
@@ -124,7 +124,7 @@ export function instantRange(
 
 export function checkInstantRange(values: SharedValues, spanMs: number, report: Report): void {
   const { fromMs, toMs } = instantRange(values, Date.now(), spanMs)
-  // A date that ends where the range begins lies before it.
+  // A `to` date that ends where the range begins lies before it.
   const isDate = values.to !== undefined && utcDateStartMs(values.to) !== undefined
   const isOrdered = nsBeyondMs(values.from ?? '') <= nsBeyondMs(values.to ?? '')
   if (fromMs < toMs || (fromMs === toMs && !isDate && isOrdered)) return
@@ -139,7 +139,7 @@ export function checkDateRange({ from, to }: SharedValues, report: Report): void
     report('to', `to must not be before from; ${to} is before ${from}.`)
 }
 
-/** Names become lake paths and SQL values, so they are held to what a name is made of. */
+/** Names become lake paths and SQL values, so only the characters of names are accepted. */
 export function checkName(name: string, text: string | undefined, report: Report): void {
   if (text !== undefined && !isSeriesName(text))
     report(name, `${name} must be made of letters, digits, dots, dashes and underscores, not ${quote(text)}.`)

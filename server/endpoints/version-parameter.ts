@@ -1,4 +1,4 @@
-// The parameter `version` of the endpoints whose rows come from files of the lake, and what /openapi.json says of it.
+// The parameter `version` of the endpoints whose rows come from lake files, and its documentation for /openapi.json.
 
 import type { ErrorCode } from '../../shared/errors.ts'
 import type { LakeDataset } from '../../shared/lake-layout.ts'
@@ -21,7 +21,7 @@ export const VERSION_HEADER: Readonly<Record<string, string>> = {
     'The version of the lake; left out where a file of the answer is still open, and while the server has not read one that has changed.',
 }
 
-/** A rule, and that `version` is one of the dataset's. */
+/** The given rule, and the check that `version` is one of the dataset's. */
 export function versioned<const P extends readonly Parameter[]>(
   dataset: LakeDataset,
   rule: ParameterRule<P>,

@@ -1,4 +1,4 @@
-// GET /api/v1/versions: the versions of a dataset, the newest first, and what changed with each.
+// GET /api/v1/versions: the versions of a dataset, newest first, and the changes of each.
 
 import { type LakeDataset, LAKE_DATASETS } from '../../shared/lake-layout.ts'
 import { lobSources } from '../../shared/lob-sources.ts'
@@ -9,7 +9,7 @@ import type { Parameter } from '../query/parameters.ts'
 import { PAGE_HEADERS, PAGE_PARAMETERS, pageReply } from './page-parameters.ts'
 
 const PATH = '/api/v1/versions'
-/** Of one version. */
+/** The partitions that are listed for one version, at most. */
 const PARTITIONS_MAX = 1_000
 
 const PARAMETERS = [

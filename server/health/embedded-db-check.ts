@@ -1,6 +1,6 @@
-// Asks the embedded analytical database a query in a process that has no record threads, and so no DuckDB that serves
-// requests (record-pool.ts asks that one). A thread of its own loads it when it is first asked, because loading stops a
-// thread for some 300 ms; a query that does not come back in time counts as a failure, and is not asked again before it
+// Sends a query to an embedded analytical database in a process without record threads, which has no DuckDB that serves
+// requests (record-pool.ts checks that one). A separate thread loads the database with the first check, because loading
+// blocks a thread for some 300 ms. A query that does not return in time counts as a failure, and no other is sent before it
 // has ended.
 
 import { once } from 'node:events'
@@ -8,7 +8,7 @@ import { Worker } from 'node:worker_threads'
 import { withinTime } from '../../shared/within-time.ts'
 import type { DatabaseCheck } from './health-monitor.ts'
 
-/** The first query loads the database, which takes longer; on a busy machine more than a second. */
+/** The first query loads the database and takes longer; on a busy machine more than a second. */
 const LOAD_FACTOR = 5
 const PROBE_URL = new URL('../../workers/records/probe.js', import.meta.url)
 
@@ -18,7 +18,7 @@ export function embeddedDbCheck(): DatabaseCheck {
   let hasAnswered = false
   const start = (): Worker => {
     const started = new Worker(PROBE_URL)
-    // It ends with the process.
+    // The thread ends with the process.
     started.unref()
     started.on('error', () => {})
     started.once('exit', () => (thread = undefined))

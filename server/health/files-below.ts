@@ -1,4 +1,4 @@
-// A look at every file of a directory. Only directories are read, and up to a bound.
+// Lists every file below a directory. Only directories are read, up to a limit of entries.
 
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -6,7 +6,7 @@ import { join } from 'node:path'
 const ENTRIES_MAX = 5_000_000
 const DEPTH_MAX = 6
 
-/** The paths of the files with an ending, without hidden ones and those of hidden directories. */
+/** The paths of the files with this ending, without hidden files and hidden directories. */
 export async function* filesBelow(
   root: string,
   ending: string,

@@ -1,5 +1,5 @@
-// The state of what the service depends on (contract.md 24). Each database is asked a real query with a short
-// time-out. One round of queries answers everybody who asks within a second, so that asking costs nothing to speak of.
+// The state of the service's dependencies (contract.md 24). Each database gets a real query with a short timeout. All requests
+// within a second share one round of queries, so that health requests cost almost nothing.
 
 import { HEALTH_CHECK_TIMEOUT_MS, HEALTH_STALE_MS } from '../../shared/limits.ts'
 import type { ReadTradeProof, TradeProof } from '../storage/trade-proof-store.ts'
@@ -13,7 +13,7 @@ export type DatabaseCheck = (timeoutMs: number) => Promise<boolean>
 export interface HealthReport {
   readonly status: 'ok' | 'degraded'
   readonly embedded_db: 'ok' | 'error'
-  /** `off` where the server runs without a relational store. */
+  /** `off` if the server runs without a relational store. */
   readonly hosted_db: 'ok' | 'error' | 'off'
   readonly sync: {
     /** RFC 3339; null before the first one. */
@@ -21,9 +21,9 @@ export interface HealthReport {
     readonly file_count: number
     readonly is_stale: boolean
   }
-  /** Only where trades were compared with candles. `share`: proven ones of the minutes. */
+  /** Only if trades were compared with candles. `share`: the proven part of the minutes. */
   readonly trades?: TradeProof & { readonly share: number }
-  /** Only where invented data is served. */
+  /** Only if sample data is served. */
   readonly samples?: ServedSamples
 }
 
@@ -36,10 +36,10 @@ export interface ServedSamples {
 
 export interface HealthSources {
   readonly embeddedDb: DatabaseCheck
-  /** Null where no store is wanted. */
+  /** Null if no store is configured. */
   readonly hostedDb: DatabaseCheck | null
   readonly sync: () => SyncStatus
-  /** What is served that was invented; by default nothing. */
+  /** The sample data that is served; none by default. */
   readonly samples?: () => Promise<ServedSamples>
   readonly tradeProof?: ReadTradeProof | undefined
   readonly nowMs?: () => number
@@ -61,7 +61,7 @@ export class HealthMonitor {
   async report(): Promise<HealthReport> {
     const [isEmbeddedOk, isHostedOk] = await this.#check()
     const { lastSyncMs, fileCount } = this.#sources.sync()
-    // Before the first sync its age is that of the process: one that never comes is noticed as well.
+    // Before the first sync the age of the process counts, so that a sync that never happens is noticed too.
     const isStale = this.#nowMs() - (lastSyncMs ?? this.#startedMs) > HEALTH_STALE_MS
     const proof = await this.#sources.tradeProof?.()
     const samples = (await this.#sources.samples?.()) ?? { files: 0, records: false }

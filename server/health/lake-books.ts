@@ -1,5 +1,5 @@
-// What the order-book files of a lake are: how many of them are samples, and how old the newest books are. Footers only,
-// each read once; the two open dates are looked at often, all dates now and then.
+// Figures of a lake's order-book files: how many are samples, and how old the newest books are. Only footers are read, each
+// once. The two open dates are checked every 10 s, all dates every 30th time.
 
 import { stat } from 'node:fs/promises'
 import type { Logger } from 'pino'
@@ -12,9 +12,9 @@ import { seriesDates } from '../lake/series-dates.ts'
 import { RepeatedTurns } from '../tasks/repeated-turns.ts'
 
 export interface LakeBooksFigures {
-  /** Order-book files whose books are invented. */
+  /** Order-book files with sample data. */
   readonly sampleCount: number
-  /** Until when the newest file of a source says it covers, ms since the epoch; sources without files are left out. */
+  /** The end of the newest coverage of each source's files, ms since the epoch; sources without files are left out. */
   readonly coveredToMs: Readonly<Record<string, number>>
 }
 
@@ -32,7 +32,7 @@ export class LakeBooks {
   readonly #lake: string
   readonly #logger: Logger
   readonly #turns = new RepeatedTurns(INTERVAL_MS, (signal) => this.#takeTurn(signal))
-  /** By path: the footers read so far. */
+  /** The footers read so far, by path. */
   readonly #known = new Map<string, KnownFile>()
   #figures: LakeBooksFigures = { sampleCount: 0, coveredToMs: {} }
   #first: Promise<void> | undefined
@@ -47,13 +47,13 @@ export class LakeBooks {
     return this.#figures
   }
 
-  /** The figures, after the first look where that does not take long. */
+  /** The figures after the first look, or after the timeout. */
   async firstFigures(timeoutMs: number): Promise<LakeBooksFigures> {
     await withinTime(this.#first ?? Promise.resolve(), timeoutMs)
     return this.#figures
   }
 
-  /** Looks now and, from then on, a while after each look. */
+  /** Looks now and, from then on, at an interval after each look. */
   start(): void {
     this.#first = this.#turns.start()
   }

@@ -1,5 +1,5 @@
-// Counts the parquet files of the lake directory now and then. Where no object storage is mirrored, such a look at the
-// directory is what /health calls the sync.
+// Counts the parquet files of the lake directory from time to time. If the lake is no copy of object storage, /health reports
+// this scan as the sync.
 
 import type { Logger } from 'pino'
 import { RepeatedTurns } from '../tasks/repeated-turns.ts'
@@ -29,12 +29,12 @@ export class LakeScan {
     return this.#status
   }
 
-  /** Scans now and, from then on, a while after each scan. */
+  /** Scans now and, from then on, at an interval after each scan. */
   start(): void {
     void this.#turns.start()
   }
 
-  /** Resolves when no scan runs any more. */
+  /** Resolves when no scan is running. */
   async close(): Promise<void> {
     await this.#turns.close()
   }

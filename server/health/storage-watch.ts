@@ -1,5 +1,5 @@
-// How much room there is where the process writes, and how much the lake and the recorder's logs take. It warns when a
-// disk is nearly full, well before anything fails: once when it becomes so, once an hour while it stays so.
+// Measures the free space where the process writes, and the size of the lake and of the recorders' logs. It warns when a disk
+// becomes nearly full, well before a write fails, and once an hour while it stays so.
 
 import { stat, statfs } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
@@ -10,7 +10,7 @@ import { filesBelow } from './files-below.ts'
 
 export type StoragePlace = 'lake' | 'recorder' | 'data' | 'temporary'
 
-/** Bytes; `freeBytes` is what this user may still write. */
+/** Bytes; `freeBytes` is the space that this user may still use. */
 export interface DiskFigures {
   readonly place: StoragePlace
   readonly freeBytes: number
@@ -20,14 +20,14 @@ export interface DiskFigures {
 
 export interface StorageFigures {
   readonly disks: readonly DiskFigures[]
-  /** Parquet files of the lake; null before the first look, or when there are too many files to add up. */
+  /** Size of the lake's parquet files; null before the first look, or if there are too many files to add up. */
   readonly lakeBytes: number | null
-  /** The recorders' logs by exchange. */
+  /** Size of the recorders' logs, by exchange. */
   readonly walBytes: Readonly<Record<string, number>>
 }
 
 export interface StorageWatchOptions {
-  /** Null: the process has none of its own. */
+  /** Null if the process has no lake of its own. */
   readonly lake: string | null
   /** The recorder's work directory. */
   readonly recorder: string | null
@@ -40,9 +40,9 @@ export interface StorageWatchOptions {
 }
 
 const INTERVAL_MS = 15_000
-/** Adding up a lake reads every directory of it. */
+/** Adding up a lake's files reads every directory of it. */
 const LAKE_EVERY_ROUNDS = 20
-/** A disk is low below a tenth of its size, but no more than 5 GiB are asked for: half an hour of the busiest log. */
+/** A disk is low below a tenth of its size, or below 5 GiB if that is less: half an hour of the busiest log. */
 const LOW_SHARE = 0.1
 const LOW_BYTES_MAX = 5 * 1024 ** 3
 const REMIND_MS = 60 * 60 * 1000
@@ -66,7 +66,7 @@ export class StorageWatch {
     return this.#figures
   }
 
-  /** Looks now and, from then on, a while after each look. */
+  /** Looks now and, from then on, at an interval after each look. */
   start(): void {
     void this.#turns.start()
   }
@@ -110,7 +110,7 @@ async function lakeBytesOf(lake: string | null, signal: AbortSignal | undefined)
   return lake === null ? null : await bytesBelow(lake, '.parquet', signal).catch(() => null)
 }
 
-/** Of the directory, or of the nearest one above it where it is still to be made. */
+/** The disk of the directory, or of its nearest existing parent if it does not exist yet. */
 async function diskOf(place: StoragePlace, path: string): Promise<DiskFigures | undefined> {
   let directory = resolve(path)
   for (let parents = 0; parents < PARENTS_MAX; parents++) {
@@ -139,7 +139,7 @@ async function logBytes(recorder: string): Promise<Record<string, number>> {
   return sizes
 }
 
-/** The sizes of all files with an ending. Files that vanish meanwhile count nothing. */
+/** The total size of all files with this ending. Files that vanish meanwhile are not counted. */
 async function bytesBelow(root: string, ending: string, signal?: AbortSignal): Promise<number> {
   let bytes = 0
   for await (const path of filesBelow(root, ending, signal)) {

@@ -1,4 +1,4 @@
-// One structured log line per request, written when everything about it is over.
+// One structured log line per request, written when the request is over.
 
 import { performance } from 'node:perf_hooks'
 import { type Logger, symbols } from 'pino'
@@ -7,10 +7,10 @@ import type { Exchange } from './exchange.ts'
 import { loggedTarget } from './logged-target.ts'
 
 /**
- * How a request ended. `complete`: the whole answer was handed over; `refused`: a problem answer that is the client's
- * to mend or the server's limit (4xx, shutting down); `failed`: a problem answer that is our fault, or a connection
- * destroyed in mid-answer; `client_gone`: the client left first; `stalled`: it took no bytes and was cut off;
- * `displaced`: it took less than a fair rate while others waited for what its answer held, and was cut off.
+ * How a request ended. `complete`: the whole answer was handed over; `refused`: a problem answer for an error of the client
+ * or a limit of the server (4xx, shutting down); `failed`: a problem answer for an error of the server, or a connection
+ * destroyed in mid-answer; `client_gone`: the client left first; `stalled`: cut off because the client took no bytes;
+ * `displaced`: cut off because the client took less than a fair rate while others waited for what its answer held.
  */
 export type Ending = 'complete' | 'refused' | 'failed' | 'client_gone' | 'stalled' | 'displaced'
 
@@ -18,7 +18,7 @@ function roundedMs(ms: number): number {
   return Math.round(ms * 1000) / 1000
 }
 
-/** Gathers the figures of one request. */
+/** Collects the figures of one request. */
 export class RequestRecord {
   readonly requestId: string
   readonly #exchange: Exchange
@@ -28,19 +28,19 @@ export class RequestRecord {
   #totalMs = 0
   /** The path as the endpoint declares it; null for an unknown one. */
   route: string | null = null
-  /** The name of the API key, where keys are in use. */
+  /** The name of the API key, if keys are configured. */
   client: string | undefined = undefined
   commonHeaders: ReplyHeaders
   /** Null when the client left before there was a status to send. */
   status: number | null = null
-  /** Records in the answer; null when it broke off and nobody counted. */
+  /** Records in the answer; null when it broke off without a count. */
   rows: number | null = 0
   bytes = 0
   ending: Ending = 'complete'
   /** What went wrong, for the log only. */
   error: unknown = undefined
 
-  /** @param isKey whether a text is an API key, where those are in use */
+  /** @param isKey whether a text is an API key; undefined without configured keys */
   constructor(exchange: Exchange, requestId: string, isKey?: (text: string) => boolean) {
     this.#exchange = exchange
     this.#isKey = isKey
@@ -56,12 +56,12 @@ export class RequestRecord {
     return this.#firstByteMs
   }
 
-  /** Whether rows of a version were sent: only paths with versions accept the parameter. */
+  /** Whether rows of a pinned version were sent: only paths with versions accept the parameter. */
   get isPinned(): boolean {
     return this.#hasRows && /(?:^|&)version=/.test(this.#exchange.query)
   }
 
-  /** Whether a part of a body was sent, or rows behind those that the client has. */
+  /** Whether a part of a body was sent, or only the rows after those that the client has. */
   get isResumed(): boolean {
     return this.status === 206 || (this.#hasRows && /(?:^|&)after=/.test(this.#exchange.query))
   }
@@ -85,14 +85,14 @@ export class RequestRecord {
     this.#totalMs = performance.now() - this.#startMs
   }
 
-  /** One line: by the logger when something failed, else by hand, which costs a third of that. */
+  /** Writes one line: with the logger when something failed, else by hand, which costs a third of that. */
   write(logger: Logger): void {
     if (this.ending === 'failed') logger.error({ ...this.#fields(), err: this.error }, 'request')
     else if (logger.isLevelEnabled('info'))
       streamOf(logger).write(this.#line(logger.levels.values['info'] ?? 0))
   }
 
-  /** What the client chose, as the log may have it. */
+  /** Method, path and query without secrets. */
   get #target(): { method: string; path: string; query: string } {
     const { method, path, query } = this.#exchange
     const logged = (text: string): string => loggedTarget(text, this.#isKey)
@@ -115,7 +115,7 @@ export class RequestRecord {
     }
   }
 
-  /** The same members as `#fields`. Only what clients choose has to be escaped. */
+  /** The same members as `#fields`. Only the client's own text has to be escaped. */
   #line(level: number): string {
     const { method, path, query } = this.#target
     const firstByteMs = this.#firstByteMs === null ? null : roundedMs(this.#firstByteMs)
@@ -131,7 +131,7 @@ export class RequestRecord {
   }
 }
 
-/** Where a logger writes its lines; pino offers it to whoever has lines of its own. */
+/** The stream of a logger, for lines that are formatted here; pino exports the symbol for this. */
 function streamOf(logger: Logger): { write(line: string): void } {
   return Reflect.get(logger, symbols.streamSym) as { write(line: string): void }
 }

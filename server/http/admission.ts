@@ -1,5 +1,5 @@
-// Decides whether a request is taken at all: its API key, where keys are configured, and its client's rate, where one is.
-// Probes are always taken; documentation needs no key. A wrong key is counted under the client's address.
+// Decides whether a request is admitted: by its API key, if keys are configured, and by its client's rate, if a limit is set.
+// Probes are always admitted; documentation needs no key. A wrong key is counted under the client's address.
 
 import { ApiError } from '../../shared/errors.ts'
 import { type ApiKey, ApiKeys, presentedKey } from './api-keys.ts'
@@ -9,7 +9,7 @@ import type { Exchange } from './exchange.ts'
 import { type RateLimit, RateLimiter } from './rate-limiter.ts'
 
 export interface AdmissionOptions {
-  /** None: no key is asked for. */
+  /** Empty: no key is required. */
   readonly apiKeys: readonly ApiKey[]
   readonly rateLimit: RateLimit | null
   readonly trustedProxies: number
@@ -26,7 +26,7 @@ export class Admission {
     this.#trustedProxies = trustedProxies
   }
 
-  /** Whether a text is a key that is in use; nothing where none is. */
+  /** Whether a text is a configured key; undefined without configured keys. */
   get isKey(): ((text: string) => boolean) | undefined {
     const keys = this.#keys
     return keys && ((text) => keys.has(text))

@@ -1,5 +1,5 @@
-// API keys: who a request comes from. Only the SHA-256 of a key is held, and it is compared in constant time with every
-// key there is, so that neither a leaked configuration nor the time of an answer tells a key.
+// API keys identify clients. The server holds only the SHA-256 of each key and compares it in constant time with every
+// configured key. So neither a leaked configuration nor the response time reveals a key.
 
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { Exchange } from './exchange.ts'
@@ -15,7 +15,7 @@ export function sha256Hex(text: string): string {
   return createHash('sha256').update(text).digest('hex')
 }
 
-/** The key a request carries, in `X-API-Key` or as a bearer token; empty when it has none. */
+/** The key of a request, from `X-API-Key` or a bearer token; empty when it has none. */
 export function presentedKey(exchange: Exchange): string {
   const key = exchange.header('x-api-key')
   if (key !== '') return key
@@ -32,7 +32,7 @@ export class ApiKeys {
     this.#keys = keys.map(({ name, sha256 }) => ({ name, digest: Buffer.from(sha256, 'hex') }))
   }
 
-  /** Whether a text is a key, for the log: what is asked here is not what a client is let in by. */
+  /** Whether a text is a key. Only the log uses this; it admits no client. */
   has(text: string): boolean {
     return this.#digests.has(sha256Hex(text))
   }

@@ -1,16 +1,16 @@
 // Writes one chunked body to a uWebSockets response at the pace of its client, and cuts off a client that stalls.
 //
-// What uWebSockets does and this class is built around: `write` always accepts everything, into its own memory when the
-// kernel is full, and then answers false. Its writable event comes once and sends nothing by itself: only the next
-// write pushes that backlog out, and answers true when all of it went to the kernel; no other call tells. After a write
-// that answered false it aborts the connection within some 10 s unless a write or a writable event follows.
-// So a few body bytes are always kept in reserve: while the socket is full one of them is offered at every writable
-// event and every few seconds. The offer pushes the backlog, keeps that timer off and tells when the backlog is gone.
+// How uWebSockets behaves: `write` always accepts everything, keeps in its own memory what the kernel does not take, and
+// then returns false. Its writable event comes once and sends nothing by itself. Only the next write pushes that backlog
+// out, and returns true when all of it went to the kernel; no other call reports this. After a write that returned false
+// the library aborts the connection within some 10 s unless a write or a writable event follows.
+// So the writer always keeps a few body bytes in reserve. While the socket is full it offers one of them at every writable
+// event and every few seconds. The offer pushes the backlog, resets that timer and reports when the backlog is gone.
 //
 // A client makes progress when the writable event comes, which the kernel sends when a third of its send buffer is free
-// (up to some megabytes), or when the backlog is gone. So that a slow client shows in time, little is written at once
-// until much has gone through without the socket being full: a backlog of 64 KiB is gone when the client has taken about
-// as much, which is what the stall time-out then asks for within it.
+// (up to some megabytes), or when the backlog is gone. To detect a slow client in time, pieces are short until many bytes
+// have gone through without a full socket. A backlog of 64 KiB is gone when the client has taken about as much; the client
+// must do that within the stall timeout.
 
 import {
   BODY_LAST_BYTES_MAX,
@@ -25,11 +25,11 @@ import { ReaderPace } from './reader-pace.ts'
 /** The three operations on a response that a body needs. */
 export interface BodySocket {
   /**
-   * Takes all bytes (at least one); true when they and every byte before them went to the kernel, but for the last cork
-   * buffer's, of which the next write tells.
+   * Takes all bytes (at least one). Returns true when they and every byte before them went to the kernel, except those in
+   * the cork buffer, which the next write reports.
    */
   write(bytes: Uint8Array): boolean
-  /** Completes the answer; what the kernel does not take now is sent by the library itself. */
+  /** Completes the answer; the library itself sends what the kernel does not take now. */
   end(bytes: Uint8Array): void
   close(): void
 }
@@ -39,9 +39,9 @@ export class BodyWriter extends PacedBody implements BodySink {
   readonly #reserve = new Uint8Array(BODY_RESERVE_BYTES)
   #reserveStart = 0
   #reserveEnd = 0
-  /** Nothing of what was passed on is left in the library's own memory. */
+  /** The library's own memory holds nothing of what was passed on. */
   #isDrained = true
-  /** What was passed on since the socket was full. */
+  /** Bytes passed on since the socket was last full. */
   #freeBytes = 0
   bytesWritten = 0
 
@@ -72,13 +72,13 @@ export class BodyWriter extends PacedBody implements BodySink {
     this.#socket.end(last)
   }
 
-  /** Passes on the reserve and the chunk, but for their last bytes: half of them at most, so that something moves. */
+  /** Passes on the reserve and the chunk except their last bytes. At most half is kept, so that some bytes always move. */
   #passButReserve(chunk: Uint8Array): void {
     const heldBytes = this.#reserveEnd - this.#reserveStart
     const totalBytes = heldBytes + chunk.length
     const keptBytes = Math.min(BODY_RESERVE_BYTES, Math.ceil(totalBytes / 2))
     this.#spend(Math.min(heldBytes, totalBytes - keptBytes))
-    // What stays of the old reserve comes before the kept end of the chunk, which then is all of it.
+    // The kept bytes of the old reserve come first. If there are any, the whole chunk is kept behind them.
     const keptOfChunkBytes = Math.min(chunk.length, keptBytes)
     this.#pass(chunk.subarray(0, chunk.length - keptOfChunkBytes))
     this.#reserve.copyWithin(0, this.#reserveStart, this.#reserveEnd)
@@ -101,12 +101,12 @@ export class BodyWriter extends PacedBody implements BodySink {
     this.#pass(this.#reserve.subarray(start, this.#reserveStart))
   }
 
-  /** Nothing is left to offer. */
+  /** The reserve is empty. */
   #isSpent(): boolean {
     return this.#reserveStart === this.#reserveEnd
   }
 
-  /** Resolves when the backlog is gone, or no byte is left to offer: then the next chunk is the offer. */
+  /** Resolves when the backlog is gone, or the reserve is empty: then the next chunk is the offer. */
   async #drained(): Promise<void> {
     this.assertOpen()
     if (!this.#isDrained && !this.#isSpent()) await this.wait()

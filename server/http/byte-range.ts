@@ -1,5 +1,5 @@
-// One range of bytes, as RFC 9110 (section 14) has it. What is malformed, in another unit or more than one range is passed
-// over: the answer is then the whole.
+// One range of bytes (RFC 9110, section 14). A header that is malformed, has another unit or lists several ranges is ignored:
+// the whole body is sent.
 
 import type { ByteStream, StreamReader } from './byte-stream.ts'
 
@@ -13,7 +13,7 @@ export type ByteRange = { readonly first: number; readonly last: number | null }
 
 const RANGE = /^bytes=(?:(\d{1,15})-(\d{0,15})|-(\d{1,15}))$/i
 
-/** Null for what is passed over. */
+/** Null for a header that is ignored. */
 export function readRange(text: string): ByteRange | null {
   const match = RANGE.exec(text.trim())
   if (match === null) return null
@@ -23,14 +23,14 @@ export function readRange(text: string): ByteRange | null {
   return bounds.last !== null && bounds.last < bounds.first ? null : bounds
 }
 
-/** The bytes of a representation that a range means; null where it has none of them. */
+/** The bytes of a representation that a range selects; null when it selects none. */
 export function boundsOf(range: ByteRange, sizeBytes: number): ByteBounds | null {
   const first = 'suffix' in range ? Math.max(0, sizeBytes - range.suffix) : range.first
   const last = 'suffix' in range ? sizeBytes - 1 : Math.min(range.last ?? Infinity, sizeBytes - 1)
   return first > last ? null : { first, last }
 }
 
-/** `sizeBytes` bytes of a stream behind its first `skipBytes`. */
+/** `sizeBytes` bytes of a stream after its first `skipBytes`. */
 export class PartStream implements ByteStream {
   readonly sizeBytes: number
   readonly #stream: ByteStream

@@ -1,8 +1,8 @@
-// What caches are told. Answers for everybody may be kept by caches that many share; where API keys are asked for only
-// the client's own cache may keep them.
+// Cache-Control values. Without API keys, shared caches may store answers; with API keys, only the client's own cache may
+// store them.
 
 export class CachePolicy {
-  /** Ask every time whether the kept answer still holds. */
+  /** Revalidate the stored answer with every request. */
   readonly revalidate: string
   /** The answer never changes. */
   readonly immutable: string

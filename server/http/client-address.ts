@@ -1,5 +1,5 @@
-// The address that a request is counted under. Behind proxies it stands in X-Forwarded-For, which anybody can write, so
-// only as many of its last entries are believed as there are proxies of our own.
+// The address that a request is counted under. Behind proxies it is in X-Forwarded-For, which a client can forge. So only
+// as many of its last entries are trusted as there are trusted proxies.
 
 import { isIP } from 'node:net'
 import type { Exchange } from './exchange.ts'
@@ -19,8 +19,8 @@ function ipv6Groups(address: string): string[] {
 }
 
 /**
- * The unit that a rate limit counts: an IPv4 address, or the /64 network of an IPv6 address, which is what one customer
- * of a provider has at the least.
+ * The unit that a rate limit counts: an IPv4 address, or the /64 network of an IPv6 address, the smallest network that
+ * providers assign to a customer.
  */
 function countedAddress(address: string): string {
   const mapped = MAPPED_IPV4.exec(address)?.groups?.['ipv4']
@@ -37,17 +37,17 @@ function countedAddress(address: string): string {
 
 /**
  * The client of a request.
- * @param trustedProxies how many proxies of ours stand before the server; each appends the address it was called from
+ * @param trustedProxies how many trusted proxies stand before the server; each appends the address of its peer
  */
 export function clientAddress(peerAddress: string, forwardedFor: string, trustedProxies: number): string {
   if (trustedProxies === 0 || forwardedFor === '') return countedAddress(peerAddress)
   const hops = forwardedFor.split(',').map((hop) => hop.trim())
-  // Fewer entries than proxies: somebody reached the server past some of them.
+  // Fewer entries than proxies: the client has bypassed some of them.
   const claimed = hops.length < trustedProxies ? undefined : hops[hops.length - trustedProxies]
   return countedAddress(claimed !== undefined && isIP(claimed) !== 0 ? claimed : peerAddress)
 }
 
-/** What a request is counted under: the name of its API key, or its address. Only until its answer is sent. */
+/** What a request is counted under: the name of its API key, or its address. Valid until the answer is sent. */
 export function clientOf(exchange: Exchange, keyName: string | undefined, trustedProxies: number): string {
   if (keyName !== undefined) return `key ${keyName}`
   return `address ${clientAddress(exchange.peerAddress, exchange.header('x-forwarded-for'), trustedProxies)}`

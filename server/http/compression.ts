@@ -1,5 +1,5 @@
-// Compresses answers. Node's zlib runs in the thread pool, so the event loop only passes buffers on. A body that breaks
-// off is never finished by its compressor: the coded stream stays cut, and so does the transfer.
+// Compresses answers. Node's zlib runs in the thread pool, so the event loop only passes buffers on. If a body breaks off,
+// its compressor is not finished: the coded stream stays truncated, and so does the transfer.
 
 import { setImmediate } from 'node:timers/promises'
 import * as zlib from 'node:zlib'
@@ -8,13 +8,13 @@ import { promisify } from 'node:util'
 import type { ContentCoding } from './content-coding.ts'
 import type { ByteStream, StreamReader } from './byte-stream.ts'
 
-/** Bytes of one piece that a compressor gives. */
+/** Bytes of one output chunk of a compressor. */
 const COMPRESSED_CHUNK_BYTES = 64 * 1024
 
 export type Compression = Exclude<ContentCoding, 'identity'>
 
-// Level 1: bodies are made on the fly, and rows of digits shrink nearly as much as at the default level in a fraction
-// of the time.
+// Level 1: bodies are compressed while they are sent, and rows of digits shrink nearly as much as at the default level, in
+// a fraction of the time.
 export const GZIP_OPTIONS = { level: 1, chunkSize: COMPRESSED_CHUNK_BYTES }
 
 /** What Node 22.15 adds to zlib, which the types of Node 20 lack. */
@@ -37,7 +37,7 @@ export async function compressWhole(coding: Compression, body: Uint8Array): Prom
   })
 }
 
-/** Whether a source is over by the next turn of the event loop. What it rejects with is left to who awaits it. */
+/** Whether a source ends by the next turn of the event loop. The caller handles a rejection of `next`. */
 async function endsAtOnce(next: Promise<Uint8Array | null>): Promise<boolean> {
   const isEnd = next.then(
     (chunk) => chunk === null,
@@ -46,19 +46,19 @@ async function endsAtOnce(next: Promise<Uint8Array | null>): Promise<boolean> {
   return Promise.race([isEnd, setImmediate(false)])
 }
 
-/** A zlib stream; `flush` sends everything taken so far to the output. */
+/** A zlib stream; `flush` writes all input so far to the output. */
 type Compressor = Transform & { flush(done: () => void): void }
 
 /**
- * A stream in coded form. One chunk is in the compressor at a time, so memory is bounded by what one chunk becomes. The
- * first chunk is flushed to the client at once, later ones leave when the compressor has a block of them. A body of one
- * chunk is compressed in one go: each turn of the thread pool costs more than the compressing of a small body.
+ * A stream in coded form. The compressor holds one chunk at a time, which bounds its memory. The first chunk is flushed to the
+ * client at once; later ones are sent when the compressor has a block of them. A body of one chunk is compressed in one call:
+ * a turn of the thread pool costs more than compressing a small body.
  */
 export class CompressedStream implements ByteStream {
   readonly #source: ByteStream
   readonly #compressor: Compressor
   readonly #output: Uint8Array[] = []
-  /** The chunk behind the first one, which is asked for at once. */
+  /** The chunk after the first one; it is requested at once. */
   #second: Promise<Uint8Array | null> | undefined
   #isFirst = true
   #isEnded = false
@@ -98,7 +98,7 @@ export class CompressedStream implements ByteStream {
     await this.#source.close()
   }
 
-  /** Takes the next chunk, or the end, out of the source and into the compressor. */
+  /** Passes the next chunk, or the end, from the source to the compressor. */
   async #take(): Promise<void> {
     if (!this.#isFirst) {
       const chunk = await (this.#second ?? this.#source.next())
@@ -112,7 +112,7 @@ export class CompressedStream implements ByteStream {
       await this.#feed(null, 'end')
       return
     }
-    // The source may use the chunk again as soon as it is asked for the next one.
+    // The source may reuse the chunk's memory once the next chunk is requested.
     const first = Uint8Array.from(chunk)
     const second = this.#source.next()
     const isWhole = await endsAtOnce(second)
@@ -120,7 +120,7 @@ export class CompressedStream implements ByteStream {
     await this.#feed(first, isWhole ? 'end' : 'flush')
   }
 
-  /** Resolves when the compressor has taken the chunk, whose memory is free again then. */
+  /** Resolves when the compressor has taken the chunk, whose memory may then be reused. */
   async #feed(chunk: Uint8Array | null, how: 'write' | 'flush' | 'end'): Promise<void> {
     const compressor = this.#compressor
     await new Promise<void>((resolve, reject) => {

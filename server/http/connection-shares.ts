@@ -1,22 +1,22 @@
-// A bound on open connections, and a share of it for each address: thousands of idle connections from one address must not
-// keep the others out.
+// Limits open connections, in total and for each address: thousands of idle connections from one address must not keep
+// other clients out.
 
 import { readFileSync } from 'node:fs'
 import { clientAddress } from './client-address.ts'
 import { DESCRIPTORS_RESERVED, descriptorsMax } from './descriptor-limit.ts'
 import type { HttpServerOptions } from './exchange.ts'
 
-/** One address may have so much of all connections where nothing else is configured. */
+/** The share of all connections that one address may have by default. */
 const SHARE = 1 / 10
-/** How long a count of the kernel's holds, unless so much of a share was opened since. */
+/** The kernel's count is valid this long, or until this part of a client's share was opened since. */
 const COUNT_VALID_MS = 1_000
 const OPENED_SHARE_MAX = 1 / 10
-/** Addresses that are remembered between two counts. */
+/** Addresses that are remembered between two counts of the kernel. */
 const ADDRESSES_MAX = 100_000
 /** A line of /proc/net/tcp: local and remote address and port, in hexadecimal; 01 is an established connection. */
 const ESTABLISHED = /^ *\d+: [0-9A-F]+:([0-9A-F]{4}) ([0-9A-F]+):[0-9A-F]{4} 01 /gm
 
-/** Connections of all clients, and of one address, at most. */
+/** The limits on open connections of all clients, and of one address. */
 export function connectionLimits(options: HttpServerOptions): { max: number; clientMax: number } {
   const affordable = descriptorsMax() - DESCRIPTORS_RESERVED
   const max = Math.min(options.connectionsMax ?? affordable, affordable)
@@ -34,15 +34,15 @@ export class ConnectionShares {
   #openedCount = 0
 
   /**
-   * @param recount for a library that does not say whose connection is closed: counts the open ones; undefined where the
-   * system cannot, which then has no shares
+   * @param recount counts the open connections, for a library that does not report which connection was closed; it returns
+   * undefined where the system cannot count them: then there are no shares
    */
   constructor(clientMax: number, recount?: () => Counts | undefined) {
     this.#clientMax = clientMax
     this.#recount = recount
   }
 
-  /** Counts a new connection; false when its address has its share. */
+  /** Counts a new connection; false when its address has used its share. */
   open(peerAddress: string): boolean {
     if (this.#clientMax === Infinity) return true
     const address = clientAddress(peerAddress, '', 0)
@@ -53,10 +53,10 @@ export class ConnectionShares {
         this.#counts = this.#recount() ?? new Map()
         this.#countedMs = performance.now()
         this.#openedCount = 0
-        // The kernel has counted the new one too.
+        // The kernel's count includes the new connection.
         count = this.#counts.get(address) ?? 1
       } else if (count - 1 === this.#clientMax) {
-        // The kernel had counted those that waited to be accepted, too.
+        // The kernel's count included connections that were not accepted yet.
         count -= 1
       }
     }
@@ -66,7 +66,7 @@ export class ConnectionShares {
     return true
   }
 
-  /** A connection that was counted is closed. */
+  /** Removes a closed connection from the counts. */
   close(peerAddress: string): void {
     const address = clientAddress(peerAddress, '', 0)
     const count = (this.#counts.get(address) ?? 0) - 1
@@ -75,7 +75,7 @@ export class ConnectionShares {
   }
 }
 
-/** The connections of a listening port by address, as the kernel lists them; undefined where it does not (not Linux). */
+/** The connections of a listening port by address, as the kernel lists them; undefined except on Linux. */
 export function establishedConnections(port: number): Counts | undefined {
   const counts: Counts = new Map()
   for (const file of ['tcp', 'tcp6']) {

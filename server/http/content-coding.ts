@@ -1,5 +1,5 @@
-// Which content coding an answer gets: RFC 9110, section 12.5.3. Of the codings a client likes best the server takes the
-// one it likes best; where a client refuses everything on offer, the answer goes out as it is, which the RFC allows.
+// Chooses the content coding of an answer (RFC 9110, section 12.5.3). Of the codings that the client prefers equally, the
+// server takes the first it offers. If the client refuses all of them, the answer is sent plain, which the RFC allows.
 
 import * as zlib from 'node:zlib'
 import { OUTPUT_FORMATS } from '../../shared/formats.ts'
@@ -9,14 +9,14 @@ export type ContentCoding = 'identity' | 'gzip' | 'zstd'
 /** Node has zstd from 22.15 on; the types of Node 20 do not know it. */
 const hasZstd = 'createZstdCompress' in zlib
 
-/** What this process can encode, best first. */
+/** Codings that this process can produce, best first. */
 export const OFFERED_CODINGS: readonly ContentCoding[] = hasZstd
   ? ['zstd', 'gzip', 'identity']
   : ['gzip', 'identity']
 
 const QVALUE = /^(?:0(?:\.\d{0,3})?|1(?:\.0{0,3})?)$/
 
-/** The weights a header gives, by coding in lower case; a member that is malformed is left out. */
+/** The weights of a header by coding, in lower case; malformed members are ignored. */
 function readWeights(acceptEncoding: string): Map<string, number> {
   const weights = new Map<string, number>()
   for (const member of acceptEncoding.split(',')) {
@@ -29,8 +29,8 @@ function readWeights(acceptEncoding: string): Map<string, number> {
 }
 
 /**
- * The coding for a request with this Accept-Encoding (empty: the header was empty or not sent, then the answer is not
- * encoded). `identity` also when nothing on offer is acceptable.
+ * The coding for a request with this Accept-Encoding. An empty text means that the header was empty or not sent: then the
+ * answer is not encoded. Also `identity` when nothing on offer is acceptable.
  */
 export function chooseCoding(
   acceptEncoding: string,
@@ -42,7 +42,7 @@ export function chooseCoding(
   let best: ContentCoding = 'identity'
   let bestWeight = 0
   for (const coding of offered) {
-    // Identity is acceptable without being named, but only preferred where it is.
+    // Identity is acceptable without being named, but preferred only if named.
     const weight = weights.get(coding) ?? others ?? (coding === 'identity' ? Number.MIN_VALUE : 0)
     if (weight > bestWeight) {
       best = coding
@@ -64,7 +64,7 @@ const CODED_TYPES: ReadonlySet<string> = new Set([
   'text/x-python',
 ])
 
-/** Whether an answer of this Content-Type gets smaller by coding: text does, parquet is compressed already. */
+/** Whether coding makes an answer of this Content-Type smaller: text, yes; parquet is compressed already. */
 export function isCodedType(contentType: string): boolean {
   const end = contentType.indexOf(';')
   return CODED_TYPES.has(end === -1 ? contentType : contentType.slice(0, end))

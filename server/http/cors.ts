@@ -1,5 +1,5 @@
-// Cross-origin requests from browsers, for the origins that configuration names; without any, no header is sent and
-// browsers refuse to hand our answers to other pages. API keys travel in headers, so credentials are never allowed.
+// Cross-origin requests from browsers, for the configured origins. Without any, no header is sent, and browsers do not let
+// other pages read the answers. API keys are sent in headers, so credentials are never allowed.
 
 import type { ReplyHeaders } from './endpoint.ts'
 import type { Exchange } from './exchange.ts'
@@ -32,7 +32,7 @@ export class CorsPolicy {
     }
   }
 
-  /** What the answer to a preflight request has besides. */
+  /** The additional headers of the answer to a preflight request. */
   preflightHeaders(exchange: Exchange): ReplyHeaders {
     const isAllowed = this.#origins.has('*') || this.#origins.has(exchange.header('origin'))
     if (!isAllowed) return NO_HEADERS

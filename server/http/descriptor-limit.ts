@@ -1,14 +1,14 @@
-// How many file descriptors the process may have, so that connections leave some for files, databases and stores: a
-// database that gets none ends the whole process.
+// How many file descriptors the process may open. Connections must leave some for files and databases: a database that
+// gets no descriptor ends the whole process.
 
 import { readFileSync } from 'node:fs'
 
-/** Descriptors that connections of clients never take. */
+/** Descriptors that client connections never use. */
 export const DESCRIPTORS_RESERVED = 256
-/** Where the system does not tell. */
+/** Assumed where the system does not report the limit. */
 const DESCRIPTORS_ASSUMED = 1_024
 
-/** The process's soft limit; at least a few more than are reserved. */
+/** The process's soft limit, but always a few more than are reserved. */
 export function descriptorsMax(): number {
   let limit = DESCRIPTORS_ASSUMED
   try {
@@ -16,7 +16,7 @@ export function descriptorsMax(): number {
       /^Max open files +(\d+|unlimited)/m.exec(readFileSync('/proc/self/limits', 'utf8')) ?? []
     limit = text === 'unlimited' ? Number.MAX_SAFE_INTEGER : Number(text)
   } catch {
-    // Linux alone has the file.
+    // Only Linux has the file.
   }
   return Math.max(limit, DESCRIPTORS_RESERVED + 16)
 }

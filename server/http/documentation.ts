@@ -1,9 +1,9 @@
-// What an endpoint says of its answers, for /openapi.json, /docs and /llms.txt. The parameters are not said again here:
-// the document takes them from the declarations that validate requests.
+// What an endpoint documents of its answers, for /openapi.json, /docs and /llms.txt. Parameters are not repeated here: the
+// document takes them from the declarations that validate requests.
 
 import type { ErrorCode } from '../../shared/errors.ts'
 
-/** The part of JSON Schema 2020-12 that our answers need. */
+/** The part of JSON Schema 2020-12 that the answers need. */
 export interface JsonSchema {
   readonly type?: JsonType | readonly JsonType[]
   readonly format?: 'date' | 'date-time' | 'int64'
@@ -20,28 +20,28 @@ export interface JsonSchema {
 
 type JsonType = 'array' | 'boolean' | 'integer' | 'null' | 'number' | 'object' | 'string'
 
-/** A request that the documentation shows; a test sends it to a server with the sample's records. */
+/** An example request of the documentation; a test sends it to a server with the sample data. */
 export interface ExampleRequest {
   readonly title: string
   /** The values of the parameters, path parameters included. */
   readonly values: Readonly<Record<string, string | number>>
-  /** The status it is answered with; 200 unless said otherwise. */
+  /** The expected status; 200 by default. */
   readonly status?: number
 }
 
 export interface EndpointDocumentation {
   readonly tag: string
-  /** More than the summary: one or two sentences. */
+  /** One or two sentences in addition to the summary. */
   readonly description?: string
   /** Content types of the answer. The schema describes a JSON body; other types carry the same records. */
   readonly contentTypes: readonly string[]
   readonly schema: JsonSchema
-  /** What each header of the answer says. */
+  /** The meaning of each header of the answer. */
   readonly headers?: Readonly<Record<string, string>>
   /** Errors beyond those that every endpoint has. */
   readonly errors?: readonly ErrorCode[]
   readonly examples: readonly ExampleRequest[]
-  /** The JSON answer to the first example; of a list its first record alone. */
+  /** The JSON answer to the first example; of a list, only its first record. */
   readonly exampleRecord: object
 }
 

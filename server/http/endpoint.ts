@@ -1,7 +1,6 @@
 // What an endpoint is. To add one: declare its parameters, call `defineEndpoint` in a file of its own under
-// server/endpoints/, and add the result to the list in server/service/endpoint-list.ts. The rest (routing, HEAD, OPTIONS,
-// 405, parameter errors, problem answers, streaming, cancelling, the access log) is done by request-lifecycle.ts for all of
-// them alike.
+// server/endpoints/, and add the result to the list in server/service/endpoint-list.ts. request-lifecycle.ts does the rest
+// for all endpoints: routing, HEAD, OPTIONS, 405, parameter errors, problem answers, streaming, cancelling, the access log.
 //
 //   export const seriesEndpoint = (catalogue: Catalogue) => defineEndpoint({
 //     path: '/api/v1/series/{ticker}',
@@ -25,18 +24,18 @@ const NO_BYTES = new Uint8Array(0)
 
 export type ReplyHeaders = Readonly<Record<string, string>>
 
-/** An answer that fits in memory: up to some tens of kilobytes; anything that can grow is a stream. */
+/** An answer that fits in memory: up to some tens of kilobytes. An answer that can grow is a stream. */
 export interface WholeReply {
   readonly status: number
   readonly headers: ReplyHeaders
   readonly body: Uint8Array
-  /** The same body where its coded forms are kept ready. */
+  /** The same body, if its coded forms are kept ready. */
   readonly ready?: ReadyBody
   /** Records in the body, for the access log. */
   readonly rows?: number
 }
 
-/** For HEAD only the headers are sent: `next` is never called, so the endpoint need not produce anything. */
+/** For HEAD only the headers are sent: `next` is never called, so the endpoint need not produce a body. */
 export interface StreamReply {
   readonly status: number
   readonly headers: ReplyHeaders
@@ -55,11 +54,11 @@ export interface RequestContext {
   /** The request's Range and If-Range; empty when it has none. */
   readonly range: string
   readonly ifRange: string
-  /** The coding in which an answer that can be coded leaves. */
+  /** The coding of an answer whose type can be coded. */
   readonly coding: ContentCoding
   /** Aborted when the client is gone or the server destroys the connection. */
   readonly signal: AbortSignal
-  /** Who asks: an API key's name or an address. Only until the handler has returned its promise. */
+  /** The client: an API key's name or an address. Valid until the handler has returned its promise. */
   readonly client: string
 }
 
@@ -70,8 +69,8 @@ export interface Validator {
 }
 
 /**
- * Who may ask. `data`: needs an API key where keys are configured, and counts against the client's rate. `public`:
- * needs no key. `probe`: needs no key and counts nothing, for orchestrators and monitors.
+ * Who may send requests. `data`: needs an API key if keys are configured, and counts against the client's rate. `public`:
+ * needs no key. `probe`: needs no key and is not counted; for orchestrators and monitors.
  */
 export type Access = 'data' | 'public' | 'probe'
 
@@ -81,9 +80,9 @@ export interface Endpoint {
   readonly summary: string
   readonly parameters: readonly Parameter[]
   readonly access: Access
-  /** What /openapi.json says beyond the parameters; an endpoint without it is not listed there. */
+  /** What /openapi.json has beyond the parameters; an endpoint without it is not listed there. */
   readonly documentation: EndpointDocumentation | undefined
-  /** Answers a GET or HEAD: at once where nothing has to be waited for. */
+  /** Answers a GET or HEAD; without a promise if nothing has to be awaited. */
   respond(
     rawQuery: string,
     pathValues: Readonly<Record<string, string>>,
@@ -95,7 +94,7 @@ export interface EndpointDeclaration<P extends readonly Parameter[]> {
   readonly path: string
   readonly summary: string
   readonly parameters: P
-  /** `data` unless said otherwise. */
+  /** `data` by default. */
   readonly access?: Access
   readonly documentation?: EndpointDocumentation
   readonly rule?: ParameterRule<P>
@@ -121,7 +120,7 @@ export function defineEndpoint<const P extends readonly Parameter[]>(
   }
 }
 
-/** A cache that is told nothing may keep an answer as long as it likes: one that cannot be validated is not kept. */
+/** Without Cache-Control a cache may keep an answer as long as it likes, so an answer without a validator gets `no-store`. */
 function cacheDefault(reply: Reply): Reply {
   if (reply.headers['Cache-Control'] !== undefined || reply.headers['ETag'] !== undefined) return reply
   return { ...reply, headers: { ...reply.headers, 'Cache-Control': 'no-store' } }
@@ -131,7 +130,7 @@ export function validatorHeaders({ etag, cacheControl }: Validator): ReplyHeader
   return { ETag: etag, 'Cache-Control': cacheControl }
 }
 
-/** The client holds the answer already. */
+/** The client has the answer already. */
 export function notModifiedReply(validator: Validator): WholeReply {
   return { status: 304, headers: validatorHeaders(validator), body: NO_BYTES }
 }

@@ -1,10 +1,10 @@
-// Entity tags: how they are built from what an answer depends on, and how a request's If-None-Match is read. A coded
-// answer has other bytes than the plain one, so it has a tag of its own: the plain tag with the coding behind it.
+// Entity tags: how they are built from the inputs of an answer, and how If-None-Match is parsed. A coded answer has other
+// bytes than the plain one, so it has its own tag: the plain tag with the coding appended.
 
 import { contentIdentity } from '../../shared/content-identity.ts'
 import type { ContentCoding } from './content-coding.ts'
 
-/** A strong entity tag, quotes included, of everything the bytes of an answer depend on. */
+/** A strong entity tag, quotes included, from all inputs of an answer's bytes. */
 export function strongEtag(...parts: readonly string[]): string {
   return `"${contentIdentity(parts)}"`
 }
@@ -17,8 +17,8 @@ export function codedEtag(etag: string, coding: ContentCoding): string {
 const LISTED_TAG = /\s*(?:W\/)?("[\x21\x23-\x7e\x80-\xff]*")\s*(?:,|$)/y
 
 /**
- * The tags of an If-None-Match header that a client may hold of our answers: without their weakness, which does not
- * count here (RFC 9110, section 13.1.2). `['*']` for the asterisk; what follows a malformed member is not read.
+ * The tags of an If-None-Match header, without their weakness flag, which does not count here (RFC 9110, section 13.1.2).
+ * `['*']` for the asterisk. Reading stops at a malformed member.
  */
 function listedTags(ifNoneMatch: string): string[] {
   if (ifNoneMatch.trim() === '*') return ['*']
@@ -31,7 +31,7 @@ function listedTags(ifNoneMatch: string): string[] {
   }
 }
 
-/** The tag of If-None-Match that is `etag` in any coding, or `undefined` when the client holds none of them. */
+/** The tag of If-None-Match that is `etag` in any coding; `undefined` when none is. */
 export function matchingTag(ifNoneMatch: string, etag: string): string | undefined {
   if (ifNoneMatch === '') return undefined
   const forms = [etag, codedEtag(etag, 'gzip'), codedEtag(etag, 'zstd')]
@@ -42,7 +42,7 @@ export function matchingTag(ifNoneMatch: string, etag: string): string | undefin
   return undefined
 }
 
-/** What a client holds of our answers, as the text inside plain tags: without quotes and coding. */
+/** The tags of If-None-Match as the text inside plain tags: without quotes and coding. */
 export function heldIdentities(ifNoneMatch: string): string[] {
   return listedTags(ifNoneMatch).map((tag) => tag.replaceAll('"', '').replace(/-(?:gzip|zstd)$/, ''))
 }

@@ -1,5 +1,5 @@
-// The seam between Bookcast and its HTTP library: everything the request lifecycle needs to know of one request, and
-// everything it can do to answer it. uws-server.ts implements it, and node-server.ts where that one has no binary.
+// The interface between Bookcast and its HTTP library: what the request lifecycle needs to know about one request, and how it
+// answers. uws-server.ts implements it; node-server.ts does where uWebSockets.js has no binary.
 
 import type { StreamReader } from './byte-stream.ts'
 import type { ReplyHeaders } from './endpoint.ts'
@@ -7,11 +7,11 @@ import type { ReplyHeaders } from './endpoint.ts'
 export interface ReplyHead {
   readonly status: number
   readonly headers: ReplyHeaders
-  /** Headers that every answer to this client carries. */
+  /** Headers that every answer to this request carries. */
   readonly commonHeaders: ReplyHeaders
 }
 
-/** Why a connection is over before its answer was complete. */
+/** Why a connection ended before its answer was complete. */
 export type ConnectionLossReason = 'client_gone' | 'stalled' | 'displaced'
 
 const LOSS_TEXTS: Readonly<Record<ConnectionLossReason, string>> = {
@@ -20,7 +20,7 @@ const LOSS_TEXTS: Readonly<Record<ConnectionLossReason, string>> = {
   displaced: 'the client took less than a fair rate while others waited',
 }
 
-/** Rejects writes to a connection that is no more. */
+/** Rejects writes to a lost connection. */
 export class ConnectionLoss extends Error {
   readonly reason: ConnectionLossReason
 
@@ -31,17 +31,17 @@ export class ConnectionLoss extends Error {
   }
 }
 
-/** A body under way. Its promises reject with ConnectionLoss; after that nothing needs to be ended. */
+/** A body being sent. Its promises reject with ConnectionLoss; after that `end` need not be called. */
 export interface BodySink extends StreamReader {
-  /** Resolves when the chunk has been taken: its memory may be reused and the next one may come. */
+  /** Resolves when the chunk has been taken: its memory may be reused and the next chunk may follow. */
   write(chunk: Uint8Array): Promise<void>
-  /** Sends what is left and completes the answer. */
+  /** Sends the remaining bytes and completes the answer. */
   end(): Promise<void>
   /** Body bytes passed on so far. */
   readonly bytesWritten: number
 }
 
-/** The request headers that anything here looks at; all others are never read. */
+/** The request headers that the server reads; all others are ignored. */
 export const REQUEST_HEADERS = [
   'accept',
   'accept-encoding',
@@ -56,7 +56,7 @@ export const REQUEST_HEADERS = [
 ] as const
 export type RequestHeader = (typeof REQUEST_HEADERS)[number]
 
-/** One request and its answer. Exactly one of the send methods is called, unless the client is gone before. */
+/** One request and its answer. Exactly one of the send methods is called, unless the client leaves first. */
 export interface Exchange {
   /** As sent: methods are case-sensitive. */
   readonly method: string
@@ -64,25 +64,25 @@ export interface Exchange {
   readonly path: string
   /** Raw query without its `?`; empty when there is none. */
   readonly query: string
-  /** Why the request must be refused and its connection closed: two readers may disagree where it ends. */
+  /** Why the request must be refused and its connection closed: two parsers may disagree where it ends. */
   readonly framingFault: string | undefined
-  /** The text of a header, that of several lines joined by commas; empty when it was not sent. */
+  /** The value of a header; several lines are joined by commas; empty when it was not sent. */
   header(name: RequestHeader): string
-  /** The address the connection comes from, as text. Only until the answer is sent. */
+  /** The peer's address as text. Valid until the answer is sent. */
   readonly peerAddress: string
   /** Aborted when the connection is lost or destroyed before the answer was complete. */
   readonly signal: AbortSignal
-  /** The same as `signal.aborted`, without making a signal. */
+  /** The same as `signal.aborted`, without creating a signal. */
   readonly isAborted: boolean
   /** Sends a whole answer with its Content-Length. */
   sendWhole(head: ReplyHead, body: Uint8Array): void
-  /** Sends status and headers only; a Content-Length among them is that of the body that GET would have. */
+  /** Sends status and headers only; a Content-Length among them is that of the body of GET. */
   sendHead(head: ReplyHead): void
-  /** Sends status and headers together with the first bytes of a body: a chunked one, unless its length is known. */
+  /** Sends status and headers together with the first bytes of a body, which is chunked unless its length is known. */
   startBody(head: ReplyHead, sizeBytes: number | undefined): BodySink
   /**
-   * Sends a whole answer and closes the connection behind it. What the client has sent behind the request is never
-   * taken for another one. `body` must bear white space behind it.
+   * Sends a whole answer and closes the connection. Bytes that the client sent after the request are never parsed as
+   * another request. `body` must allow trailing white space.
    */
   refuse(head: ReplyHead, body: Uint8Array): void
   /** Cuts the connection without completing the answer, so that the client sees a broken transfer. */
@@ -96,11 +96,11 @@ export interface HttpServerOptions {
   /** 0 lets the system choose. */
   readonly port: number
   readonly stallTimeoutMs: number
-  /** What a client has to take of a stream while others wait for its slot; 0: nothing. */
+  /** The rate at which a client must take a stream while others wait for its slot; 0: none. */
   readonly fairBytesPerS?: number
-  /** Open connections at most; further ones are closed at once. They leave some descriptors to others in any case. */
+  /** The limit on open connections; further ones are closed at once. Some file descriptors stay reserved in any case. */
   readonly connectionsMax?: number
-  /** Open connections of one address at most; a tenth of all when left out. */
+  /** The limit on open connections of one address; by default a tenth of all. */
   readonly clientConnectionsMax?: number | undefined
 }
 

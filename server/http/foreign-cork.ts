@@ -1,7 +1,7 @@
-// A cork that belongs to no answer. A write longer than the library's cork buffer is safe only outside of its own
-// response's cork (see uws-server.ts), and the library prints a warning for every write outside of any cork. It looks
-// only whether some cork's callback is running, so the cork of another response serves: of one that this process asks
-// itself for over the loopback interface and never answers.
+// A cork that belongs to no answer. A write longer than the library's cork buffer is safe only outside the cork of its own
+// response (see uws-server.ts), but the library prints a warning for every write outside any cork. It checks only whether
+// the callback of some cork is running, so the cork of another response is enough. The process requests that response
+// itself over the loopback interface and never answers it.
 
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
@@ -25,7 +25,7 @@ export class ForeignCork {
     response.onAborted(() => (this.#response = undefined))
   }
 
-  /** Opens the connection that holds the cork; nobody else can connect to it afterwards. */
+  /** Opens the connection that holds the cork; no other client can connect to it afterwards. */
   static async open(): Promise<ForeignCork> {
     const app = uWS.App()
     const path = `/${randomUUID()}`
@@ -46,7 +46,7 @@ export class ForeignCork {
       await once(socket, 'connect')
       socket.on('error', () => socket.destroy())
       socket.write(`GET ${path} HTTP/1.1\r\nHost: ${HOST}\r\n\r\n`)
-      // The kernel connects by itself: without a free file descriptor the connection is never accepted.
+      // The kernel completes the connect by itself, but without a free file descriptor the connection is never accepted.
       const response = await withinTime(asked, FOREIGN_CORK_TIMEOUT_MS)
       if (response === undefined)
         throw new Error(`no connection to ${HOST} was accepted: are there file descriptors left?`)
@@ -63,7 +63,7 @@ export class ForeignCork {
     return this.#response !== undefined
   }
 
-  /** Runs `action`, which may write to other responses; only while `isHeld`. */
+  /** Runs `action`, which may write to other responses. Call it only while `isHeld`. */
   run(action: () => void): void {
     this.#response?.cork(action)
   }

@@ -1,17 +1,17 @@
-// The HTTP server behind the seam of exchange.ts: uWebSockets.js, or node:http where that has no binary (other processors,
-// other C libraries, versions of Node that it does not know yet). Both keep the same rules; node:http is slower.
+// The HTTP server behind the interface of exchange.ts: uWebSockets.js, or node:http where that has no binary (other
+// processors, other C libraries, newer versions of Node). Both keep the same rules; node:http is slower.
 
 import type { ExchangeHandler, HttpServer, HttpServerOptions } from './exchange.ts'
 
 export interface HttpAdapter {
   readonly library: 'uWebSockets.js' | 'node:http'
-  /** Why it is not uWebSockets.js, in words; undefined where it is. */
+  /** Why uWebSockets.js is not used; undefined when it is. */
   readonly reason: string | undefined
   /** Starts listening; every request goes to `handler`. Rejects when the address cannot be bound. */
   readonly start: (options: HttpServerOptions, handler: ExchangeHandler) => Promise<HttpServer>
 }
 
-/** `node` asks for node:http; without it uWebSockets.js serves where it can. */
+/** `node` selects node:http; otherwise uWebSockets.js is used if it can be loaded. */
 const WANTED_VARIABLE = 'BOOKCAST_HTTP'
 
 async function loadAdapter(): Promise<HttpAdapter> {

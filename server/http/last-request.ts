@@ -1,13 +1,13 @@
-// What node:http's parser does not take for a request: an unknown method, CONNECT, or bytes that are none. It is looked at
-// here as far as it can be read, so that it is answered with the same words as on the other adapter; whatever it is, it
-// is the last of its connection.
+// Requests that node:http's parser rejects: an unknown method, CONNECT, or bytes that are not HTTP. This code parses the head
+// as far as possible, so that the answer has the same text as that of the other adapter. Such a request is always the
+// last one of its connection.
 
 import { STATUS_CODES } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { BodySink, Exchange, ReplyHead } from './exchange.ts'
 import { ReceivedRequest, splitTarget } from './received-request.ts'
 
-/** An error of the parser, with the bytes it was given last. */
+/** An error of the parser, with the bytes that it read last. */
 export interface ParserError {
   readonly code: string
   readonly rawPacket?: Uint8Array
@@ -29,7 +29,7 @@ const STATUSES: Readonly<Record<string, number>> = {
   HPE_INVALID_VERSION: 505,
 }
 
-/** Answers what is no request at all, without a body, and closes the connection. */
+/** Answers bytes that are no request, without a body, and closes the connection. */
 export function answerBarely(socket: Duplex, { code }: Pick<ParserError, 'code'>): void {
   const status = STATUSES[code] ?? 400
   const date = new Date().toUTCString()
@@ -37,7 +37,7 @@ export function answerBarely(socket: Duplex, { code }: Pick<ParserError, 'code'>
   socket.end(text, () => socket.destroy())
 }
 
-/** The lines of the head in which the parser found an error, its request line first; undefined when it is not all there. */
+/** The lines of the head in which the parser found an error, its request line first; undefined when it is incomplete. */
 export function brokenHead({
   rawPacket = new Uint8Array(0),
   bytesParsed = 0,
@@ -49,13 +49,13 @@ export function brokenHead({
   return end < 0 ? undefined : text.slice(start, end).split('\r\n')
 }
 
-/** An exchange that is written by hand and ends its connection. It has whole answers only. */
+/** An exchange that writes its answer by hand and ends its connection. It has whole answers only. */
 export class LastRequest extends ReceivedRequest implements Exchange {
   readonly peerAddress: string
   readonly #socket: Duplex
 
   constructor(socket: Duplex, peerAddress: string, [requestLine = '', ...lines]: readonly string[]) {
-    // The bytes are there as latin1; what is not ASCII is taken for UTF-8, as the other adapter does.
+    // The bytes are decoded as latin1. Text that is not ASCII is read as UTF-8, as the other adapter does.
     const [method = '', target = ''] = Buffer.from(requestLine, 'latin1').toString().split(' ')
     super(method, ...splitTarget(target))
     this.#socket = socket

@@ -1,20 +1,20 @@
-// The method, path or query of a request as the log may have it: without the values of names that clients put credentials
-// under, and without any API key of ours, wherever it stands and however it is encoded.
+// Prepares the method, path or query of a request for the log: hides the values of parameters whose names suggest credentials,
+// and every configured API key, wherever it stands and however it is encoded.
 
-/** Names that clients put credentials under, although none is taken from there. */
+/** Names that clients use for credentials, although the server reads none from there. */
 const SECRET_NAME = /key|token|secret|password|auth/i
-/** Shorter and longer texts are no keys. */
+/** Shorter and longer texts are not keys. */
 const KEY_CHARACTERS_MIN = 8
 const KEY_CHARACTERS_MAX = 512
-/** Texts that are looked up for one line; a part beyond that is hidden whole. */
+/** The limit on key look-ups per log line; a part beyond it is hidden whole. */
 const LOOKUPS_MAX = 2_000
-/** Only hashes of keys are known. So what stands between any two of these is looked up: ends, odd characters, encoded bytes. */
+/** Only hashes of keys are known, so every text between two of these edges is looked up: ends, odd characters, encoded bytes. */
 const EDGE = /^|$|(?<=[^\w.~-])|(?=[^\w.~-])|(?<=%[\da-f]{2})/gi
-/** A client's library, a proxy and the client itself may have encoded it. */
+/** The client, its library and a proxy may each have encoded the text. */
 const ENCODINGS_MAX = 3
 const HIDDEN = '...'
 
-/** Percent-encoded characters of ASCII decoded; whatever else stands there is left. */
+/** Decodes percent-encoded ASCII characters and leaves everything else. */
 function plainly(text: string): string {
   if (!text.includes('%')) return text
   return text.replaceAll(/%([0-7][0-9a-f])/gi, (_, digits: string) =>
@@ -22,11 +22,11 @@ function plainly(text: string): string {
   )
 }
 
-/** @param isKey whether a text is an API key of ours; none where no keys are in use */
+/** @param isKey whether a text is a configured API key; undefined without configured keys */
 export function loggedTarget(text: string, isKey: ((text: string) => boolean) | undefined): string {
   const keyless = isKey === undefined ? text : withoutKeys(text, isKey)
   if (!SECRET_NAME.test(plainly(keyless))) return keyless
-  // The separators are kept: they are the odd pieces.
+  // The separators are kept: they are the odd elements.
   return keyless
     .split(/([&/?;,])/)
     .map(withoutSecret)

@@ -1,4 +1,4 @@
-// What the metrics endpoint needs of a registry, and where it may stand.
+// What the metrics endpoint needs of a registry, and the address where metrics are served.
 
 export interface MetricsText {
   readonly contentType: string

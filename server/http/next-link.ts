@@ -1,6 +1,6 @@
-// The Link header of a page that has another one behind it (RFC 8288): the same request from a later place on.
+// The Link header of a page that has a next one (RFC 8288): the same request, starting at a later position.
 
-/** `values` are those of the next page; what is undefined is left out. */
+/** `values` are those of the next page; undefined ones are left out. */
 export function nextLink(path: string, values: Readonly<Record<string, unknown>>): string {
   const query = Object.entries(values)
     .filter(([, value]) => value !== undefined)

@@ -1,6 +1,6 @@
-// Writes one chunked body over node:http at the pace of its client, and cuts off a client that stalls. Node tells of every
-// write when the kernel has taken all of it, so a piece at a time is given to it: what waits in this process is one piece,
-// and a client makes progress when it has taken as much. Pieces are short until much has gone through without a wait.
+// Writes one chunked body over node:http at the pace of its client, and cuts off a client that stalls. Node reports for each
+// write when the kernel has taken all of it, so the writer gives it one piece at a time. The process buffers only that piece,
+// and a client makes progress when it has taken it. Pieces are short until many bytes have gone through without a wait.
 
 import { BODY_PIECE_BYTES_MIN, BODY_PIECE_SHARE } from '../../shared/limits.ts'
 import type { BodySink } from './exchange.ts'
@@ -17,9 +17,9 @@ interface PieceSocket {
 
 export class NodeBody extends PacedBody implements BodySink {
   readonly #socket: PieceSocket
-  /** The kernel has the last piece. */
+  /** The kernel has taken the last piece. */
   #isTaken = true
-  /** What was passed on since the client was behind. */
+  /** Bytes passed on since the client was last behind. */
   #freeBytes = 0
   bytesWritten = 0
 
@@ -64,5 +64,5 @@ export class NodeBody extends PacedBody implements BodySink {
   }
 }
 
-/** A write that takes longer has waited for the client. */
+/** A write that takes longer than this has waited for the client. */
 const CLIENT_BEHIND_MS = 20

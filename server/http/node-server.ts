@@ -1,7 +1,6 @@
-// The adapter over node:http, for systems on which uWebSockets.js has no binary. It keeps the rules of the other one: a
-// request that is not plainly framed is refused and nothing behind it is read; a request that comes while the one before
-// it is being answered costs the connection; what a client sends as a body is dropped; no header is added that the answer
-// does not have.
+// The adapter over node:http, for systems where uWebSockets.js has no binary. It keeps the rules of the other adapter: it
+// refuses a request with ambiguous framing and reads nothing after it; it closes a connection that sends a request while the
+// previous one is being answered; it discards request bodies; it adds no headers to those of the answer.
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
@@ -20,16 +19,16 @@ import { NodeBody } from './node-body.ts'
 import { ReaderPace } from './reader-pace.ts'
 import { ReceivedRequest, splitTarget } from './received-request.ts'
 
-/** A connection that says nothing for so long, or is not done with the head of a request, is closed. */
+/** A connection is closed after this time without bytes, or when the head of a request takes longer. */
 const IDLE_TIMEOUT_MS = 10_000
-/** How often Node looks for those. */
+/** How often Node looks for such connections. */
 const IDLE_CHECK_MS = 2_000
 
-/** What is known of a connection. */
+/** The state of a connection. */
 interface Connection {
-  /** The answer under way. */
+  /** The answer being sent. */
   current: NodeExchange | undefined
-  /** Nothing more is read from it. */
+  /** Nothing more is read from the connection. */
   isCondemned: boolean
 }
 
@@ -38,7 +37,7 @@ class NodeExchange extends ReceivedRequest implements Exchange {
   readonly #socket: Socket
   readonly #connection: Connection
   readonly #options: HttpServerOptions
-  /** Of a body whose length the client knows. */
+  /** Bytes left of a body whose length the client knows. */
   #leftBytes = Infinity
 
   constructor(
@@ -62,7 +61,7 @@ class NodeExchange extends ReceivedRequest implements Exchange {
     return this.isOver ? '' : (this.#socket.remoteAddress ?? '')
   }
 
-  /** Whether the client may have all of the answer and ask again; of a body without a length that is when it is over. */
+  /** Whether the client may have the whole answer and send its next request. A body without a length counts when it is over. */
   get isGiven(): boolean {
     return this.isOver || this.#leftBytes <= 0
   }
@@ -107,7 +106,7 @@ class NodeExchange extends ReceivedRequest implements Exchange {
       stallTimeoutMs,
       new ReaderPace(fairBytesPerS),
     )
-    // The body watches its client itself, and a quiet producer is nobody's fault.
+    // The body watches its client itself, and a slow producer must not close the connection.
     socket.setTimeout(0)
     this.body = body
     return body
@@ -123,13 +122,13 @@ class NodeExchange extends ReceivedRequest implements Exchange {
   #writeHead({ status, headers, commonHeaders }: ReplyHead, more: Readonly<Record<string, string>>): void {
     const response = this.#response
     response.statusCode = status
-    // Without it Node says whether the connection stays, which HTTP/1.1 need not be told.
+    // Otherwise Node states whether the connection stays open, which HTTP/1.1 does not need.
     response.removeHeader('Connection')
     for (const each of [headers, commonHeaders, more])
       for (const name of Object.keys(each)) response.setHeader(name, each[name] ?? '')
   }
 
-  /** The answer is complete; Node sends what the kernel does not take now, to a client that takes some of it in time. */
+  /** Completes the answer. Node sends what the kernel does not take now, if the client takes some of it within the timeout. */
   #endWith(body: Uint8Array | undefined): void {
     this.isOver = true
     this.#socket.setTimeout(this.#options.stallTimeoutMs)
@@ -137,7 +136,7 @@ class NodeExchange extends ReceivedRequest implements Exchange {
     else this.#response.end(body)
   }
 
-  /** Only where a Content-Length tells the end, and not to HEAD, whose headers are those of GET (see uws-server.ts). */
+  /** Only with a Content-Length, and not for HEAD, whose headers are those of GET (see uws-server.ts). */
   #closeEcho(): Readonly<Record<string, string>> {
     if (this.header('connection').toLowerCase() !== 'close') return {}
     this.#response.shouldKeepAlive = false
@@ -150,20 +149,20 @@ class NodeExchange extends ReceivedRequest implements Exchange {
   }
 }
 
-/** Whether only the method is unknown, or the target has characters that are not ASCII: our own words say that better. */
+/** Whether only the method is unknown, or the target has non-ASCII characters: the lifecycle's error text is clearer then. */
 function isOdd({ code }: ParserError, requestLine = ''): boolean {
   if (code === 'HPE_INVALID_METHOD') return /^[A-Za-z]+ \//.test(requestLine)
   return code === 'HPE_INVALID_URL' && /^[A-Z]+ \/[!-~\x80-\xff]* HTTP\/1\.1$/.test(requestLine)
 }
 
-/** Answers what Node's parser does not understand, as far as the answer cannot be taken for that of another request. */
+/** Answers what Node's parser rejects, unless the answer could be taken for that of another request. */
 function onParserError(
   error: unknown,
   socket: Socket,
   connection: Connection,
   handler: ExchangeHandler,
 ): void {
-  // The answer of the one that was refused is on its way.
+  // The answer to the refused request is being sent.
   if (connection.isCondemned) return
   connection.isCondemned = true
   const isPending = connection.current !== undefined && !connection.current.isOver
@@ -208,7 +207,7 @@ export async function startNodeServer(
   })
   const onRequest = (request: IncomingMessage, response: ServerResponse): void => {
     const connection = connectionOf(request.socket)
-    // What comes behind a request that was refused is no request.
+    // Bytes after a refused request are not a request.
     if (connection.isCondemned) return
     if (connection.current !== undefined && !connection.current.isGiven) {
       connection.isCondemned = true
@@ -226,7 +225,7 @@ export async function startNodeServer(
     handler(exchange)
   }
   server.on('request', onRequest)
-  // A body is never asked for, whatever the client expects.
+  // The server never asks for a body, whatever the client expects.
   server.on('checkContinue', onRequest)
   server.on('checkExpectation', onRequest)
   server.on('clientError', (error, socket) =>

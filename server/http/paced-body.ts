@@ -1,12 +1,12 @@
-// A body that waits for its client to take something of it, and cuts off one that stalls. uWebSockets tells of new room once,
-// and aborts the connection within some 10 s after a write that the kernel did not take, unless another one follows: so
-// while the socket is full it is offered something at every writable event and every few seconds. Over node:http an offer
-// only looks whether the kernel has taken the piece in hand.
+// A body that waits until its client takes bytes, and cuts off a client that stalls. uWebSockets reports new room once, and
+// aborts the connection within some 10 s after a write that the kernel did not take, unless another one follows. So while the
+// socket is full, the body offers bytes at every writable event and every few seconds. Over node:http an offer only checks
+// whether the kernel has taken the current piece.
 
 import { ConnectionLoss, type ConnectionLossReason } from './exchange.ts'
 import type { ReaderPace } from './reader-pace.ts'
 
-/** How often a stalled stream offers the socket something, which also keeps uWebSockets' own 10 s timer off. */
+/** How often a stalled stream offers bytes to the socket, which also resets the 10 s timer of uWebSockets. */
 export const STALL_PROBE_MS = 4_000
 
 interface Waiter {
@@ -20,7 +20,7 @@ export abstract class PacedBody {
   readonly #stallTimeoutMs: number
   #waiter: Waiter | undefined
   #probeTimer: NodeJS.Timeout | undefined
-  /** Time without a sign that the client takes anything. */
+  /** Time since the client last took bytes. */
   #quietMs = 0
   #loss: ConnectionLoss | undefined
 
@@ -30,7 +30,7 @@ export abstract class PacedBody {
     this.pace = pace
   }
 
-  /** Writes something; true when the body may go on. */
+  /** Offers bytes to the socket; true when the body may continue. */
   protected abstract offer(): boolean
 
   /** Throws when the connection is lost. */
@@ -38,7 +38,7 @@ export abstract class PacedBody {
     if (this.#loss !== undefined) throw this.#loss
   }
 
-  /** Resolves when an offer has said so. Rejects with ConnectionLoss. */
+  /** Resolves when `offer` returns true. Rejects with ConnectionLoss. */
   protected async wait(): Promise<void> {
     this.assertOpen()
     this.pace.beginWait()
@@ -60,7 +60,7 @@ export abstract class PacedBody {
     if (this.#waiter !== undefined) this.#probe()
   }
 
-  /** The connection is lost: whoever waits for it learns why. */
+  /** The connection is lost: rejects a pending wait with the reason. */
   abort(reason: ConnectionLossReason): void {
     this.#loss ??= new ConnectionLoss(reason)
     clearTimeout(this.#probeTimer)

@@ -1,5 +1,5 @@
-// Error answers: RFC 9457 problem+json with some members more (contract.md 10). What an unexpected exception says never
-// leaves the process: the client gets a request id, the log has the rest.
+// Error answers: RFC 9457 problem+json with additional members (contract.md 10). The text of an unexpected exception never
+// leaves the process: the client gets a request id, and the log has the text.
 
 import { ApiError, ERROR_TYPES } from '../../shared/errors.ts'
 import type { WholeReply } from './endpoint.ts'
@@ -7,7 +7,7 @@ import type { WholeReply } from './endpoint.ts'
 const UNEXPECTED =
   'The request failed unexpectedly. The log of the server has the cause under this request_id.'
 
-/** Whether an error is a fault of ours whose text must stay inside. */
+/** Whether an error is internal, so that its text must not be sent. */
 export function isInternal(error: unknown): boolean {
   return !(error instanceof ApiError) || error.code === 'internal_error'
 }

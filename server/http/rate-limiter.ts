@@ -1,15 +1,15 @@
-// A token bucket for each client: it holds `burst` requests, fills by `perSecond`, and an empty one refuses. The number
-// of buckets is bounded: the client unseen for longest is forgotten first, which at worst gives it a full bucket again.
+// A token bucket for each client. It holds `burst` requests and fills by `perSecond`; an empty bucket refuses requests. The
+// number of buckets is bounded: the client unseen for longest is evicted first, and at worst gets a full bucket again.
 
 import { BoundedMap } from '../../shared/bounded-map.ts'
 
-/** Clients whose rate is remembered; the one unseen for longest is forgotten first. */
+/** Clients whose rate is remembered. */
 const RATE_LIMIT_CLIENTS_MAX = 10_000
 
 export interface RateLimit {
-  /** Requests a second that a client may keep up. */
+  /** Requests a second that a client may sustain. */
   readonly perSecond: number
-  /** Requests it may make at once. */
+  /** Requests that a client may send at once. */
   readonly burst: number
 }
 
@@ -36,7 +36,7 @@ export class RateLimiter {
     return this.#buckets.weight
   }
 
-  /** Takes a token: 0 when there was one, else the seconds (at least 1) until there will be. */
+  /** Takes a token. Returns 0 if there was one, else the seconds (at least 1) until the next one. */
   take(client: string): number {
     const { perSecond, burst } = this.#limit
     const nowMs = this.#nowMs()

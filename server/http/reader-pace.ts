@@ -1,10 +1,10 @@
-// Whether a client takes an answer at a fair rate. Only the time in which the answer waits for its client counts: a slow
-// producer is not the client's fault. The kernel takes megabytes at once and then nothing for as long as the client
-// needs for a third of them, so what was taken is credited for some seconds.
+// Whether a client takes an answer at a fair rate. Only the time in which the answer waits for its client counts, so a slow
+// producer does not count against the client. The kernel takes megabytes at once, then nothing until the client has taken a
+// third of them. So the bytes taken are credited for some seconds.
 
 /**
- * Longer than the kernel's pauses for a client that just keeps the rate. A newcomer is served within 10 s: this, what the kernel
- * takes before it, and a second until the newcomer asks again.
+ * Longer than the kernel's pauses for a client that just keeps the rate. A new client gets a slot within 10 s: this credit, the
+ * bytes that the kernel takes before it, and a second until the new client asks again.
  */
 const CREDIT_S = 7
 
@@ -14,7 +14,7 @@ export class ReaderPace {
   #creditBytes: number
   #waitingSinceMs: number | undefined
 
-  /** @param fairBytesPerS 0: every client is fast enough */
+  /** @param fairBytesPerS 0: no client counts as slow */
   constructor(fairBytesPerS: number, nowMs: () => number = () => performance.now()) {
     this.#fairBytesPerS = fairBytesPerS
     this.#nowMs = nowMs
@@ -31,13 +31,13 @@ export class ReaderPace {
     this.#waitingSinceMs ??= this.#nowMs()
   }
 
-  /** The answer goes on. */
+  /** The wait is over. */
   endWait(): void {
     this.#creditBytes = this.#credit()
     this.#waitingSinceMs = undefined
   }
 
-  /** Until the client counts as slow, as `StreamReader` has it. */
+  /** Milliseconds until the client counts as slow, as in `StreamReader`. */
   get slowInMs(): number {
     const creditBytes = this.#credit()
     const isAwaited = this.#waitingSinceMs !== undefined || creditBytes < 0

@@ -1,11 +1,10 @@
-// A body that is there as a whole before anybody is sent it, and the coded forms that somebody has asked for: each is
-// made once.
+// A body that is complete before it is sent, with the coded forms that clients have requested. Each form is made once.
 
 import { type Compression, compressWhole } from './compression.ts'
 import type { ContentCoding } from './content-coding.ts'
 import type { ByteStream } from './byte-stream.ts'
 
-/** Between two pieces of a long body others have their turn. */
+/** A long body is sent in such pieces, so that other streams get their turns in between. */
 const PIECE_BYTES = 256 * 1024
 
 export class ReadyBody {
@@ -13,13 +12,13 @@ export class ReadyBody {
   readonly #coded = new Map<Compression, Uint8Array | Promise<Uint8Array>>()
   readonly #keep: (bytes: number) => boolean
 
-  /** @param keep whether there is room for a coded form of so many bytes, which then counts as kept */
+  /** @param keep whether there is room for a coded form of so many bytes; if so, they are counted as kept */
   constructor(bytes: Uint8Array, keep: (bytes: number) => boolean) {
     this.bytes = bytes
     this.#keep = keep
   }
 
-  /** At once where the form has been made before. */
+  /** Without a promise if the form exists already. */
   inCoding(coding: ContentCoding): Uint8Array | Promise<Uint8Array> {
     if (coding === 'identity') return this.bytes
     const known = this.#coded.get(coding)
@@ -42,7 +41,7 @@ export class ReadyBody {
   }
 }
 
-/** A ready body as a stream: at the pace of its client, and told when it is over. */
+/** A ready body as a stream, at the pace of its client; `onClose` is called when it ends. */
 export class ReadyStream implements ByteStream {
   readonly rows: number
   readonly #body: ReadyBody

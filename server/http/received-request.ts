@@ -1,10 +1,10 @@
-// A request, whichever library has read it: its first line, the headers that an answer depends on, what is wrong with how
-// the lines frame it, and whether its client is still there.
+// A request as read by either library: its first line, the headers that an answer depends on, faults in its framing, and
+// whether its client is still connected.
 //
-// Refused are requests of which two readers could disagree where they end. The library believes the first Content-Length,
-// takes any Transfer-Encoding for chunked and is generous about chunks, so a proxy that reads them otherwise would let a
-// second request through in the body of a first (RFC 9112, section 11.2). Nothing here takes a body, so whatever is not
-// plainly framed is refused.
+// A request is refused if two parsers could disagree where it ends. The library uses the first Content-Length, takes any
+// Transfer-Encoding for chunked and parses chunks leniently. A proxy that parses them otherwise would let a second request
+// through in the body of a first (RFC 9112, section 11.2). No endpoint takes a body, so every request with ambiguous
+// framing is refused.
 
 import { type ConnectionLossReason, REQUEST_HEADERS, type RequestHeader } from './exchange.ts'
 
@@ -16,7 +16,7 @@ export abstract class ReceivedRequest {
   readonly query: string
   /** Nothing more can be sent: the answer is complete, or the connection is lost. */
   isOver = false
-  /** The body under way. */
+  /** The body being sent. */
   protected body: { abort(reason: ConnectionLossReason): void } | undefined
   readonly #headers = new Map<string, string>()
   #contentLengths = 0
@@ -31,7 +31,7 @@ export abstract class ReceivedRequest {
     this.query = query
   }
 
-  /** The next header line, its name in lower case. Several lines of one name are one list. */
+  /** Reads the next header line; the name is in lower case. Several lines of one name form one list. */
   protected see(name: string, value: string): void {
     if (name === 'content-length') {
       this.#contentLengths += 1
@@ -53,7 +53,7 @@ export abstract class ReceivedRequest {
     return this.#fault
   }
 
-  /** Made when it is first asked for: a request that is answered at once needs none. */
+  /** Created on first use: a request that is answered at once needs none. */
   get signal(): AbortSignal {
     if (this.#controller === undefined) {
       this.#controller = new AbortController()
@@ -66,7 +66,7 @@ export abstract class ReceivedRequest {
     return this.#isAborted
   }
 
-  /** The connection is lost: whoever works for the answer learns it, unless that is complete. */
+  /** The connection is lost: aborts the body and the signal, unless the answer is complete. */
   protected lose(): void {
     if (this.isOver) return
     this.isOver = true

@@ -1,5 +1,5 @@
-// The form in which a reply leaves: not at all when the client holds it already (304), compressed when the client takes
-// that and it pays, else as it is. Answers that come in several forms say so with Vary, and each form has its own tag.
+// The form in which a reply is sent: 304 when the client has it already, compressed when the client accepts that and it pays,
+// else plain. Answers that have several forms carry Vary, and each form has its own tag.
 
 import { COMPRESSED_BODY_BYTES_MIN } from '../../shared/limits.ts'
 import { CompressedStream, compressWhole } from './compression.ts'
@@ -11,7 +11,7 @@ import type { Exchange } from './exchange.ts'
 
 const NO_BYTES = new Uint8Array(0)
 
-/** What the form depends on: the coding always, whatever else the endpoint names. */
+/** Vary: always the coding, and what the endpoint names. */
 function varyOf(headers: ReplyHeaders): ReplyHeaders {
   const own = headers['Vary']
   return { Vary: own === undefined ? 'Accept-Encoding' : `${own}, Accept-Encoding` }
@@ -28,7 +28,7 @@ function codedHeaders(headers: ReplyHeaders, coding: ContentCoding): ReplyHeader
   }
 }
 
-/** The reply to a client that may hold the answer already. */
+/** The 304 to a client that has the answer already. */
 function conditionalReply(reply: WholeReply, exchange: Exchange): WholeReply | undefined {
   const etag = reply.headers['ETag']
   if (etag === undefined || (reply.status !== 200 && reply.status !== 304)) return undefined
@@ -55,10 +55,10 @@ async function compressedReply(
   return { ...reply, headers: codedHeaders(reply.headers, coding), body }
 }
 
-/** What is really sent for `reply`: at once unless a body has to be compressed. */
+/** The reply that is sent for `reply`; a promise only if a body has to be compressed. */
 export function represent(reply: Reply, exchange: Exchange): Reply | Promise<Reply> {
   const isStream = 'stream' in reply
-  // A stream is already under way: its endpoint has looked at If-None-Match before it began.
+  // A stream has started already: its endpoint has checked If-None-Match before.
   const conditional = isStream ? undefined : conditionalReply(reply, exchange)
   if (conditional !== undefined) return conditional
   if (!isStream && reply.body.length < COMPRESSED_BODY_BYTES_MIN) return reply
@@ -66,7 +66,7 @@ export function represent(reply: Reply, exchange: Exchange): Reply | Promise<Rep
   const coding = chooseCoding(exchange.header('accept-encoding'))
   if (coding === 'identity') return { ...reply, headers: codedHeaders(reply.headers, coding) }
   if (!isStream) return compressedReply(reply, coding)
-  // HEAD tells the headers only: nothing is compressed for it.
+  // HEAD needs the headers only: nothing is compressed for it.
   const stream = exchange.method === 'HEAD' ? reply.stream : codedStream(reply.stream, coding)
   return { ...reply, headers: codedHeaders(reply.headers, coding), stream }
 }

@@ -1,10 +1,10 @@
-// What happens to every request, from the route to the access log:
+// The path of every request, from the route to the access log:
 //
 //   route ─▶ admission ─▶ parameters ─▶ handler ─▶ first chunk ─▶ status + headers ─▶ chunk ─▶ … ─▶ end
 //   404/414 ◀┘ 401/405/429 ◀┘ 400/406 ◀┘  304/404/429 ◀┘  500/503 ◀┘   failure from here on: destroy the connection
 //
-// Until the status line is sent every failure becomes a problem answer. After it there is no way to tell the client but
-// to break the transfer: no final chunk, no text in the body.
+// Until the status line is sent, every failure becomes a problem answer. After it, the server can only break the transfer:
+// it sends no final chunk and no text in the body.
 
 import { randomUUID } from 'node:crypto'
 import type { Logger } from 'pino'
@@ -28,16 +28,16 @@ const NO_BYTES = new Uint8Array(0)
 
 export interface LifecycleOptions {
   readonly logger: Logger
-  /** Refuses clients that may not ask, or ask too often. */
+  /** Refuses clients without permission and clients that exceed their rate. */
   readonly admission?: Admission | undefined
   readonly cors?: CorsPolicy | undefined
-  /** Proxies of ours in front, each of which adds an entry to X-Forwarded-For; none when left out. */
+  /** Trusted proxies in front, each of which adds an entry to X-Forwarded-For; none by default. */
   readonly trustedProxies?: number
-  /** Told of every request when it is over. */
+  /** Called with every request when it is over. */
   readonly observe?: ((record: RequestRecord) => void) | undefined
 }
 
-/** The ending that a status alone tells. */
+/** The ending that follows from the status. */
 function endingOfStatus(status: number, error: unknown): Ending {
   if (status < 400) return 'complete'
   const isOurs = status >= 500 && !(error instanceof ApiError && error.code === 'shutting_down')
@@ -71,18 +71,18 @@ export class RequestLifecycle {
     return this.#activeCount
   }
 
-  /** From now on new requests are answered 503; resolves when those under way are over. */
+  /** From now on new requests are answered 503. Resolves when the active ones are over. */
   async drain(): Promise<void> {
     this.#isDraining = true
     if (this.#activeCount > 0) await new Promise<void>((resolve) => this.#idleWaiters.push(resolve))
   }
 
-  /** The connections are about to be destroyed: from now on a lost client is our doing. */
+  /** The server is about to destroy the connections: from now on a lost client counts as `failed`. */
   cut(): void {
     this.#isCutting = true
   }
 
-  /** Handles one request to its end: before it returns, unless something has to be waited for. Never throws. */
+  /** Handles one request to its end; before it returns, unless something has to be awaited. Never throws. */
   readonly handle = (exchange: Exchange): void => {
     this.#activeCount += 1
     const record = new RequestRecord(exchange, randomUUID(), this.#admission?.isKey)
@@ -155,7 +155,7 @@ export class RequestLifecycle {
     return represent(reply, exchange)
   }
 
-  /** Nothing of such a request is believed, and nothing that follows it on its connection. */
+  /** Refuses a request with ambiguous framing. Nothing in it or after it on its connection is trusted. */
   #refuse(exchange: Exchange, record: RequestRecord, fault: string): void {
     const detail = `The request cannot be told from what follows it: ${fault}. Requests here have no body.`
     record.error = new ApiError('malformed_request', detail)
@@ -221,7 +221,7 @@ export class RequestLifecycle {
     try {
       for (; chunk !== null; chunk = await stream.next()) {
         await sink.write(chunk)
-        // Chunks that are there and a socket with room would keep everybody else waiting.
+        // Without this pause a stream with ready chunks and a free socket would block all other requests.
         await this.#turns.next()
       }
       await sink.end()
@@ -230,7 +230,7 @@ export class RequestLifecycle {
     }
   }
 
-  /** Answers with a problem while that is possible, else breaks the transfer. */
+  /** Answers with a problem if the status is not sent yet, else breaks the transfer. */
   #fail(exchange: Exchange, record: RequestRecord, error: unknown): void {
     record.error = error
     if (exchange.isAborted || error instanceof ConnectionLoss) {
@@ -247,7 +247,7 @@ export class RequestLifecycle {
   }
 }
 
-/** What an endpoint may ask of the request; the signal is made when it is asked for. V8 makes an object literal with getters 20 times slower. */
+/** A class, because V8 makes an object literal with getters 20 times slower. The signal is created on first use. */
 class ExchangeContext implements RequestContext {
   readonly #exchange: Exchange
   readonly #keyName: string | undefined

@@ -1,5 +1,5 @@
-// Finds the endpoint of a path: an exact one, else the one whose last segment is a placeholder, `{name}`. A path matches as
-// a whole: no trailing slash, no prefix.
+// Finds the endpoint of a path: an exact match, else the endpoint whose last segment is a placeholder, `{name}`. The whole
+// path must match: no trailing slash, no prefix.
 
 import { ApiError } from '../../shared/errors.ts'
 import { quote } from '../query/parameter-parser.ts'
@@ -10,7 +10,7 @@ export interface Match {
   readonly pathValues: Readonly<Record<string, string>>
 }
 
-/** What stands in the last segment of a path. */
+/** The placeholder in the last segment of a path. */
 interface LastSegment {
   readonly endpoint: Endpoint
   readonly name: string
@@ -35,7 +35,7 @@ function decodeSegment(segment: string, name: string): string {
 
 export class Router {
   readonly #exact = new Map<string, Endpoint>()
-  /** By what stands before the last segment. */
+  /** By the path before the last segment. */
   readonly #byPrefix = new Map<string, LastSegment>()
 
   /** @throws {Error} for a placeholder that is not the last segment of its path */

@@ -1,14 +1,14 @@
 // Writes one body of known length to a uWebSockets response at the pace of its client, and cuts off a client that stalls.
-// Such a body needs no chunk lines, and of each offer the library says how much the kernel took and keeps nothing: a
-// chunk is one call of the kernel while there is room, and what waits for a slow client is in nobody's memory.
+// Such a body needs no chunk lines. The library reports how much of each offer the kernel took and keeps nothing. So a chunk
+// is one system call while there is room, and nothing is buffered for a slow client.
 
 import type { BodySink } from './exchange.ts'
 import { PacedBody } from './paced-body.ts'
 import { ReaderPace } from './reader-pace.ts'
 
-/** The two operations on a response that such a body needs. */
+/** The two operations on a response that a sized body needs. */
 export interface SizedSocket {
-  /** Takes as many bytes as there is room for, and says how many. */
+  /** Takes as many bytes as there is room for, and returns how many. */
   offer(bytes: Uint8Array): number
   close(): void
 }
@@ -22,7 +22,7 @@ export interface SizedBodyOptions {
 export class SizedBody extends PacedBody implements BodySink {
   readonly #socket: SizedSocket
   readonly #sizeBytes: number
-  /** What was not taken yet of the chunk in hand. */
+  /** The part of the current chunk that is not taken yet. */
   #left: Uint8Array = new Uint8Array(0)
   bytesWritten = 0
 

@@ -1,5 +1,5 @@
-// Lets one stream at a time write a chunk in a turn of the event loop: whatever else has arrived is looked at between two
-// chunks, however many streams there are. Streams take turns in the order in which they ask.
+// Lets only one stream write a chunk per turn of the event loop, so that other events are handled between two chunks, however
+// many streams there are. Streams take turns in the order in which they ask.
 
 export class StreamTurns {
   readonly #waiting: (() => void)[] = []

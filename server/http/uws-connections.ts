@@ -1,4 +1,4 @@
-// The bounds on connections over uWebSockets.js.
+// The connection limits over uWebSockets.js.
 
 import type { HttpResponse, TemplatedApp } from 'uWebSockets.js'
 import { ConnectionShares, connectionLimits, establishedConnections } from './connection-shares.ts'
@@ -9,8 +9,8 @@ export function peerAddressOf(response: HttpResponse): string {
 }
 
 /**
- * Closes connections beyond the bounds as soon as they are accepted. The library tells that a connection is closed, but
- * not whose: an address that may be above its share is counted by the kernel.
+ * Closes connections beyond the limits as soon as they are accepted. The library reports that a connection was closed, but
+ * not which one. So the kernel counts the connections of an address that may exceed its share.
  */
 export function limitConnections(app: TemplatedApp, options: HttpServerOptions, portOf: () => number): void {
   const { max, clientMax } = connectionLimits(options)

@@ -1,4 +1,4 @@
-// Status and headers of an answer, as uWebSockets.js takes them.
+// Writes status and headers of an answer to uWebSockets.js.
 
 import { STATUS_CODES } from 'node:http'
 import type { HttpResponse } from 'uWebSockets.js'

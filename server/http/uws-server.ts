@@ -1,18 +1,18 @@
 // The adapter over uWebSockets.js: the only code that touches its requests and responses. It knows nothing of routes,
-// errors or endpoints. Three habits of the library shape it: a request is gone when its handler returns, so what may be
-// asked for later is copied by then; a response may not be touched after its abort event, so that event is asked for
-// before the handler returns; and every write after that stands inside `cork`. A request answered before its handler
-// returns pays for none of the three.
+// errors or endpoints. Three rules of the library shape it. A request is gone when its handler returns, so all that may be
+// needed later is copied by then. A response must not be touched after its abort event, so that event is subscribed to
+// before the handler returns. Every write after that must be inside `cork`. A request that is answered before its handler
+// returns needs none of the three.
 //
-// The header lines are gone through once, before anything is answered: their order and number tell what one look-up by
-// name does not (received-request.ts).
+// The header lines are read once, before the answer: a look-up by name does not show their order and number
+// (received-request.ts).
 //
-// What one cork holds must fit the library's cork buffer. A write that does not makes the library flush the buffer first,
-// and when the kernel takes nothing of that, the write's own bytes are dropped, though their chunk's size line is kept
-// (AsyncSocket::uncork of version 20; later ones mend it). So the head and short pieces of a body go out in pieces that
-// fit, each in its own cork; long ones outside of it (foreign-cork.ts), because one call of the kernel for a megabyte
-// costs both ends about half of what sixty-four cost; and what is long but of known length goes through `tryEnd`, which
-// says how much was taken and keeps nothing.
+// The bytes of one cork must fit the library's cork buffer. A write that does not fit makes the library flush the buffer
+// first. If the kernel takes nothing of that, the write's own bytes are lost, though their chunk's size line is kept
+// (AsyncSocket::uncork of version 20; fixed in later ones). So the head and short pieces of a body are written in pieces that
+// fit, each in its own cork. Long ones are written outside it (foreign-cork.ts): one system call for a megabyte costs both
+// ends about half of what sixty-four cost. Long bodies of known length go through `tryEnd`, which returns how much was
+// taken and keeps nothing.
 
 import type { HttpRequest, HttpResponse } from 'uWebSockets.js'
 import { type BodySocket, BodyWriter } from './body-writer.ts'
@@ -32,19 +32,19 @@ import { limitConnections, peerAddressOf } from './uws-connections.ts'
 import { writeHead } from './uws-head.ts'
 import { listen, uWS } from './uws-library.ts'
 
-/** Bytes of the library's cork buffer. */
+/** Size of the library's cork buffer. */
 const CORK_BUFFER_BYTES = 16 * 1024
 const SPACE = 0x20
-/** A chunk's size line takes up to eight bytes more. */
+/** A chunk's size line takes up to eight bytes more than the piece. */
 const PIECE_BYTES = CORK_BUFFER_BYTES - 64
-/** What is left of it beside the headers of an answer. */
+/** The part of the cork buffer that the headers of an answer leave free. */
 const FIRST_PIECE_BYTES = CORK_BUFFER_BYTES / 2
 
 class UwsExchange extends ReceivedRequest implements Exchange {
   readonly #response: HttpResponse
   readonly #options: HttpServerOptions
   readonly #foreignCork: ForeignCork
-  /** The library's handler runs: the response is in its cork. */
+  /** The library's handler is running: it has corked the response. */
   #isInHandler = true
 
   constructor(
@@ -60,7 +60,7 @@ class UwsExchange extends ReceivedRequest implements Exchange {
     request.forEach((name, value) => this.see(name, value))
   }
 
-  /** The library's handler is about to return: from now on the response is in nobody's cork. */
+  /** The library's handler is about to return: from now on the response is not corked. */
   detach(): void {
     if (!this.isOver) this.#response.onAborted(() => this.lose())
     this.#isInHandler = false
@@ -84,8 +84,8 @@ class UwsExchange extends ReceivedRequest implements Exchange {
     this.isOver = true
     const response = this.#response
     writeHead(this.#response, { ...head, headers: { ...head.headers, Connection: 'close' } })
-    // More than the cork buffer takes, so that all of it goes to the kernel now. The library has an answer under way
-    // then, and closes the connection at the next request that it finds in what the client has sent.
+    // More than the cork buffer holds, so that all of it goes to the kernel now. The answer is then unfinished, so the library
+    // closes the connection when it finds another request in the bytes that the client has sent.
     const padded = new Uint8Array(CORK_BUFFER_BYTES + body.length).fill(SPACE)
     padded.set(body)
     let isClosed = false
@@ -98,14 +98,14 @@ class UwsExchange extends ReceivedRequest implements Exchange {
 
   #endLong(body: Uint8Array): void {
     const response = this.#response
-    // The event comes for a response that is not done, and tells how many body bytes the kernel has.
+    // The event comes for an unfinished response, with the number of body bytes that the kernel has.
     response.onWritable((offset) => response.tryEnd(body.subarray(offset), body.length)[0])
     response.onAborted(() => {})
     response.tryEnd(body, body.length)
   }
 
   sendHead(head: ReplyHead): void {
-    // The length goes into a header line: given to endWithoutBody it leaves the response open for ever.
+    // The length is a header line: passed to endWithoutBody it leaves the response open forever.
     this.#finish(() => {
       writeHead(this.#response, head)
       this.#echoClose()
@@ -138,7 +138,7 @@ class UwsExchange extends ReceivedRequest implements Exchange {
         isHeadSent = true
         isDone = response.tryEnd(bytes, sizeBytes)[1]
       })
-      // A response that is done may not be asked any more: all was taken.
+      // A finished response must not be used any more: all bytes were taken.
       this.isOver ||= isDone
       return isDone ? bytes.length : response.getWriteOffset() - before
     }
@@ -186,7 +186,7 @@ class UwsExchange extends ReceivedRequest implements Exchange {
     return new BodyWriter(socket, stallTimeoutMs, new ReaderPace(fairBytesPerS))
   }
 
-  /** While the library's handler runs, the response is in the library's cork. */
+  /** While the library's handler runs, it has corked the response. */
   get #canWriteUncorked(): boolean {
     return !this.#isInHandler && this.#foreignCork.isHeld
   }
@@ -208,15 +208,14 @@ class UwsExchange extends ReceivedRequest implements Exchange {
   #finish(send: () => void): void {
     if (this.isOver) return
     this.isOver = true
-    // The library itself corks what happens inside its handler.
+    // The library itself corks inside its handler.
     if (!this.#isInHandler) this.#response.cork(send)
     else send()
   }
 
   /**
-   * The library obeys a `Connection: close` without saying so. Said only where a Content-Length tells the end: Node's
-   * fetch takes a chunked answer that breaks off behind this header for a whole one. Not said to HEAD, whose headers are
-   * those of GET.
+   * The library obeys `Connection: close` without echoing it. It is echoed only with a Content-Length: Node's fetch takes a
+   * chunked answer with this header for complete even if it breaks off. Not for HEAD, whose headers are those of GET.
    */
   #echoClose(): void {
     if (this.method === 'HEAD' || this.header('connection').toLowerCase() !== 'close') return

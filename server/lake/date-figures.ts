@@ -1,12 +1,11 @@
-// What is counted of a market while a date's rows are folded, for the report. It is counted row by row, so
-// nothing is allocated for one.
+// Counts figures of a market for the report, while the rows of a date are folded. It runs per row and allocates nothing.
 
 import { LagHistogram } from '../../shared/lag-histogram.ts'
 import { EVENT_CLEAR, EVENT_GAP } from '../../shared/lob-v1.ts'
 
 /** A market's figures of one date; levels of a snapshot count as messages of their own. */
 export class DateFigures {
-  /** Snapshots over a book that was known before, or had been. */
+  /** Snapshots of a market whose book had been known before. */
   resets = 0
   /** Changes while no book was known. */
   changesWithoutBook = 0
@@ -15,7 +14,7 @@ export class DateFigures {
   readonly lag = new LagHistogram()
   #hasHadBook = false
 
-  /** The market's book is known before anything is counted. */
+  /** The market's book is known when counting starts. */
   startWithBook(): void {
     this.#hasHadBook = true
   }
@@ -27,7 +26,7 @@ export class DateFigures {
     this.lag.clear()
   }
 
-  /** A row of a message; `isKnown` says whether its book was known before it. */
+  /** Counts a row of a message; `isKnown` says whether the book was known before it. */
   row(event: number, isKnown: boolean, ts: bigint, recvTs: bigint): void {
     this.rows++
     if (recvTs !== ts) this.lag.add(Number(recvTs - ts))

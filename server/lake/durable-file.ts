@@ -1,4 +1,4 @@
-// Small file-system steps of publishing a lake file.
+// File-system operations for publishing a lake file.
 
 import { open } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
@@ -7,7 +7,7 @@ import { dirname } from 'node:path'
 const COMPARE_BYTES = 1024 * 1024
 const CANNOT_SYNC = new Set(['EISDIR', 'EPERM', 'EINVAL', 'ENOTSUP'])
 
-/** Makes renames in a directory survive a power cut. Where a directory cannot be synced (Windows), that is its system's affair. */
+/** Makes renames in a directory survive a power cut. Windows cannot sync a directory and leaves it to the file system. */
 export async function syncDirectory(path: string): Promise<void> {
   const directory = await open(path).catch(() => undefined)
   if (directory === undefined) return
@@ -21,14 +21,14 @@ export async function syncDirectory(path: string): Promise<void> {
   }
 }
 
-/** Makes the names of files, and of the directories that they stand in, survive a power cut. */
+/** Makes the names of files, and of their directories, survive a power cut. */
 export async function syncNames(paths: Iterable<string>): Promise<void> {
   const directories = new Set<string>()
   for (const path of paths) directories.add(dirname(path)).add(dirname(dirname(path)))
   for (const directory of directories) await syncDirectory(directory)
 }
 
-/** Whether two files hold the same bytes; both must exist. */
+/** Whether two files have the same bytes; both must exist. */
 export async function haveEqualBytes(pathA: string, pathB: string): Promise<boolean> {
   const [a, b] = [await open(pathA), await open(pathB)]
   try {
@@ -47,7 +47,7 @@ export async function haveEqualBytes(pathA: string, pathB: string): Promise<bool
   }
 }
 
-/** Writes all of `bytes` at `offset`, however many calls it takes. */
+/** Writes all of `bytes` at `offset`, in as many calls as needed. */
 export async function writeFully(file: FileHandle, bytes: Uint8Array, offset: number): Promise<void> {
   for (let done = 0; done < bytes.length;) {
     const { bytesWritten } = await file.write(bytes, done, bytes.length - done, offset + done)

@@ -1,6 +1,6 @@
-// The events of one UTC hour of one series in arrival order, as fixed-size records: in memory first, in a temporary file
-// when the recording as a whole grows too large. Counts per market are kept beside, so that the fold can place
-// every record in one pass without comparing anything.
+// The events of one UTC hour of one series in arrival order, as fixed-size records. They are held in memory, and moved to a
+// temporary file when the whole recording grows too large. Events are also counted per market, so that the fold can place
+// every record in one pass without comparisons.
 
 import { closeSync, openSync, readSync, rmSync, writeSync } from 'node:fs'
 
@@ -12,7 +12,7 @@ const EVENT_MASK = 0xff
 const FIRST_RECORDS = 64
 const READ_RECORDS = 16_384
 
-/** One record as the writer hands it over; `market` is an index of the series' markets. */
+/** One record as passed to `add`; `market` is an index of the series' markets. */
 export interface SpillEvent {
   readonly ts: bigint
   readonly recvTs: bigint
@@ -21,7 +21,7 @@ export interface SpillEvent {
   readonly side: number
   readonly price: number
   readonly qty: number
-  /** The chain that it belongs to (server/fold/chain.ts); 0 where there is but one. */
+  /** The chain of the event (server/fold/chain.ts); 0 if there is only one. */
   readonly chain?: number
 }
 
@@ -92,10 +92,10 @@ export class EventRecords {
   }
 }
 
-/** Events in arrival order with their number by market index: what the fold needs of them. */
+/** Events in arrival order, with their count by market index, as the fold needs them. */
 export interface SpilledEvents {
   readonly counts: ReadonlyMap<number, number>
-  /** The records in pieces that are only valid until the next one is asked for. */
+  /** The records in pieces; each piece is valid until the next one is requested. */
   pieces(): Iterable<EventPiece>
 }
 
@@ -115,17 +115,17 @@ export class EventSpill implements SpilledEvents {
   #heldRecords = 0
   #held: EventRecords | undefined
 
-  /** `path` is where records go when `spill` is called; nothing is created before. */
+  /** `path` is the file for records when `spill` is called; it is not created before. */
   constructor(path: string) {
     this.path = path
   }
 
-  /** Bytes of events that are in memory. */
+  /** Bytes of events in memory. */
   get heldBytes(): number {
     return this.#held?.words.byteLength ?? 0
   }
 
-  /** Adds one event and returns by how many bytes the memory held has grown. */
+  /** Adds one event and returns by how many bytes the memory has grown. */
   add(market: number, event: SpillEvent): number {
     let grown = 0
     if (this.#held === undefined || this.#heldRecords * WORDS === this.#held.words.length) {
@@ -141,7 +141,7 @@ export class EventSpill implements SpilledEvents {
     return grown
   }
 
-  /** Appends the events held to the file and forgets them. Synchronous, so that `append` of the recording can be. */
+  /** Moves the events in memory to the file. Synchronous, so that `append` of the recording can be. */
   spill(): void {
     if (this.#held === undefined) return
     const bytes = new Uint8Array(this.#held.words.buffer, 0, this.#heldRecords * RECORD_BYTES)
@@ -156,7 +156,7 @@ export class EventSpill implements SpilledEvents {
     this.#held = undefined
   }
 
-  /** The events from the `skip`th on; what is added later does not belong to them. */
+  /** The events after the first `skip`. Events that are added later do not belong to them. */
   since(skip: number): SpilledEvents {
     const counts = new Map<number, number>()
     for (const { records, first, count } of this.pieces(skip)) {
@@ -188,7 +188,7 @@ export class EventSpill implements SpilledEvents {
     yield { records: this.#held, first, count: this.#heldRecords - first }
   }
 
-  /** Frees memory and file. */
+  /** Frees the memory and removes the file. */
   drop(): void {
     this.#held = undefined
     if (this.#spilledRecords > 0) rmSync(this.path, { force: true })

@@ -1,5 +1,5 @@
-// One market's known book in exact units, for what the lake's writers need of it: to write it out as a keyframe, and to notice a
-// level that falls below zero. It is not built for speed; the workers' book is.
+// One market's known book in exact units, for the writers of the lake: they write it as a keyframe, and detect a level that falls
+// below zero. It is not optimized for speed; the workers' book is.
 
 import { EVENT_ADD, EVENT_CLEAR, EVENT_SET, SIDE_ASK, SIDE_BID } from '../../shared/lob-v1.ts'
 
@@ -12,7 +12,7 @@ export interface BookLevel {
 export class ExactBook {
   readonly #sides: readonly [Map<number, number>, Map<number, number>] = [new Map(), new Map()]
 
-  /** A known book of these levels. */
+  /** A known book with these levels. */
   static of(levels: readonly BookLevel[]): ExactBook {
     const book = new ExactBook()
     for (const { side, price, qty } of levels) book.apply(EVENT_SET, side, price, qty)
@@ -20,8 +20,8 @@ export class ExactBook {
   }
 
   /**
-   * Applies `clear`, `set` or `add`. False when a level would fall below zero or leave the exact integers: the deltas do not
-   * belong to this book, and the caller has to declare a gap.
+   * Applies `clear`, `set` or `add`. Returns false when a level would fall below zero or leave the safe integers: then the deltas
+   * do not belong to this book, and the caller has to declare a gap.
    */
   apply(event: number, side: number, price: number, qty: number): boolean {
     if (event === EVENT_CLEAR) {
@@ -46,7 +46,7 @@ export class ExactBook {
     return this.#side(side)
   }
 
-  /** Whether the other book says the same of every price. */
+  /** Whether both books have the same levels. */
   equals(other: ExactBook): boolean {
     return this.#sides.every((levels, side) => {
       const others = other.#sides[side]!
@@ -54,7 +54,7 @@ export class ExactBook {
     })
   }
 
-  /** The levels as a keyframe lists them: bids, then asks, prices ascending. */
+  /** The levels in the order of a keyframe: bids, then asks, prices ascending. */
   levels(): BookLevel[] {
     return [SIDE_BID, SIDE_ASK].flatMap((side) =>
       [...this.side(side)].toSorted(([a], [b]) => a - b).map(([price, qty]) => ({ side, price, qty })),

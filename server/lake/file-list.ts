@@ -1,5 +1,5 @@
-// The files of a lake with what identifies and describes each: for other engines, and for whoever checks a copy. Names come from the
-// directories; a file is read once for its checksum and remembered by its identity.
+// Lists the files of a lake with checksums and facts, for other engines and for checking copies. Names come from the directories.
+// Each file is read once for its checksum, which is then remembered by the file's identity.
 
 import { createHash } from 'node:crypto'
 import { type FileHandle, open } from 'node:fs/promises'
@@ -13,7 +13,7 @@ import { lobSources } from '../../shared/lob-sources.ts'
 import { type LakeFileFacts, READ_FLAGS, openFileFacts } from './lake-file-facts.ts'
 import { directoryNames } from './series-dates.ts'
 
-/** Which files; null is no condition. Dates are inclusive. */
+/** The files to list; null sets no condition. Dates are inclusive. */
 export interface FileSelection {
   readonly dataset: LakeDataset
   readonly source: string | null
@@ -28,16 +28,16 @@ export interface DescribedFile {
   readonly key: string
   readonly sizeBytes: number
   readonly sha256: string
-  /** Undefined where the footer cannot be read. */
+  /** Undefined if the footer cannot be read. */
   readonly facts: Pick<LakeFileFacts, 'rows' | 'minTs' | 'maxTs'> | undefined
 }
 
-/** Files remembered. */
+/** Files whose description is remembered. */
 const KNOWN_MAX = 50_000
-/** Short pieces: each is hashed between two turns of the event loop. */
+/** Pieces are short, because each is hashed within one turn of the event loop. */
 const READ_BYTES = 64 * 1024
 
-/** Keys in order. */
+/** Sorted keys. */
 export async function lakeKeys(lake: string, selection: FileSelection): Promise<string[]> {
   const { dataset, source, scope, from, to } = selection
   const sources = lobSources().filter((one) => (source ?? one) === one)
@@ -58,7 +58,7 @@ export async function lakeKeys(lake: string, selection: FileSelection): Promise<
   return keys.toSorted()
 }
 
-/** Describes files, one at a time, and remembers them. The caller bounds how many pages wait. */
+/** Describes files one at a time, and remembers the results. The caller limits how many pages wait. */
 export class FileDescriptions {
   readonly #lake: string
   readonly #known = new BoundedMap<DescribedFile & { readonly identity: string }>(KNOWN_MAX)
@@ -69,8 +69,8 @@ export class FileDescriptions {
   }
 
   /**
-   * Describes the files of these keys, and stops before it would read more than `bytesMax` bytes. Keys without a file are left out.
-   * Resolves to the files and to the number of keys that it looked at, at least one.
+   * Describes the files of these keys, and stops before it reads more than `bytesMax` bytes. Keys without a file are left out.
+   * Resolves to the files and to the number of keys that were checked, at least one.
    */
   page(keys: readonly string[], bytesMax: number, signal: AbortSignal): Promise<[DescribedFile[], number]> {
     const page = this.#turn.then(() => this.#page(keys, bytesMax, signal))

@@ -1,5 +1,5 @@
-// One UTC hour of one series as lob.v1 rows: sorted by market in as many passes as memory demands, each market with a
-// keyframe of the book it has when the hour begins. Rows go out in full row groups; the caller decides where they go.
+// Folds one UTC hour of one series into lob.v1 rows, sorted by market in as many passes as memory requires. Each market starts with
+// a keyframe of its book at the start of the hour. Rows leave in full row groups; the caller decides where they go.
 
 import { FOLD_ROWS_MAX } from '../../shared/limits.ts'
 import {
@@ -18,7 +18,7 @@ import { NO_SEQ } from './market-fold.ts'
 import type { FoldTarget, MarketFold, UnknownReason } from './market-fold.ts'
 import { orderOfRecords } from './record-order.ts'
 
-/** The series' markets by index. Their folds are those at the hour's start; writing leaves them as at its end. */
+/** The series' markets by index. Their folds are in the state at the start of the hour; `write` advances them to its end. */
 export interface HourMarkets {
   readonly ids: readonly string[]
   /** Market indexes in the order of their ids in a file. */
@@ -26,7 +26,7 @@ export interface HourMarkets {
   readonly folds: readonly MarketFold[]
 }
 
-/** Told how a market's book becomes known and unknown. `reason` is undefined where it becomes known. */
+/** Called when a market's book becomes known or unknown. `reason` is undefined when it becomes known. */
 export type KnowledgeListener = (
   market: string,
   ts: bigint,
@@ -37,11 +37,11 @@ export type KnowledgeListener = (
 export interface HourOptions {
   /** Events sorted in memory at once. Default: FOLD_ROWS_MAX. */
   readonly passRowsMax?: number | undefined
-  /** The reused row group; its capacity bounds the row groups that go out. */
+  /** The reused row group; its capacity limits the size of the row groups. */
   readonly group: LobRowGroup
-  /** Takes the rows of `group`, of which there is at least one. */
+  /** Takes the rows of `group`, at least one. */
   readonly write: (group: LobRowGroup) => void | Promise<void>
-  /** Whether a chain's ask prices are still those of the `no` leg; undefined if none are. */
+  /** Whether a chain's ask prices are still those of the `no` leg; undefined if no chain's are. */
   readonly isInverted?: ((chain: number) => boolean) | undefined
   readonly onKnowledge?: KnowledgeListener | undefined
 }
@@ -55,7 +55,7 @@ export class HourFold {
     this.#options = options
   }
 
-  /** Writes an hour (counted since the epoch). Without keyframes only what happened is written. */
+  /** Writes an hour (counted since the epoch). Without keyframes it writes only the events. */
   async write(hour: number, spill: SpilledEvents | undefined, hasKeyframes: boolean): Promise<void> {
     const { order, folds } = this.#markets
     const { passRowsMax = FOLD_ROWS_MAX } = this.#options
@@ -101,7 +101,7 @@ export class HourFold {
     }
   }
 
-  /** Rows that found no place in a full group follow in the next ones. */
+  /** Flushes full groups until all waiting rows have found room. */
   async #makeRoom(rows: MarketRows): Promise<void> {
     while (rows.isWaiting) {
       await this.#flush()
@@ -119,7 +119,7 @@ export class HourFold {
 
 type Row = Parameters<LobRowGroup['add']>
 
-/** The rows of one market on their way into the group. A message may have more of them than the group has room for. */
+/** Adds the rows of one market to the group. A message may have more rows than the group has room for. */
 class MarketRows implements FoldTarget {
   readonly #id: string
   readonly #options: HourOptions
@@ -134,7 +134,7 @@ class MarketRows implements FoldTarget {
     return this.#waiting.length > 0
   }
 
-  /** Adds what waited, as far as there is room. */
+  /** Adds the waiting rows for which there is room. */
   resume(): void {
     const waiting = this.#waiting
     this.#waiting = []
@@ -166,7 +166,7 @@ class MarketRows implements FoldTarget {
   }
 }
 
-// A resting bid for `no` at p is an offer of `yes` at 1 − p, unless the exchange has turned it already.
+// A resting bid for `no` at p is an offer of `yes` at 1 − p, unless the exchange has converted it already.
 function invertPrices(
   records: EventRecords,
   from: number,
@@ -182,7 +182,7 @@ function invertPrices(
   }
 }
 
-// As many of the next markets as fit into one pass, at least one.
+// As many of the next markets as fit into one pass; at least one.
 function marketsOfPass(
   active: readonly number[],
   from: number,
@@ -199,7 +199,7 @@ function marketsOfPass(
   return active.slice(from, to)
 }
 
-// A counting sort: every market's place is known from its count, and arrival order within a market is kept.
+// A counting sort: each market's position follows from the counts. The arrival order within a market is kept.
 function sortRecords(markets: readonly number[], spill: SpilledEvents | undefined): EventRecords {
   const places: (number | undefined)[] = []
   let rows = 0

@@ -1,5 +1,5 @@
-// The part of a lake that a replica holds (`--sync-series`, `--sync-from-date`), and the refusal of a request for the rest, so that a
-// proxy asks the next replica.
+// The part of a lake that a replica holds (`--sync-series`, `--sync-from-date`). A request for other data is refused, so that a
+// proxy tries the next replica.
 
 import { ApiError } from '../../shared/errors.ts'
 import { isDerivedDataset, lakePartitionOfKey, periodInstants } from '../../shared/lake-layout.ts'
@@ -7,16 +7,16 @@ import { CANDLE_FILL_GAP_DAYS_MAX } from '../../shared/limits.ts'
 import { MS_PER_DAY } from '../../shared/utc-date.ts'
 
 export interface LakeChoice {
-  /** Of order books, trades and candles; null for all. Stations are held in any case. */
+  /** The series of order books, trades and candles; null for all. Stations are always held. */
   readonly series: readonly string[] | null
   /** The first UTC date; null for all. */
   readonly fromDate: string | null
 }
 
-/** Candles of the dates before are read to fill the first ones. */
+/** Candles of the dates before `fromDate` are needed to fill gaps at its start. */
 const BEFORE_MS = (CANDLE_FILL_GAP_DAYS_MAX + 1) * MS_PER_DAY
 
-/** Whether a file belongs to the choice, or to what requests within it read. Others than lake files do. */
+/** Whether a file belongs to the choice, or is read by requests within it. True for files that are no lake partitions. */
 export function isChosen({ series, fromDate }: LakeChoice, key: string): boolean {
   const place = lakePartitionOfKey(key)
   if (place === undefined) return true
@@ -27,7 +27,7 @@ export function isChosen({ series, fromDate }: LakeChoice, key: string): boolean
 }
 
 /**
- * @param asked the series that a request may mean, empty for all, null where the choice of series does not matter; and its first instant
+ * @param asked the series that a request may mean (empty: all; null: the series does not matter) and its first instant
  * @throws {ApiError} `not_held`
  */
 export function refuseNotHeld(

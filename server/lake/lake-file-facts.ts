@@ -1,5 +1,5 @@
-// What a lake file's footer says it holds, read from its last bytes alone, wherever the file lies: how far an order-book
-// file covers its date, how many rows there are, whether they are a sample.
+// The facts in a lake file's footer, read from the file's last bytes, locally or in object storage: how far an order-book file
+// covers its date, how many rows there are, whether they are sample data.
 
 import { constants } from 'node:fs'
 import { open } from 'node:fs/promises'
@@ -27,21 +27,21 @@ const STATED = [
   'revision',
 ] as const
 type FooterValues = Readonly<Partial<Record<(typeof STATED)[number], string>>>
-/** Opening a pipe otherwise would wait for its writer. */
+/** Without O_NONBLOCK, opening a pipe would wait for its writer. */
 export const READ_FLAGS = constants.O_RDONLY | constants.O_NONBLOCK
 
 export interface LakeFileFacts {
   readonly rows: bigint
-  /** The first and last time, ns since the epoch; null where the file does not say it. */
+  /** The first and last time, ns since the epoch; null if the file does not state it. */
   readonly minTs: bigint | null
   readonly maxTs: bigint | null
-  /** Of a file of records: which of its versions it is. 0 where it does not say it. */
+  /** Record files only: the file's revision; 0 if it states none. */
   readonly revision: bigint
-  /** Invented data, not to be passed off as recorded. */
+  /** Invented data, which must not be served as recorded. */
   readonly isSample: boolean
-  /** Of an order-book file: version 0.1 wrote it, which kept no raw segments. */
+  /** Order-book files only: written by version 0.1, which kept no raw segments. */
   readonly isOld: boolean
-  /** Of an order-book file: ns, both inclusive. Null for other files, and for foreign ones that do not say it. */
+  /** Order-book files only: ns, both inclusive. Null for other files, and for foreign ones without it. */
   readonly coverage: BookCoverage | null
 }
 
@@ -56,7 +56,7 @@ export interface BookCoverage {
 /** Bytes of the file from `offset` to its end. */
 export type ReadTail = (offset: number) => Promise<Buffer>
 
-/** Undefined for what is no parquet file, or one whose footer cannot be read. Rejects only when `readTail` does. */
+/** Undefined if the file is not parquet or its footer cannot be read. Rejects only when `readTail` does. */
 export async function readLakeFileFacts(
   sizeBytes: number,
   readTail: ReadTail,
@@ -92,7 +92,7 @@ function statedIn(footer: Buffer): { readonly rows: bigint; readonly values: Foo
   return { rows, values: Object.fromEntries(pairs.map(({ key, value }) => [key, value ?? ''])) }
 }
 
-/** Of a file in a directory. Rejects when it cannot be opened or read. */
+/** The facts of a file in a directory. Rejects when it cannot be opened or read. */
 export async function lakeFileFacts(path: string): Promise<LakeFileFacts | undefined> {
   const file = await open(path, READ_FLAGS)
   try {
@@ -102,7 +102,7 @@ export async function lakeFileFacts(path: string): Promise<LakeFileFacts | undef
   }
 }
 
-/** Of the first `sizeBytes` bytes of an open file. */
+/** The facts of the first `sizeBytes` bytes of an open file. */
 export async function openFileFacts(file: FileHandle, sizeBytes: number): Promise<LakeFileFacts | undefined> {
   return await readLakeFileFacts(sizeBytes, async (offset) => {
     const bytes = Buffer.alloc(sizeBytes - offset)
@@ -132,7 +132,7 @@ function lackingMarket(a: BookCoverage, b: BookCoverage): string | undefined {
   return missing === undefined ? undefined : `it lacks the market ${missing}`
 }
 
-/** Why `next` covers less than `present`, in words for people; undefined when it does not. */
+/** Why `next` covers less than `present`, as a text for users; undefined if it does not. */
 export function coversLess(next: LakeFileFacts, present: LakeFileFacts): string | undefined {
   const [a, b] = [next.coverage, present.coverage]
   if (b !== null) {

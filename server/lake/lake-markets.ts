@@ -1,4 +1,4 @@
-// The markets that the order-book files of a lake name.
+// Lists the markets in the order-book files of a lake.
 
 import { existsSync } from 'node:fs'
 import { lobFilePath } from '../../shared/lake-layout.ts'
@@ -6,7 +6,7 @@ import type { LobSource } from '../../shared/lob-sources.ts'
 import { utcDatesBetween } from '../../shared/utc-date.ts'
 import { lakeFileFacts } from './lake-file-facts.ts'
 
-/** The ids of a series' markets in the files of some dates, both inclusive. Samples are left out. */
+/** The ids of a series' markets in the files of the dates from first to last, both inclusive. Samples are left out. */
 export async function marketsInLake(
   lake: string,
   source: LobSource,

@@ -1,6 +1,6 @@
-// Looks now and then at the files of the lake, and so knows which version each dataset has: a short digest of the paths, sizes
-// and digests of its closed files. A file is read for its digest once. With `keepMs` each file has a hard link beside the
-// lake's own name, by which it can be read for so long after it was replaced.
+// Looks at the files of the lake from time to time and keeps the version of each dataset: a short digest of the paths, sizes and
+// digests of its closed files. Each file is read once for its digest. With `keepMs` each file gets a second hard link, so that it
+// can still be read for this time after it was replaced.
 
 import { link, lstat, mkdir, open, readdir, realpath, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
@@ -17,15 +17,15 @@ import { READ_FLAGS } from './lake-file-facts.ts'
 import { temporaryPath } from './temporary-file.ts'
 import { type VersionChange, VersionList } from './version-list.ts'
 
-/** The pause between two looks: at least this, and so many times as long as a look takes. */
+/** The pause between two looks: at least this, and at least this multiple of a look's duration. */
 const PAUSE_MS_MIN = 5_000
 const PAUSE_LOOKS = 50
-/** The same where a request has met a file that is not known yet. */
+/** The same after a request has met a file that is not known yet. */
 const WOKEN_PAUSE_MS_MIN = 200
 const WOKEN_PAUSE_LOOKS = 2
-/** The first requests after the start go before what is read ahead for others. */
+/** Pause before `onBooks`, so that the first requests after the start are answered before files are read ahead. */
 const BOOKS_AFTER_MS = 2_000
-/** Kept files are looked through for those that have been kept for long enough. */
+/** How often kept files are checked for those that have been kept long enough. */
 const EXPIRY_PAUSE_MS = 60_000
 
 export interface LakeVersionsOptions {
@@ -34,13 +34,13 @@ export interface LakeVersionsOptions {
   /** How long replaced files are kept. */
   readonly keepMs: number
   /**
-   * The instant (ms since the epoch) up to which a file of records has all rows, by its SHA-256. By its key for any other file
-   * in its place, such as one whose rows are still in the store. Rejects while the store does not answer.
+   * The instants (ms since the epoch) up to which files of records have all rows. A file is listed by its SHA-256. An entry by key
+   * applies to any other file there, such as one whose rows are still in the store. Rejects while the store does not respond.
    */
   readonly coldEnds?: (() => Promise<ReadonlyMap<string, number>>) | undefined
   /**
-   * Called soon after the first look with the keys of all closed order-book files, and after each one that finds others with
-   * the keys of these. Looks go on meanwhile, and it is called again when it is over.
+   * Called soon after the first look with the keys of all closed order-book files, and after each look that finds new ones with
+   * their keys. Looks continue while it runs; it is not called again before it has ended.
    */
   readonly onBooks?: ((keys: readonly string[], signal: AbortSignal) => Promise<void>) | undefined
 }
@@ -51,7 +51,7 @@ export interface DateSpan {
   readonly last: string
 }
 
-/** The header of an answer that is pinned, or made of these files. */
+/** The version header of an answer that is pinned, or made of these files. */
 export function versionHeader(
   versions: LakeVersions,
   dataset: LakeDataset,
@@ -63,7 +63,7 @@ export function versionHeader(
   return version === null ? {} : { 'Lake-Version': version }
 }
 
-/** From this date on files may still change because recordings are added. */
+/** From this date on files may still change, because recordings are added. */
 export function openFromDate(nowMs = Date.now()): string {
   return addDays(utcDateOf(nowMs), -1)
 }
@@ -73,7 +73,7 @@ function isOpen(key: string): boolean {
   return period !== undefined && period.length === 'YYYY-MM-DD'.length && period >= openFromDate()
 }
 
-/** Ends early where the signal is aborted. */
+/** Ends early when the signal is aborted. */
 function pause(ms: number, until: AbortSignal): Promise<void> {
   return SYSTEM_CLOCK.sleep(ms, until).catch(() => {})
 }
@@ -81,7 +81,7 @@ function pause(ms: number, until: AbortSignal): Promise<void> {
 export class LakeVersions {
   readonly #options: LakeVersionsOptions
   readonly #lists: Readonly<Record<LakeDataset, VersionList>>
-  /** SHA-256 of the files that are kept. */
+  /** SHA-256 of the kept files. */
   readonly #kept = new Set<string>()
   readonly #closing = new AbortController()
   #woken = new AbortController()
@@ -100,7 +100,7 @@ export class LakeVersions {
     }
   }
 
-  /** Resolves when the versions of before are known; from then on looks at the lake until it is closed. */
+  /** Resolves when the earlier versions are loaded; from then on it looks at the lake until `close`. */
   async start(): Promise<void> {
     await Promise.all(LAKE_DATASETS.map((dataset) => this.#lists[dataset].load()))
     const names = (await readdir(keptFilePath(this.#options.lake, '')).catch(noneThere)) ?? []
@@ -120,8 +120,8 @@ export class LakeVersions {
   }
 
   /**
-   * The version that an answer of these files has; null where one of them is in none, because it is open or not known yet. The
-   * stamp of a file that the answer did not find is empty.
+   * The version of an answer made of these files. Null if one of them belongs to no version, because it is open or not known yet.
+   * The stamp of a file that the answer did not find is empty.
    */
   versionOf(dataset: LakeDataset, files: readonly StampedFile[]): string | null {
     const list = this.#lists[dataset]
@@ -133,8 +133,8 @@ export class LakeVersions {
   }
 
   /**
-   * The files of a version, for a request for rows of some dates.
-   * @throws {ApiError} `unknown_version`, or `not_pinnable` for dates that are open
+   * The files of a version, for a request for rows of these dates.
+   * @throws {ApiError} `unknown_version`, or `not_pinnable` for open dates
    */
   pin(dataset: LakeDataset, id: string, dates?: DateSpan): LakePin {
     const pin = this.#lists[dataset].pin(id)
@@ -161,7 +161,7 @@ export class LakeVersions {
       const startedMs = Date.now()
       this.#woken = new AbortController()
       await this.#look().catch((error: unknown) => {
-        // One line for as long as it is the same.
+        // Log an error once, until it changes.
         const problem = String(error)
         if (!signal.aborted && problem !== this.#problem)
           this.#options.logger.warn({ err: error }, 'the versions of the lake cannot be kept')
@@ -190,7 +190,7 @@ export class LakeVersions {
   }
 
   async #look(): Promise<void> {
-    // A lake that is away has lost no files.
+    // A lake directory that is missing (unmounted) does not mean that files were removed.
     if ((await lstat(this.#options.lake).catch(noneThere)) === undefined) return
     let failure: unknown
     const coldEnds = await this.#options.coldEnds?.().catch(() => undefined)
@@ -203,7 +203,7 @@ export class LakeVersions {
         if (isOpen(key)) continue
         const known = list.current.get(key)
         const file = await this.#read(key, known)
-        // What a file was known to have it still has when the store tells of a later one.
+        // An unchanged file keeps its known instant, even if the store already reports a later file.
         const same = file?.sha256 === known?.sha256 ? known : undefined
         const coldToMs = file && (coldEnds?.get(file.sha256) ?? same?.coldToMs ?? coldEnds?.get(key))
         if (file !== undefined) found.set(key, { ...file, coldToMs: coldToMs ?? null })
@@ -217,7 +217,7 @@ export class LakeVersions {
     this.#problem = ''
   }
 
-  /** The file as it is, with its digest as it is known or read now; undefined where there is none. */
+  /** The file with its digest, known or computed now; undefined if there is none. */
   async #read(
     key: string,
     known: VersionFile | undefined,
@@ -229,12 +229,12 @@ export class LakeVersions {
       const info = await stat(path, { bigint: true }).catch(noneThere)
       if (info !== undefined && identityOf(info) === known.stamp) return known
     }
-    // What is kept is what was read, whatever happens to the name meanwhile.
+    // The link is made before reading, so that the kept file is the one that was read even if its name changes meanwhile.
     const linked = keepMs === 0 ? undefined : temporaryPath(keptFilePath(lake, 'file'))
     try {
       if (linked !== undefined) {
         await mkdir(dirname(linked), { recursive: true })
-        // A link to a symbolic link would keep no file.
+        // A link to a symbolic link would not keep the file.
         const target = await realpath(path).catch(noneThere)
         if (target === undefined) return undefined
         if ((await link(target, linked).then(() => true, noneThere)) === undefined) return undefined
@@ -251,7 +251,7 @@ export class LakeVersions {
           await rename(linked, keptFilePath(lake, sha256))
           this.#kept.add(sha256)
         }
-        // Reading takes at most half of the time.
+        // Pause as long as the reading took, so that it takes at most half of the time.
         await SYSTEM_CLOCK.sleep(Date.now() - startedMs, signal)
         return { key, sizeBytes, sha256, stamp }
       } finally {
@@ -262,7 +262,7 @@ export class LakeVersions {
     }
   }
 
-  /** Removes files that were replaced long enough ago; a server that keeps none leaves those of others. */
+  /** Removes files that were replaced long enough ago. A server without `keepMs` leaves those of other servers. */
   async #expire(): Promise<void> {
     const { lake, keepMs } = this.#options
     const nowMs = Date.now()

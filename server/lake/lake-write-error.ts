@@ -1,23 +1,23 @@
-// Why the lake could not be written, as a sentence for whoever runs a command: the system's own words ("EACCES: permission
-// denied, mkdir …") tell neither what was wanted nor what to do.
+// Explains why the lake could not be written, in a sentence for the user of a command. The system's own message ("EACCES:
+// permission denied, mkdir …") states neither the purpose nor a remedy.
 
 import { accessSync, constants, existsSync, readlinkSync } from 'node:fs'
 import { dirname, relative, resolve } from 'node:path'
 
-/** Calls that also reading makes, on files outside the lake, and that name no path. */
+/** System calls that are also used to read files outside the lake, and whose errors have no path. */
 const READING_CALLS = new Set(['read', 'fstat', 'close'])
 const CAUSES_MAX = 5
 
 /**
- * A sentence for an error met while writing below `lake` (or another directory, called `noun`), with the system's code and the place in it; `undefined` for any
- * other error (one of the program, or one about a path outside the lake). Errors wrapped as `cause` are looked into.
+ * A sentence for an error while writing below `lake` (or another directory, called `noun`), with the system's code and path.
+ * `undefined` for any other error (of the program, or about a path outside the lake). Errors in `cause` are searched too.
  */
 export function describeLakeWriteError(error: unknown, lake: string, noun = 'the lake'): string | undefined {
   const found = systemErrorOf(error)
   if (found === undefined) return undefined
   const { path, dest, syscall = '' } = found
   const code = codeOf(found)
-  // A rename tells both its names: what lies in the way lies at the second, and the first is a temporary one.
+  // The error of a rename has both names: the second is the obstacle, the first is a temporary name.
   const place = [dest, path].find((one) => one !== undefined && isAtOrBelow(lake, one))
   const isAboveLake = path !== undefined && isAtOrBelow(path, lake)
   if (path === undefined ? READING_CALLS.has(syscall) : place === undefined && !isAboveLake) return undefined
@@ -68,8 +68,8 @@ function systemErrorOf(error: unknown): SystemError | undefined {
   return undefined
 }
 
-// Making a directory with all above it, Node says ENOENT where the file system is read-only: the nearest directory that
-// there is tells why.
+// If the file system is read-only, Node reports ENOENT for a recursive mkdir: the nearest existing directory shows the real
+// reason.
 function codeOf({ code = '', path, syscall }: SystemError): string {
   if (code !== 'ENOENT' || syscall !== 'mkdir' || path === undefined) return code
   let nearest = resolve(path)
@@ -82,7 +82,7 @@ function codeOf({ code = '', path, syscall }: SystemError): string {
   }
 }
 
-// The system says of a link to nowhere that something is missing, is there already, or is no directory.
+// For a dangling link the system reports that something is missing, exists already, or is no directory.
 function linkToNowhere(code: string, place: string): string | undefined {
   if (code !== 'ENOTDIR' && code !== 'EEXIST' && code !== 'ENOENT') return undefined
   let at = resolve(place)

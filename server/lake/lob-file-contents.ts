@@ -1,4 +1,4 @@
-// A lob.v1 file while it grows: checks every row group, gives it its place, and keeps what the footer will say. It writes
+// A lob.v1 file while it grows: checks every row group, assigns its offset, and collects the figures for the footer. It writes
 // nothing itself, so that a file can also be continued later, or continued twice from one point.
 
 import type { RowGroup } from 'hyparquet'
@@ -11,7 +11,7 @@ import type { LobRowGroup } from './lob-row-group.ts'
 import { LobFigures, compareIds } from './lob-summary.ts'
 import type { LobFiguresState, LobRowFigures } from './lob-summary.ts'
 
-/** All of it as plain data. */
+/** The state of the contents as plain data. */
 export interface LobFileContentsState {
   readonly sizeBytes: number
   readonly lastHour: bigint
@@ -38,7 +38,7 @@ export class LobFileContents {
     this.#columnCrc32 = [...(state?.columnCrc32 ?? [])]
   }
 
-  /** Where the next row group goes: the bytes of the magic and of all row groups so far. */
+  /** The offset of the next row group: the bytes of the magic and of all row groups so far. */
   get sizeBytes(): number {
     return this.#sizeBytes
   }
@@ -48,7 +48,7 @@ export class LobFileContents {
   }
 
   /**
-   * Encodes the rows of `group` (at least one) as the next row group and returns its bytes. Throws when the rows break
+   * Encodes the rows of `group` (at least one) as the next row group and returns its bytes. Throws when the rows violate
    * lob.v1: more than one UTC hour, markets out of order, a market's time going back.
    */
   add(group: LobRowGroup): Uint8Array {
@@ -70,14 +70,14 @@ export class LobFileContents {
   }
 
   /**
-   * The next rows begin with the first market again although the hour is the same. Readers accept that, but a file for
-   * good has each market of an hour in one piece.
+   * Allows the next rows to start with the first market again within the same hour. Readers accept that, but a final file has
+   * each market of an hour in one run.
    */
   startPortion(): void {
     this.#lastMarket = ''
   }
 
-  /** The footer with its length and magic, and the figures it states. Throws for a file without rows. */
+  /** The footer with its length and magic, and the figures in it. Throws for a file without rows. */
   footer(labels: LobFileLabels): { readonly bytes: Uint8Array; readonly figures: LobRowFigures } {
     const figures = this.#figures.result()
     const parts = { rowGroups: this.#rowGroups, columnCrc32: this.#columnCrc32 }

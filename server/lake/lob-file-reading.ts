@@ -1,5 +1,5 @@
-// Reads the footer of a lob.v1 file of Bookcast's own, and any bytes. What they must say is the caller's affair; errors name no
-// file.
+// Reads the footer of a lob.v1 file that Bookcast wrote, and byte ranges. The caller decides what they must contain. Errors do not
+// name the file.
 
 import { open, type FileHandle } from 'node:fs/promises'
 import { isDeepStrictEqual } from 'node:util'
@@ -14,13 +14,13 @@ const TRAILER_BYTES = 8
 
 export interface LobFooterParts {
   readonly metadata: FileMetaData
-  /** Where the footer begins. */
+  /** The offset of the footer. */
   readonly dataEnd: number
-  /** The footer states a checksum of itself, which is right. */
+  /** The footer has a checksum of itself, and it is right. */
   readonly isChecked: boolean
 }
 
-/** Throws where the bytes end too early, are no parquet file, or the footer's checksum is wrong. */
+/** Throws if the file is truncated or not parquet, or the footer's checksum is wrong. */
 export async function readLobFooter(file: FileHandle, sizeBytes: number): Promise<LobFooterParts> {
   if (sizeBytes < PARQUET_MAGIC.length + TRAILER_BYTES) throw new Error('it is truncated')
   const trailer = await readBytes(file, sizeBytes - TRAILER_BYTES, sizeBytes)
@@ -42,12 +42,12 @@ export async function readLobFooter(file: FileHandle, sizeBytes: number): Promis
   }
 }
 
-/** What the footer says under a key; undefined when it says nothing. */
+/** The footer's value of a key; undefined if there is none. */
 export function footerValue({ key_value_metadata: pairs }: FileMetaData, key: string): string | undefined {
   return pairs?.find((pair) => pair.key === key)?.value
 }
 
-/** Throws where the file ends before `end`. */
+/** Throws if the file ends before `end`. */
 export async function readBytes(file: FileHandle, start: number, end: number): Promise<Buffer> {
   const bytes = Buffer.alloc(end - start)
   for (let done = 0; done < bytes.length;) {
@@ -58,7 +58,7 @@ export async function readBytes(file: FileHandle, start: number, end: number): P
   return bytes
 }
 
-/** Whether two files have the same rows, by their checksums, and `path` has no figures of hours as `next` has. */
+/** Whether two files have the same rows, by their checksums, and differ only in the figures of hours, which `path` lacks. */
 export async function lacksHoursAlone(path: string, next: string): Promise<boolean> {
   const [own, other] = [await footerPairs(path), await footerPairs(next)]
   const { hours, footerCrc32 } = LOB_FOOTER_KEYS
@@ -67,7 +67,7 @@ export async function lacksHoursAlone(path: string, next: string): Promise<boole
   return isDeepStrictEqual(own, other)
 }
 
-/** Undefined where the footer cannot be read or has no checksum. */
+/** Undefined if the footer cannot be read or has no checksum. */
 async function footerPairs(path: string): Promise<Map<string, string | undefined> | undefined> {
   const file = await open(path)
   try {

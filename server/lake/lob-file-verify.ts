@@ -1,5 +1,5 @@
-// Reads a freshly written lob.v1 file back, every byte of it, with the decoders that serve it, and compares it with what its
-// footer says. Made for the writer, which owns the file; it does not accept the foreign files that the order-book reader accepts.
+// Reads a freshly written lob.v1 file back, every byte of it, with the decoders that serve it, and compares it with its footer. The
+// writer uses it for its own files; it does not accept the foreign files that the order-book reader accepts.
 
 import { open } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
@@ -17,7 +17,7 @@ import { LobFigures } from './lob-summary.ts'
 
 const NOTHING = { dictionary: () => {}, values: () => {} }
 
-/** Throws an error that names the file and the first thing that differs; fulfilled when the file is whole. */
+/** Throws an error that names the file and the first difference; resolves when the file is intact. */
 export async function verifyLobFile(path: string): Promise<void> {
   await prepareDecompression()
   const file = await open(path)
@@ -48,7 +48,7 @@ function checkSchema(metadata: FileMetaData): void {
   if (!isRight || valueOf(metadata, KEYS.schema) !== LOB_SCHEMA) throw new Error('schema')
 }
 
-// The chunks must follow each other without a hole: then magic, chunks and footer are every byte of the file.
+// The chunks must be contiguous: then magic, chunks and footer are every byte of the file.
 async function readFigures(file: FileHandle, metadata: FileMetaData, dataEnd: number): Promise<LobFigures> {
   const figures = new LobFigures()
   const startMs = utcDateStartMs(valueOf(metadata, KEYS.date))
@@ -74,7 +74,7 @@ async function readFigures(file: FileHandle, metadata: FileMetaData, dataEnd: nu
   return figures
 }
 
-/** Unpacks every column, because a column that does not unpack is damage, but decodes only what the figures need. */
+/** Unpacks every column, to find damage, but decodes only the columns that the figures need. */
 function addGroup(
   figures: LobFigures,
   { rows, columns }: RowGroup,

@@ -1,5 +1,5 @@
 // Writes one lob.v1 file, row group by row group, to a temporary name beside its final one. The file is closed, synced
-// and read back before it may be published; until then no reader sees it, and `discard` removes it.
+// and read back before it may be published. Until then no reader sees it, and `discard` removes it.
 
 import { mkdirSync } from 'node:fs'
 import { open, rm } from 'node:fs/promises'
@@ -15,7 +15,7 @@ import type { LobRowFigures } from './lob-summary.ts'
 import { partitionDraftPath } from './temporary-file.ts'
 
 export class LobFileWriter {
-  /** Where the file will stand once published. */
+  /** The final path of the file. */
   readonly path: string
   readonly temporaryPath: string
   readonly #contents = new LobFileContents()
@@ -43,8 +43,8 @@ export class LobFileWriter {
   }
 
   /**
-   * Appends the rows of `group` (at least one) as one row group; the group can be reused when the promise is fulfilled.
-   * Throws when the rows break lob.v1: more than one UTC hour, markets out of order, a market's time going back.
+   * Appends the rows of `group` (at least one) as one row group; the group can be reused when the promise resolves.
+   * Throws when the rows violate lob.v1: more than one UTC hour, markets out of order, a market's time going back.
    */
   async writeRowGroup(group: LobRowGroup): Promise<void> {
     let bytes: Uint8Array
@@ -57,7 +57,7 @@ export class LobFileWriter {
     await this.#write(bytes)
   }
 
-  /** Writes the footer, syncs, closes and reads the file back. The file still has its temporary name. */
+  /** Writes the footer, syncs, closes and reads the file back. The file keeps its temporary name. */
   async finish(labels: LobFileLabels): Promise<LobRowFigures> {
     const { bytes, figures } = this.#contents.footer(labels)
     await this.#write(bytes)
@@ -67,7 +67,7 @@ export class LobFileWriter {
     return figures
   }
 
-  /** Closes and removes the temporary file. Harmless after publication. */
+  /** Closes and removes the temporary file. No effect after publication. */
   async discard(): Promise<void> {
     await this.#close()
     await rm(this.temporaryPath, { force: true })

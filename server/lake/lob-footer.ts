@@ -1,5 +1,5 @@
-// The footer of a lob.v1 file. hyparquet-writer serialises the thrift; the key-value pairs are added here, after the
-// data, because their figures are only known then. Their order and text are fixed, so equal rows make equal bytes.
+// The footer of a lob.v1 file. hyparquet-writer serializes the thrift. The key-value pairs are added here, after the
+// data, because their figures are only known then. Their order and text are fixed, so equal rows give equal bytes.
 
 import { ByteWriter } from 'hyparquet-writer/src/bytewriter.js'
 import { writeMetadata } from 'hyparquet-writer/src/metadata.js'
@@ -10,21 +10,21 @@ import type { LobRowFigures } from './lob-summary.ts'
 
 export const PARQUET_MAGIC = Buffer.from('PAR1')
 const CREATED_BY = 'bookcast'
-// hyparquet-writer shortens text bounds to 16 bytes unless told otherwise; a market id must stay whole.
+// hyparquet-writer truncates text bounds to 16 bytes by default; a market id must stay whole.
 const NO_TRUNCATION = Number.MAX_SAFE_INTEGER
 
-/** What the recorder knows of a file besides its rows. `coversFrom`/`coversTo` are ns, both inclusive. */
+/** What the writer knows of a file besides its rows. `coversFrom`/`coversTo` are ns, both inclusive. */
 export interface LobFileLabels {
   readonly source: string
   readonly series: string
   readonly date: string
   readonly coversFrom: bigint
   readonly coversTo: bigint
-  /** The books are invented. */
+  /** The books are sample data. */
   readonly isSample?: boolean | undefined
 }
 
-/** Where the file's data lies. */
+/** Offsets and checksums of the file's data. */
 export interface LobFileParts {
   readonly rowGroups: readonly RowGroup[]
   readonly columnCrc32: readonly (readonly string[])[]
@@ -64,7 +64,7 @@ export function marketsText(figures: LobRowFigures): string {
 }
 
 // No logical type on event and side: hyparquet-writer would write its bit width as a wider thrift type than the format
-// says. The converted type UINT_8 says the same, and every reader knows it.
+// specifies. The converted type UINT_8 means the same, and every reader knows it.
 function schemaElements(): SchemaElement[] {
   const columns = LOB_COLUMNS.map(({ name, type }): SchemaElement => {
     const element: SchemaElement = { name, type, repetition_type: 'REQUIRED' }

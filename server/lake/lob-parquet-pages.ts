@@ -1,6 +1,6 @@
-// One lob.v1 row group as parquet pages, encoded by parquet-wasm. Every group is written as a file of its own, of which
-// only the pages are kept: so a group ends exactly where the caller ends it, an encoder error is thrown (the streaming
-// writer swallows it), and only one group at a time is in WebAssembly memory, which never shrinks.
+// Encodes one lob.v1 row group as parquet pages, with parquet-wasm. Each group is written as a separate file, of which only the
+// pages are kept. So a group ends exactly where the caller ends it, an encoder error is thrown (the streaming writer swallows it),
+// and only one group at a time is in WebAssembly memory, which never shrinks.
 
 import { createRequire } from 'node:module'
 import type {
@@ -17,20 +17,20 @@ import type { WriterProperties } from 'parquet-wasm/node'
 import { LOB_ROW_GROUP_ROWS_MAX } from '../../shared/limits.ts'
 import type { LobRowGroup } from './lob-row-group.ts'
 
-// Time and sequence rise in small steps: their differences pack best, and a dictionary of them would be all of them.
+// Times and sequence numbers rise in small steps: deltas pack best, and a dictionary would contain every value.
 const DELTA_COLUMNS = ['ts', 'recv_ts', 'seq']
 const MAGIC_BYTES = 4
 
 const require = createRequire(import.meta.url)
 
-/** Loads the encoder, which takes longer than all other modules of a command. */
+/** Loads the encoder, which takes longer than loading all other modules of a command. */
 function loadEncoder() {
   const parquet = require('parquet-wasm/node') as typeof import('parquet-wasm/node')
-  // The package's own build in one file: a thread that writes files starts a third sooner than with its many modules.
+  // The package's single-file build: a thread that writes files starts a third sooner than with its many modules.
   const arrow = require('apache-arrow/Arrow.esnext.min') as typeof import('apache-arrow')
   const { Dictionary, Field, Int32, Int64, Schema, Uint8, Utf8 } = arrow
   const marketType = new Dictionary(new Utf8(), new Int32(), 1, false)
-  // Not nullable, hence REQUIRED in the file: no definition levels to read.
+  // Not nullable, hence REQUIRED in the file: there are no definition levels to read.
   const schema = new Schema([
     new Field('ts', new Int64(), false),
     new Field('recv_ts', new Int64(), false),
@@ -48,13 +48,13 @@ type Encoder = ReturnType<typeof loadEncoder>
 
 let encoder: Encoder | undefined
 
-/** The pages of one row group, its column metadata with offsets relative to the first page's byte 0. */
+/** The pages of one row group, and its column metadata with offsets relative to the first page's byte 0. */
 export interface LobPages {
   readonly bytes: Uint8Array
   readonly rowGroup: RowGroup
 }
 
-/** Encodes the rows gathered in `group` (at least one). Throws when parquet-wasm does. */
+/** Encodes the rows in `group` (at least one). Throws when parquet-wasm does. */
 export function encodeLobPages(group: LobRowGroup): LobPages {
   encoder ??= loadEncoder()
   const { arrow, parquet } = encoder
@@ -70,14 +70,14 @@ export function encodeLobPages(group: LobRowGroup): LobPages {
   return { bytes: file.subarray(MAGIC_BYTES, end), rowGroup: relocated(rowGroup, group) }
 }
 
-/** Where the bytes of a column chunk lie in its file: its dictionary page, if any, and its data pages. */
+/** The range of a column chunk in its file: its dictionary page, if any, and its data pages. */
 export function chunkRange(meta: ColumnMetaData): { start: number; end: number } {
   const dictionary = meta.dictionary_page_offset
   const start = Number(dictionary === undefined || dictionary === 0n ? meta.data_page_offset : dictionary)
   return { start, end: start + Number(meta.total_compressed_size) }
 }
 
-/** A column chunk's metadata, which this writer's files always have. */
+/** A column chunk's metadata, which files of this writer always have. */
 export function metaOf(column: RowGroup['columns'][number]): ColumnMetaData {
   if (column.meta_data === undefined) throw new Error('a column chunk without metadata')
   return column.meta_data
@@ -141,7 +141,7 @@ function stringVector(
   ])
 }
 
-// The page index that parquet-wasm appends is left behind with the small file's footer, so nothing may point to it.
+// The page index that parquet-wasm appends is dropped with the small file's footer, so nothing may point to it.
 function relocated(rowGroup: RowGroup, group: LobRowGroup): RowGroup {
   const columns = rowGroup.columns.map((column) => {
     const meta = metaOf(column)
@@ -171,7 +171,7 @@ function relocated(rowGroup: RowGroup, group: LobRowGroup): RowGroup {
   }
 }
 
-// parquet-wasm cuts text bounds at 64 bytes, which all tokens of one condition share: without the whole id a
+// parquet-wasm truncates text bounds to 64 bytes, which all tokens of one condition share. Without the whole id a
 // reader could not skip the groups of other tokens.
 function statisticsOf(meta: ColumnMetaData, group: LobRowGroup): NonNullable<ColumnMetaData['statistics']> {
   const exact = { null_count: 0n, is_max_value_exact: true, is_min_value_exact: true }

@@ -1,4 +1,4 @@
-// Finished lob.v1 files that wait for publication, compared with those of the lake.
+// Compares finished lob.v1 files with those in the lake, and publishes them.
 
 import { existsSync } from 'node:fs'
 import { haveEqualBytes } from './durable-file.ts'
@@ -10,7 +10,7 @@ export interface WrittenLobFile {
   readonly path: string
   readonly series: string
   readonly date: string
-  /** `unchanged`: the lake held the same rows already. */
+  /** `unchanged`: the lake already has the same rows. */
   readonly status: 'written' | 'replaced' | 'unchanged'
   readonly rows: number
   readonly markets: number
@@ -19,7 +19,7 @@ export interface WrittenLobFile {
   readonly coversTo: bigint
 }
 
-/** What the files are when they are published, in their order. */
+/** What publishing will do with each file, in the order of `files`. */
 export async function describeFiles(files: readonly FoldedFile[]): Promise<WrittenLobFile[]> {
   const written: WrittenLobFile[] = []
   for (const { writer, series, date, coversFrom, coversTo, figures } of files) {
@@ -34,12 +34,12 @@ export async function describeFiles(files: readonly FoldedFile[]): Promise<Writt
   return written
 }
 
-/** A file of an earlier version that lacks the figures of hours alone is not written again for them. */
+/** A file of an earlier version that lacks only the figures of hours is not written again. */
 async function haveEqualRows(path: string, next: string): Promise<boolean> {
   return (await haveEqualBytes(path, next)) || (await lacksHoursAlone(path, next))
 }
 
-/** Gives each file that differs from the lake's its name, and tells `onPublished`. Nothing is awaited. */
+/** Renames each file that differs from the lake's, and calls `onPublished`. Nothing is awaited. */
 export function publishFiles(
   files: readonly FoldedFile[],
   written: readonly WrittenLobFile[],

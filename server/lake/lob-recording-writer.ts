@@ -1,6 +1,6 @@
-// Writes events that come in replay order into the lake, as files of whole UTC dates. All files are finished and read back before
-// the first is published, so an interruption publishes nothing. An existing file is refused, found identical, or replaced as
-// a whole.
+// Writes events in replay order into the lake, as files of whole UTC dates. All files are finished and read back before the first
+// is published, so an interruption publishes nothing. If a file exists already, the write is refused, or the file is left (same
+// bytes) or replaced as a whole.
 
 import { mkdirSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
@@ -24,9 +24,9 @@ import { removeStaleTemporaries, temporaryPath } from './temporary-file.ts'
 export interface LobRecordingWriterOptions {
   readonly lake: string
   readonly source: LobSource
-  /** What to do about an existing file with other bytes (default: refuse). */
+  /** How to handle an existing file with other bytes (default: refuse). */
   readonly onExisting?: 'refuse' | 'replace'
-  /** The events are invented: the files say so. */
+  /** The events are invented; the files are labelled as samples. */
   readonly isSample?: boolean
   /** Smaller bounds than shared/limits.ts, for tests. */
   readonly bounds?: { readonly spillBytes?: number; readonly passRows?: number; readonly groupRows?: number }
@@ -59,34 +59,34 @@ export class LobRecordingWriter {
   }
 
   /**
-   * Takes one event; those of one market must come in replay order. Synchronous: when the bound on memory is reached it writes to the
-   * spill files before it returns.
+   * Takes one event; those of one market must come in replay order. Synchronous: when the memory bound is reached, it writes
+   * to the spill files before it returns.
    */
   append(series: string, event: BookEvent): void {
     this.#heldBytes += this.#recording(series).append(event)
     if (this.#heldBytes > (this.#options.bounds?.spillBytes ?? SPILL_BUFFER_BYTES_MAX)) this.#spill()
   }
 
-  /** Declares that the recording covers the series at `ts` (ns), whether anything happened then or not. */
+  /** Declares that the recording covers the series at `ts` (ns), with or without events at that time. */
   cover(series: string, ts: bigint): void {
     this.#recording(series).cover(ts)
   }
 
-  /** Bytes of events held in memory. */
+  /** Bytes of events in memory. */
   get heldBytes(): number {
     return this.#heldBytes
   }
 
   /**
-   * Writes, verifies and publishes every file. When it is rejected nothing temporary is left, nor is anything published
-   * unless the system failed while publishing; LobFileExistsError says that existing data stood in the way.
+   * Writes, verifies and publishes every file. If it rejects, nothing temporary is left, and nothing is published unless
+   * the system failed while publishing. It throws LobFileExistsError if existing data prevents publication.
    */
   async finish(): Promise<WrittenLobFile[]> {
     this.#finishing ??= this.#finish()
     return await this.#finishing
   }
 
-  /** Stops a running `finish` and removes everything temporary. Harmless after the end. */
+  /** Stops a running `finish` and removes everything temporary. No effect after the end. */
   async abort(): Promise<void> {
     this.#abort.abort(new Error('the writing was aborted'))
     if (this.#finishing === undefined) await this.#cleanUp()
@@ -125,7 +125,7 @@ export class LobRecordingWriter {
     return await fold.run()
   }
 
-  // From the first rename to the last nothing is awaited, so no signal and no abort comes between two of them.
+  // Nothing is awaited between the first rename and the last, so no signal and no abort comes between two of them.
   async #publish(files: readonly FoldedFile[]): Promise<WrittenLobFile[]> {
     const written = await describeFiles(files)
     const inTheWay = written.filter(({ status }) => status === 'replaced')

@@ -1,11 +1,11 @@
 // The rows of one row group as columns, filled row by row and reused from group to group. It knows no file and checks
-// nothing; the file writer does.
+// nothing; LobFileContents does.
 
 import { LOB_ROW_GROUP_ROWS_MAX } from '../../shared/limits.ts'
 import { NS_PER_DAY } from '../../shared/utc-date.ts'
 
-// Each column has a buffer of its own: apache-arrow's IPC writer merges neighbouring pieces of one ArrayBuffer and then
-// writes fewer bytes than it announces.
+// Each column has its own buffer: apache-arrow's IPC writer merges neighbouring pieces of one ArrayBuffer and then writes
+// fewer bytes than it announces.
 export class LobRowGroup {
   readonly capacity: number
   readonly ts: BigInt64Array<ArrayBuffer>
@@ -68,8 +68,8 @@ export class LobRowGroup {
   }
 
   /**
-   * The times of the rows as doubles: ns after the midnight of the first one, and the receive time minus that. The next call writes
-   * to the same arrays. By halves of 32 bits: bigints would be allocated for every row.
+   * The times of the rows as doubles: ns since the midnight of the first row's date, and the receive time minus the time. The next
+   * call overwrites the same arrays. It computes with 32-bit halves, because bigints would be allocated for every row.
    */
   times(): { readonly midnight: bigint; readonly ts: Float64Array; readonly lag: Float64Array } {
     const midnight = this.ts[0]! - (this.ts[0]! % NS_PER_DAY)

@@ -1,5 +1,5 @@
-// The footer's figures of a lob.v1 file, gathered from its rows: by the writer while it writes and by the verification
-// while it reads back, so that both mean the same.
+// Collects the footer's figures of a lob.v1 file from its rows. The writer uses it while writing and the verification while
+// reading back, so that both mean the same.
 
 import { type HourRows, hoursText, MarketHoursCount, type MarketHoursState } from '../../shared/lob-hours.ts'
 import { EVENT_CLEAR, EVENT_GAP } from '../../shared/lob-v1.ts'
@@ -18,7 +18,7 @@ interface CountedMarket {
   readonly hours: MarketHoursCount
 }
 
-/** What the rows alone show. Only the recorder knows the coverage. */
+/** Figures that follow from the rows alone. Only the recorder knows the coverage. */
 export interface LobRowFigures {
   readonly rows: number
   readonly minTs: bigint
@@ -26,11 +26,11 @@ export interface LobRowFigures {
   readonly gaps: number
   /** Ascending by the UTF-8 bytes of the id. */
   readonly markets: readonly LobMarketSummary[]
-  /** What lob-hours.ts says of the markets in this order; undefined where that would be long. */
+  /** The markets' hours as text (lob-hours.ts), in this order; undefined if it would be too long. */
   readonly hours: string | undefined
 }
 
-/** Everything that `LobFigures` has gathered, as plain data: to go on from later, or to go on twice. */
+/** The state of `LobFigures` as plain data, to continue later, or twice from one point. */
 export interface LobFiguresState {
   readonly rows: number
   readonly gaps: number
@@ -61,8 +61,8 @@ export class LobFigures {
   }
 
   /**
-   * Rows `[from, to)`, all of one market and hour, in file order; their times count from `midnight`, ns. Throws when the market's
-   * time goes back.
+   * Adds the rows `[from, to)`, all of one market and hour, in file order; their times are ns since `midnight`. Throws when the
+   * market's time goes back.
    */
   addRun(market: string, midnight: bigint, rows: HourRows, from: number, to: number): void {
     const { ts, event } = rows
@@ -95,7 +95,7 @@ export class LobFigures {
     hours.addRows(rows, from, to)
   }
 
-  /** The figures so far. Throws for a file without rows, which lob.v1 does not know. */
+  /** The figures so far. Throws for a file without rows, which lob.v1 does not allow. */
   result(): LobRowFigures {
     const counted = [...this.#markets].toSorted(([a], [b]) => compareIds(a, b))
     const markets = counted.map(([id, { figures }]) => ({ id, ...figures }))

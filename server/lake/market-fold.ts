@@ -1,6 +1,6 @@
-// One market's rows as its file will hold them, from the events of every chain that follows it. One chain serves at a time:
-// the first whose book is known, until that chain ends or loses the book; then the chain that has known it longest goes on,
-// or there is a gap. The events of the serving chain become rows.
+// Produces one market's rows, as its file will hold them, from the events of every chain that follows the market. One chain serves
+// at a time: the first whose book is known, until that chain ends or loses the book. Then the chain that has known its book longest
+// takes over, or there is a gap. The events of the serving chain become rows.
 
 import { EVENT_CLEAR, EVENT_GAP, EVENT_SET, SIDE_BID } from '../../shared/lob-v1.ts'
 import type { DateFigures } from './date-figures.ts'
@@ -8,47 +8,47 @@ import type { EventRecords } from './event-spill.ts'
 import { ExactBook } from './exact-book.ts'
 import type { BookLevel } from './exact-book.ts'
 
-/** Events that are no rows: the chain no longer follows the market … */
+/** Events that are not rows: the chain no longer follows the market … */
 export const CHAIN_LEFT = 4
-/** … or ends: what follows is unknown … */
+/** … or ends, and what follows is unknown … */
 export const CHAIN_OVER = 5
-/** … or ends with everything that is recorded: nothing follows that could be unknown. */
+/** … or ends with the whole recording: nothing follows that could be unknown. */
 export const RECORDING_OVER = 6
 
 /** Rows without a message of their own have no sequence number. */
 export const NO_SEQ = 0n
 
-/** Why a book is known no more. */
+/** Why a book becomes unknown. */
 export type UnknownReason = 'chain over' | 'recording over' | 'left' | 'below zero' | 'told'
 
-/** Where rows go. */
+/** Receives the rows. */
 export interface FoldTarget {
   row(ts: bigint, recvTs: bigint, seq: bigint, event: number, side: number, price: number, qty: bigint): void
   /** From `ts` on the book is known. */
   becomesKnown(ts: bigint): void
-  /** From `ts` on it is not; `chain` was the last that knew it. */
+  /** From `ts` on the book is unknown; `chain` was the last chain that knew it. */
   becomesUnknown(ts: bigint, chain: number, reason: UnknownReason): void
 }
 
-/** A market between two records, as plain data. `known` lists the chains whose book is known, in the order in which they became so. */
+/** A market between two records, as plain data. `known` lists the chains that know their book, ordered by when they learned it. */
 export interface MarketFoldState {
   readonly serving: number | undefined
   readonly isGapped: boolean
   readonly lastTs: bigint
-  /** Rows of messages in the date so far: their number where the exchange gives none. */
+  /** Rows of messages in the date so far: the sequence number of a row if the exchange gives none. */
   readonly rows: number
   readonly known: readonly { readonly chain: number; readonly levels: readonly BookLevel[] }[]
 }
 
 export class MarketFold {
-  /** Chains whose book is known, in the order in which they became so. */
+  /** Chains whose book is known, ordered by when they learned it. */
   readonly #known = new Map<number, ExactBook>()
   #serving: number | undefined
   #isGapped = false
-  /** The latest time of a row: time never goes back in a market. */
+  /** The latest time of a row: time never goes back within a market. */
   #lastTs: bigint
   #rows: number
-  /** Counts what a report is made of. */
+  /** Counts figures for a report. */
   readonly figures: DateFigures | undefined
 
   constructor(state?: MarketFoldState, figures?: DateFigures) {
@@ -72,7 +72,7 @@ export class MarketFold {
     }
   }
 
-  /** Rows of messages are counted anew. */
+  /** Restarts the count of rows of messages. */
   startDate(): void {
     this.#rows = 0
     this.figures?.startDate()
@@ -97,7 +97,7 @@ export class MarketFold {
     return this.#serving === undefined ? [] : this.#known.get(this.#serving)!.levels()
   }
 
-  /** Takes the next record, which `chain` has. Records of a market come in the order of their times. */
+  /** Takes the next record, which belongs to `chain`. Records of a market come in the order of their times. */
   take(chain: number, records: EventRecords, record: number, target: FoldTarget): void {
     const event = records.event(record)
     if (event >= CHAIN_OVER) {
@@ -129,7 +129,7 @@ export class MarketFold {
     }
   }
 
-  /** False for a change that cannot belong to the chain's book: something was lost unnoticed. */
+  /** False for a change that cannot belong to the chain's book: a message was lost unnoticed. */
   #apply(chain: number, records: EventRecords, record: number): boolean {
     const event = records.event(record)
     if (event === EVENT_CLEAR) {
@@ -153,7 +153,7 @@ export class MarketFold {
     else this.#known.delete(chain)
   }
 
-  /** The serving chain's book is known no more: another goes on, or nothing is known. */
+  /** The serving chain no longer knows its book: another chain takes over, or the book is unknown. */
   #handOver(ts: bigint, reason: UnknownReason, target: FoldTarget): void {
     const chain = this.#serving!
     const before = this.#known.get(chain)!

@@ -1,5 +1,5 @@
-// Lakes of version 0.1, whose files have the partition in their name (`date=2026-07-01.parquet`). `bookcast migrate` renames them
-// (server/sync/lake-migration.ts); everything else refuses such a lake. Only names are read, as many as a start reads anyway.
+// Detects lakes of version 0.1, whose files have the partition in their name (`date=2026-07-01.parquet`). `bookcast migrate`
+// renames them (server/sync/lake-migration.ts); all others refuse such a lake. Only the names that a start reads anyway are read.
 
 import { basename, dirname, join } from 'node:path'
 import { migratedKey } from '../../shared/lake-layout.ts'
@@ -12,7 +12,7 @@ export interface OldFile {
   readonly newKey: string
 }
 
-/** What refuses a lake or a bucket. */
+/** Thrown for a lake or a bucket with the old layout. */
 export class OldLayoutError extends Error {
   constructor(place: string, key: string) {
     super(`${place} has the layout of version 0.1 (${key}): run "bookcast migrate --lake ${place}" first`)
@@ -20,7 +20,7 @@ export class OldLayoutError extends Error {
   }
 }
 
-/** The files of the old layout, together for each series and station, sorted. */
+/** The files of the old layout, grouped by series or station, sorted. */
 export async function* oldFiles(lake: string): AsyncGenerator<readonly OldFile[], void, void> {
   const roots = [...lobSources().map((source) => `lob/source=${source}`), 'candles', 'observations']
   for (const root of roots) {
@@ -38,7 +38,7 @@ export async function refuseOldLayout(lake: string): Promise<void> {
 }
 
 function oldFile(directory: string, name: string): OldFile | undefined {
-  // Compaction keeps a file that gave way to another one beside it: `.month=2026-07.parquet.kept`.
+  // Compaction keeps a file that it has superseded beside the new one: `.month=2026-07.parquet.kept`.
   const kept = /^\.(.+)\.kept$/.exec(name)?.[1]
   const newKey = migratedKey(`${directory}/${kept ?? name}`)
   if (newKey === undefined) return undefined

@@ -1,10 +1,10 @@
-// Files of candles, observations and trades as commands read them: whole, or with an error of one sentence that has the file's name,
-// the reason and the remedy.
+// Reads files of candles, observations and trades for commands. An error is one sentence with the file's name, the reason and the
+// remedy.
 
 import { open } from 'node:fs/promises'
 import { recordFileChecksum } from '../../shared/record-file-checksum.ts'
 
-/** Undefined where the file carries no checksum. */
+/** Undefined if the file has no checksum. */
 export async function isChecksumRight(path: string): Promise<boolean | undefined> {
   const file = await open(path)
   try {
@@ -15,7 +15,7 @@ export async function isChecksumRight(path: string): Promise<boolean | undefined
   }
 }
 
-/** What `read` gives of the file. Rejects where its checksum is wrong: a damaged byte may read as another value. */
+/** The result of `read`. Rejects if the file's checksum is wrong: a damaged byte may decode to another value. */
 export async function readRecordFile<T>(path: string, read: () => Promise<T>): Promise<T> {
   try {
     if ((await isChecksumRight(path)) === false) throw new Error('its checksum is wrong')

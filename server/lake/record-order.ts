@@ -1,11 +1,10 @@
-// The order in which one market's records of an hour are folded: those of each chain as they were appended, chains merged by
-// time.
+// The order in which one market's records of an hour are folded: each chain's records as appended, chains merged by time.
 
 import type { EventRecords } from './event-spill.ts'
 
 /**
- * The records `[from, to)` of one market in their final order, as record numbers; undefined when they are in it already.
- * Of equal times those of the earlier chain come first. Times are raised in place where a chain's go back.
+ * The records `[from, to)` of one market in their final order, as record numbers; undefined if they are in order already. For
+ * equal times the earlier chain comes first. If a chain's time goes back, it is raised in place.
  */
 export function orderOfRecords(
   records: EventRecords,

@@ -1,5 +1,5 @@
-// Which series and dates a lake has order books or trades of, by the names of its directories: no file is looked at. Only a process that
-// died between the making of a date's directory and the naming of its file leaves a date without one.
+// Lists the series and dates of a lake that have order books or trades, by directory names alone: no file is read. A date without
+// a file is left only by a process that died between creating the date's directory and renaming its file.
 
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -15,7 +15,7 @@ export interface SeriesDates {
   readonly dates: readonly string[]
 }
 
-/** The series that have a date, by source and name. */
+/** The series that have at least one date, by source and name. */
 export async function* seriesDates(
   lake: string,
   dataset: DerivedDataset = 'lob',
@@ -32,7 +32,7 @@ export async function* seriesDates(
   }
 }
 
-/** The names in a directory, sorted; none if there is no directory. */
+/** The names in a directory, sorted; empty if there is no directory. */
 export async function directoryNames(directory: string): Promise<string[]> {
   return ((await readdir(directory).catch(noneThere)) ?? []).toSorted()
 }

@@ -1,5 +1,5 @@
 // Turns the recording of one series into lob.v1 files, hour by hour and date by date. The files are finished and read
-// back, but still have their temporary names.
+// back, but keep their temporary names.
 
 import { lobFilePath } from '../../shared/lake-layout.ts'
 import type { LobSource } from '../../shared/lob-sources.ts'
@@ -15,11 +15,11 @@ import { MarketFold } from './market-fold.ts'
 import type { MarketFoldState } from './market-fold.ts'
 import type { SeriesRecording } from './series-recording.ts'
 
-/** What is known of a series' chains. Without it, there is one, which begins with the recording. */
+/** The chains of a series. Without it there is one chain, which begins with the recording. */
 export interface SeriesChains {
   /** Whether a chain's ask prices are still those of the `no` leg. */
   readonly isInverted: (chain: number) => boolean
-  /** The markets as the first date finds them, by id. */
+  /** The markets at the start of the first date, by id. */
   readonly startFolds: ReadonlyMap<string, MarketFoldState>
 }
 
@@ -28,16 +28,16 @@ export interface SeriesFoldOptions extends Pick<HourOptions, 'passRowsMax' | 'gr
   readonly source: LobSource
   readonly chains?: SeriesChains | undefined
   readonly isSample?: boolean | undefined
-  /** Told when a date's rows are complete; without it nothing is counted of them. */
+  /** Called when a date's rows are complete; without it no figures are counted. */
   readonly onDate?: DateListener | undefined
   readonly signal: AbortSignal
-  /** Told after each row group. */
+  /** Called after each row group. */
   readonly onRows?: (date: string, rows: number) => void
-  /** Takes over a file as soon as it exists, so that it is discarded when anything fails later. */
+  /** Takes over a file as soon as it exists, so that it is discarded if a later step fails. */
   readonly onFile: (writer: LobFileWriter) => void
 }
 
-/** A date whose rows are complete. Folds (in the order of `ids`) are those at its end, with the date's figures. */
+/** A date whose rows are complete. The folds (in the order of `ids`) are in the state at its end, with its figures. */
 export interface FoldedSeriesDate {
   readonly series: string
   readonly date: string
@@ -81,7 +81,7 @@ export class SeriesFold {
     if (coversFrom === undefined) return []
     for (let hour = Number(coversFrom / NS_PER_HOUR); hour <= this.#lastHour; hour++) {
       if (!this.#folds.some((fold) => fold.isKnown)) {
-        // Nothing to carry over: go on where something happens.
+        // No book to carry over: continue with the next hour that has events.
         const eventHour = this.#hourFrom(hour)
         if (eventHour === undefined) break
         hour = eventHour
@@ -93,7 +93,7 @@ export class SeriesFold {
     return this.#files
   }
 
-  /** The markets that it has written, at its end, by id. */
+  /** The markets at the end, by id. */
   get endFolds(): ReadonlyMap<string, MarketFoldState> {
     return new Map(this.#recording.marketIds().map((id, index) => [id, this.#folds[index]!.state()]))
   }
@@ -102,7 +102,7 @@ export class SeriesFold {
     return Number(this.#recording.coversTo! / NS_PER_HOUR)
   }
 
-  /** The first hour from `hour` on in which something happens. */
+  /** The first hour from `hour` on that has events. */
   #hourFrom(hour: number): number | undefined {
     let found: number | undefined
     for (const key of this.#recording.hours.keys()) {

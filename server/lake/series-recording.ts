@@ -1,5 +1,5 @@
-// What has been recorded of one series so far: its markets, the time that it covers, and its events by UTC hour. Nothing is sorted
-// before the fold.
+// The recording of one series so far: its markets, the time that it covers, and its events by UTC hour. Nothing is sorted before
+// the fold.
 
 import { MARKET_ID_BYTES_MAX } from '../../shared/limits.ts'
 import { NS_PER_HOUR } from '../../shared/utc-date.ts'
@@ -11,7 +11,7 @@ export interface BookEvent extends SpillEvent {
   readonly marketId: string
 }
 
-/** A recording as plain data. Only hours that are not dropped can be put away. */
+/** A recording as plain data, without the events of dropped hours. */
 export interface SeriesRecordingState {
   readonly coversFrom: bigint | undefined
   readonly coversTo: bigint | undefined
@@ -56,22 +56,22 @@ export class SeriesRecording {
   }
 
   /**
-   * Adds an event, whose values were checked when its frame was read and whose time is final. Returns by how many bytes the memory
-   * held has grown.
+   * Adds an event whose values were checked when its frame was read and whose time is final. Returns by how many bytes the memory
+   * has grown.
    */
   append(event: BookEvent): number {
     this.cover(event.ts)
     return this.#add(event)
   }
 
-  /** The events of an hour are needed no more. */
+  /** Drops the events of an hour. */
   dropHour(hour: number): void {
     this.hours.get(hour)?.drop()
     this.hours.delete(hour)
     this.#hour = undefined
   }
 
-  /** The recording covers this series at `ts` too, whether anything happened or not. */
+  /** Declares that the recording covers this series at `ts` too, with or without events at that time. */
   cover(ts: bigint): void {
     checkTs(ts)
     if (this.coversFrom === undefined || ts < this.coversFrom) this.coversFrom = ts

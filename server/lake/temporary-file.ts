@@ -1,6 +1,6 @@
-// Temporary names in the lake, and what a killed process left behind under them. A temporary name starts with a dot and
-// ends in `.tmp`, so no reader takes it for a lake file. Whether its process still lives cannot be told across containers
-// and machines that share a lake: only its age decides.
+// Temporary names in the lake, and the cleanup after killed processes. A temporary name starts with a dot and ends in `.tmp`,
+// so no reader takes it for a lake file. Across containers and machines that share a lake, a process cannot tell whether
+// another one is alive: only the age of an entry decides.
 
 import { randomBytes } from 'node:crypto'
 import { mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
@@ -12,15 +12,15 @@ import { STALE_TEMP_AGE_MS } from '../../shared/limits.ts'
 const STALE_TEMPS_REMOVED_MAX = 1000
 const TEMPORARY_NAME = /^\..*\.[0-9a-f]{12}\.tmp$/
 
-/** A fresh temporary path in the directory of `path`: a rename from one to the other never crosses file systems. */
+/** A new temporary path in the directory of `path`: a rename from one to the other never crosses file systems. */
 export function temporaryPath(path: string): string {
   const unique = randomBytes(6).toString('hex')
   return join(dirname(path), `.${basename(path)}.${unique}.tmp`)
 }
 
 /**
- * A temporary path for a partition's file (`…/series=A/date=2026-07-01/lob.parquet`): beside the partition's directory, which so
- * exists only with its file.
+ * A temporary path for a partition's file (`…/series=A/date=2026-07-01/lob.parquet`). It is beside the partition's directory,
+ * so that the directory exists only with its file.
  * @param unique 12 hexadecimal digits
  */
 export function partitionDraftPath(path: string, unique = randomBytes(6).toString('hex')): string {
@@ -28,13 +28,13 @@ export function partitionDraftPath(path: string, unique = randomBytes(6).toStrin
   return join(dirname(partition), `.${basename(partition)}.${basename(path)}.${unique}.tmp`)
 }
 
-/** Gives a finished partition's file its name, in a directory that is made for it. */
+/** Renames a finished partition's file to its final name, in a directory that is created for it. */
 export function publishPartition(draft: string, path: string): void {
   mkdirSync(dirname(path), { recursive: true })
   renameSync(draft, path)
 }
 
-/** Writes what `path` is to hold beside it, for a rename, and returns where that lies. */
+/** Writes the new content of `path` to a temporary file beside it, for a rename, and returns that file's path. */
 export function stageFile(path: string, content: string | Uint8Array): string {
   mkdirSync(dirname(path), { recursive: true })
   const temporary = temporaryPath(path)
@@ -47,7 +47,7 @@ export function stageFile(path: string, content: string | Uint8Array): string {
   return temporary
 }
 
-/** Replaces a file as one step, or leaves it as it is. */
+/** Replaces a file atomically, or leaves it unchanged. */
 export function replaceFile(path: string, content: string | Uint8Array): void {
   const staged = stageFile(path, content)
   try {
@@ -57,7 +57,7 @@ export function replaceFile(path: string, content: string | Uint8Array): void {
   }
 }
 
-/** Removes temporary entries that nobody has touched for a day. Best effort: what resists is left for the next run. */
+/** Removes temporary entries not modified for a day. Best effort: entries that cannot be removed are left for the next run. */
 export async function removeStaleTemporaries(directory: string): Promise<void> {
   const names = await readdir(directory).catch(() => [])
   let removed = 0

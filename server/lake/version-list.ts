@@ -1,6 +1,6 @@
-// The versions of a dataset, oldest first: each is the files it begins with and the changes up to it. They are written to a file
-// below the lake, one line a change, so that a server that starts anew knows them. A line states what there is, not what was
-// done: lines that two servers write of one lake do no harm.
+// The versions of a dataset, oldest first: a version is the result of all changes up to it. The changes are written to a file below
+// the lake, one line each, so that a restarted server knows them. A line states the resulting files, not an operation, so lines
+// that two servers write for one lake do no harm.
 
 import { appendFile, mkdir, readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
@@ -12,10 +12,10 @@ import { type LakePin, type VersionFile, VERSIONS_DIRECTORY } from '../../shared
 import { parsedJson } from '../../shared/parsed-json.ts'
 import { replaceFile } from './temporary-file.ts'
 
-/** Versions that are remembered, and by how many fewer when the oldest are forgotten. */
+/** The limit on versions, and how many of the oldest are merged into one beyond it. */
 const VERSIONS_MAX = 1_000
 const FORGOTTEN = 100
-/** Versions whose files are kept ready for requests. */
+/** Versions whose files are cached for requests. */
 const PINS_MAX = 4
 const ID_CHARACTERS = 12
 
@@ -23,9 +23,9 @@ export interface VersionChange {
   readonly id: string
   /** Milliseconds since the epoch. */
   readonly createdMs: number
-  /** Files that came or were replaced. */
+  /** Files that were added or replaced. */
   readonly files: readonly VersionFile[]
-  /** Keys of files that went. */
+  /** Keys of files that were removed. */
   readonly removed: readonly string[]
 }
 
@@ -36,7 +36,7 @@ export class VersionList {
   readonly #current = new Map<string, VersionFile>()
   readonly #pins = new BoundedMap<LakePin>(PINS_MAX)
   #pinCount = 0
-  /** Lines that could not be written yet, as on a full disk. */
+  /** Lines that could not be written yet, for example because the disk is full. */
   #unwritten = ''
 
   constructor(lake: string, dataset: LakeDataset) {
@@ -48,7 +48,7 @@ export class VersionList {
     return this.#current
   }
 
-  /** The first change has all files of the oldest version. Neighbours with one id are one version. */
+  /** The first change has all files of the oldest version. Adjacent changes with one id are one version. */
   get changes(): readonly VersionChange[] {
     return this.#changes
   }
@@ -57,14 +57,14 @@ export class VersionList {
     return this.#changes.at(-1)?.id
   }
 
-  /** Files that came or were replaced after a version; all of them where it is not known. */
+  /** Keys of files that were added or replaced after a version; all keys if it is not known. */
   keysSince(id: string | undefined): readonly string[] {
     const known = this.#changes.findLastIndex((change) => change.id === id)
     if (known === -1) return [...this.#current.keys()]
     return this.#changes.slice(known + 1).flatMap(({ files }) => files.map(({ key }) => key))
   }
 
-  /** Reads what was written. A line that is cut or damaged is left out. */
+  /** Reads the written changes. A line that is cut or damaged is left out. */
   async load(): Promise<void> {
     const text = await readFile(this.#path, 'utf8')
       .catch(noneThere)
@@ -80,7 +80,7 @@ export class VersionList {
     }
   }
 
-  /** Notes what is found, if it has changed, and resolves when it is written. */
+  /** Records the files that were found, if they have changed, and resolves when that is written. */
   async note(found: ReadonlyMap<string, VersionFile>): Promise<void> {
     const differing = [...found.values()].filter((file) => !isSame(this.#current.get(file.key), file))
     const isMoved = (file: VersionFile): boolean => this.#current.get(file.key)?.sha256 === file.sha256
@@ -112,7 +112,7 @@ export class VersionList {
     this.#unwritten = ''
   }
 
-  /** The files of a version; undefined where it is not known. */
+  /** The files of a version; undefined if it is not known. */
   pin(id: string): LakePin | undefined {
     const pin = this.#pins.get(id) ?? this.#pinOf(id)
     if (pin === undefined) return undefined
@@ -120,7 +120,7 @@ export class VersionList {
     return pin
   }
 
-  /** When each content that is not current any more was replaced or removed, by SHA-256. */
+  /** When each file content that is no longer current was replaced or removed, by SHA-256. */
   replaced(): ReadonlyMap<string, number> {
     const files = new Map<string, VersionFile>()
     const replacedMs = new Map<string, number>()
@@ -135,7 +135,7 @@ export class VersionList {
     return replacedMs
   }
 
-  /** Where lines are lost or come from two servers, the files up to a line may be others than its version's: it is passed over. */
+  /** If lines are lost or come from two servers, the files up to a line may not be those of its version: then it is skipped. */
   #pinOf(version: string): LakePin | undefined {
     const lines = this.#changes.flatMap(({ id }, index) => (id === version ? [index] : []))
     const found = lines
@@ -173,7 +173,7 @@ function isSame(left: VersionFile | undefined, right: VersionFile): boolean {
   return left?.sha256 === right.sha256 && left.stamp === right.stamp && left.coldToMs === right.coldToMs
 }
 
-/** Begins with a line feed: the line before may have been cut. */
+/** Begins with a line feed, because the line before may have been cut. */
 function lineOf(change: VersionChange): string {
   return `\n${JSON.stringify(change)}\n`
 }

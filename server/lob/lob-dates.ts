@@ -1,4 +1,4 @@
-// Which dates a series or an event has order books of, and what their files hold, by their names and footers alone.
+// The dates of a series or an event with order books, and what their files hold, from their names and footers alone.
 
 import { stat } from 'node:fs/promises'
 import { ApiError } from '../../shared/errors.ts'
@@ -11,7 +11,7 @@ import { directoryNames } from '../lake/series-dates.ts'
 
 export interface DatesAsked {
   readonly source: LobSource
-  /** A series, or an event of one. */
+  /** A series or an event. */
   readonly series: string
   /** UTC dates, both inclusive; undefined for no bound. */
   readonly from: string | undefined
@@ -25,9 +25,9 @@ export interface LobDate {
   readonly date: string
   /** `open`: recordings may still be added. `invalid`: the file's footer cannot be read. */
   readonly state: 'closed' | 'open' | 'invalid'
-  /** Bytes of the date's file, whichever of its markets are asked for. */
+  /** Bytes of the date's file, including markets that are not asked for. */
   readonly bytes: number
-  /** Events in the file, of the event's markets alone where one is named; null where the footer does not list markets. */
+  /** Events in the file, of the event's markets alone if an event is named; null if the footer lists no markets. */
   readonly rows: number | null
 }
 
@@ -36,7 +36,7 @@ export interface LobDates {
   readonly hasMore: boolean
 }
 
-/** Ascending dates. @throws {ApiError} `unknown_series` where the lake has no file of the series or the event */
+/** Ascending dates. @throws {ApiError} `unknown_series` if the lake has no file of the series or the event */
 export async function lobDates(lake: string, asked: DatesAsked): Promise<LobDates> {
   const { source, series: name, from = '', to = '9999-12-31', limit, offset } = asked
   const own = await filesOf(lake, source, name)
@@ -66,13 +66,13 @@ async function filesOf(lake: string, source: LobSource, series: string): Promise
   const files = dates.map(async (date) => {
     const path = lobFilePath(lake, source, series, date)
     const info = await stat(path).catch(noneThere)
-    // A directory may be there without its file, or with something else in its place.
+    // A directory may exist without its file, or with something else in its place.
     return info?.isFile() === true ? [{ date, path, bytes: info.size }] : []
   })
   return (await Promise.all(files)).flat()
 }
 
-/** The dates whose file has a market with such an id or does not say which ones it has. */
+/** The dates whose file has a market with such an id, or does not list its markets. */
 async function readDates(files: readonly DateFile[], prefix: string): Promise<LobDate[]> {
   const openFrom = openFromDate()
   const found: LobDate[] = []

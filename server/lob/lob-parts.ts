@@ -1,5 +1,5 @@
-// Receipts of order-book answers, made or known, and the parts of a body that they allow: a part is built from the block that
-// holds its first byte.
+// Receipts of order-book answers, measured or known, and parts of a body, which need a receipt: a part is built from the block
+// that holds its first byte.
 
 import { createHash } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
@@ -17,7 +17,7 @@ export interface ReceiptSource {
   readonly receipts: LobReceipts
 }
 
-/** A stream that has the bytes of a part. */
+/** A stream that contains the bytes of a part. */
 export interface LobPartOfBody {
   readonly stream: LobStream
   /** Bytes of the stream before the part. */
@@ -26,7 +26,7 @@ export interface LobPartOfBody {
   readonly contentRange: string
 }
 
-/** What is planned now; nothing is made. */
+/** Plans the answer and returns its head; makes no rows. */
 export async function headNow(pool: LobPool, query: LobQuery, options: LobOpenOptions): Promise<LobHead> {
   const stream = await pool.open(query, { ...options, headOnly: true })
   await stream.close()
@@ -34,9 +34,9 @@ export async function headNow(pool: LobPool, query: LobQuery, options: LobOpenOp
 }
 
 /**
- * The receipt of the answer as it is now; measured where it is not known, which takes as long as the answer. Null for an
- * answer whose identity `isWanted` does not take. Requests of a client with the same `condition`, which `isWanted` is made of,
- * share it.
+ * The receipt of the current answer. If it is not known, it is measured, which takes as long as the answer. Null if
+ * `isWanted` refuses the answer's identity. Concurrent requests of a client share the result if they have the same
+ * `condition`, from which `isWanted` is made.
  */
 export async function receiptOf(
   source: ReceiptSource,
@@ -74,13 +74,13 @@ async function presentReceipt(
   }
 }
 
-/** Reads a body to its end; its threads have measured the blocks. */
+/** Reads a body to its end; its threads measure the blocks. */
 async function measure(stream: LobStream): Promise<LobReceipt> {
   const plan = stream.head.receiptPlan!
   const hash = createHash('sha256')
   for await (const chunk of chunksOf(stream)) {
     hash.update(chunk)
-    // Chunks that are there would keep everybody else waiting.
+    // Without this pause, ready chunks would block all other requests.
     await setImmediate()
   }
   const { sections, bytesGiven } = stream
@@ -92,8 +92,8 @@ async function measure(stream: LobStream): Promise<LobReceipt> {
 }
 
 /**
- * The part of the body that a range means; null where the whole has to be sent: the client holds all of it or another
- * answer than the present one.
+ * The part of the body that a range selects. Null if the whole answer must be sent: If-Range names another answer than the
+ * current one, or the client has the current one already.
  * @throws {ApiError} `range_not_satisfiable`
  */
 export async function openPart(

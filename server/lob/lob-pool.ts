@@ -1,7 +1,7 @@
-// The threads that rebuild and encode order books, and the slots that bound how many requests they serve. Every request
-// has a thread of its own, of which there are as many as slots: one that dies takes no other request with it, and a
-// client that reads slowly holds only its own. While threads and processors are idle they help with a large answer, and
-// go back as soon as a request needs them.
+// The threads that rebuild and encode order books, and the slots that limit concurrent requests. Every request has its own
+// thread, and there are as many threads as slots: a thread that dies affects no other request, and a client that reads slowly
+// occupies only its own. While threads and processors are idle they help with a large answer; they return as soon as a request
+// needs them.
 
 import { availableParallelism } from 'node:os'
 import type { Logger } from 'pino'
@@ -21,12 +21,12 @@ import { LobStream, type LobWorkerStream } from './lob-stream.ts'
 
 export const LOB_WORKER_URL = new URL('../../workers/lob/task.js', import.meta.url)
 
-/** Threads that may help the one which leads an answer. */
+/** Threads that may assist the leader of an answer. */
 const LOB_ASSISTANTS_MAX = 3
 
-/** Threads that files which do not answer may keep; they come back when the files do. */
+/** Threads that unresponsive files may block; they come back when the files respond. */
 const LOST_THREADS_MAX = 8
-/** Requests that may wait for a slot, where that is allowed. */
+/** Requests that may wait for a slot, if waiting is configured. */
 const QUEUED_MAX = 64
 
 export interface LobPoolOptions {
@@ -34,10 +34,10 @@ export interface LobPoolOptions {
   /** The compiled worker file; its default export takes a LobTask or a LobWarmTask. */
   readonly workerUrl: URL
   readonly logger: Logger
-  /** Processors that threads may use; those of the machine when left out. */
+  /** Processors that threads may use; by default all of the machine. */
   readonly processors?: number
   readonly shares?: ClientShares | undefined
-  /** How long a file may keep a request waiting; another time than the usual one for tests. */
+  /** How long a file may block a request; tests set another time. */
   readonly fileAnswerMs?: number | undefined
 }
 
@@ -45,13 +45,13 @@ export type LobOpenOptions = Pick<LobTask, 'headOnly' | 'catalogue' | 'validatio
   /** Aborted when the client is gone. */
   readonly signal: AbortSignal
   readonly client?: string
-  /** Plan an answer of any number of rows, and say what it costs. */
+  /** Plans an answer of any number of rows and reports its cost. */
   readonly isEstimate?: boolean
 }
 
 export class LobPool {
   readonly #lake: string
-  /** Who waits for a slot, and who holds one. */
+  /** The slots of requests, and the requests that wait for one. */
   readonly slots: Slots
   readonly #pool: WorkerPool<LobHead>
   readonly #processors: number
@@ -91,15 +91,15 @@ export class LobPool {
     return this.#pool.threads.queuedTasks
   }
 
-  /** Lets every thread load its code. Rejects when the worker file does not. */
+  /** Lets every thread load its code. Rejects when the worker file cannot be loaded. */
   async warm(): Promise<void> {
     await this.#pool.warm()
   }
 
   /**
-   * Starts a request and resolves when its head and first chunk are there. The stream must be closed: its slot is free
-   * only then. Rejects with the ApiError that the worker met, `too_many_requests` or `worker_failed`, and when `signal`
-   * is aborted first.
+   * Starts a request and resolves when its head and first chunk have arrived. The stream must be closed, which frees its slot.
+   * Rejects with the worker's ApiError, `too_many_requests`, `client_limit` or `worker_failed`, and when `signal` is aborted
+   * first.
    */
   async open(query: LobQuery, options: LobOpenOptions): Promise<LobStream> {
     const { signal, client } = options
@@ -152,7 +152,7 @@ export class LobPool {
     })
   }
 
-  /** Ends the threads and resolves to whether they did. */
+  /** Terminates the threads and resolves to whether they exited. */
   async close(): Promise<boolean> {
     return this.#pool.close()
   }

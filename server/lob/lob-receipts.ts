@@ -1,4 +1,4 @@
-// The receipts that are known: of each question the one of its last answer. The oldest ones go.
+// Known receipts: for each question the one of its last answer. The oldest ones are evicted.
 
 import { BoundedMap } from '../../shared/bounded-map.ts'
 import { canonicalParameters } from '../../shared/lob-canonical.ts'
@@ -6,7 +6,7 @@ import type { LobReceipt } from '../../shared/lob-receipt.ts'
 import type { LobHead, LobQuery, LobTask } from '../../shared/lob-task.ts'
 import { Rounds } from '../answers/rounds.ts'
 
-/** Blocks in all: about ten megabytes. */
+/** The limit on blocks in total: about ten megabytes. */
 const BLOCKS_MAX = 40_000
 
 export interface KnownReceipt {
@@ -14,13 +14,13 @@ export interface KnownReceipt {
   readonly receipt: LobReceipt
 }
 
-/** Of the answer as it is now. */
+/** The receipt of the current answer. */
 export interface PresentReceipt extends KnownReceipt {
   readonly head: LobHead
 }
 
 export class LobReceipts {
-  /** Requests that ask at the same time for a receipt that is not known. */
+  /** Concurrent requests for a receipt that is not known share a round. */
   readonly rounds = new Rounds<PresentReceipt | null>()
   readonly #known: BoundedMap<KnownReceipt>
 
@@ -28,7 +28,7 @@ export class LobReceipts {
     this.#known = new BoundedMap(blocksMax)
   }
 
-  /** Of the answer when it was measured: it may be another one by now. */
+  /** The receipt of the last measured answer; the current answer may be another one. */
   last(query: LobQuery, pin: LobTask['pin']): KnownReceipt | undefined {
     return this.#known.get(questionOf(query, pin))
   }
@@ -38,12 +38,12 @@ export class LobReceipts {
   }
 }
 
-/** What an answer is asked by; the same for the same rows of the same version. */
+/** The key of an answer: the same for the same rows of the same version. */
 export function questionOf(query: LobQuery, pin: LobTask['pin']): string {
   return `${canonicalParameters(query)} ${pin?.version ?? ''}`
 }
 
-/** The digest of a body as its header says it (RFC 9530). */
+/** The digest of a body as a header value (RFC 9530). */
 export function reprDigest({ sha256 }: LobReceipt): string {
   return `sha-256=:${Buffer.from(sha256, 'hex').toString('base64')}:`
 }

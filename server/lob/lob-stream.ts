@@ -1,5 +1,5 @@
-// The body of one order-book answer, whoever makes it: one thread, or several that share its sections out. Sections come
-// from any thread and leave in order; the answer is whole when every one has left and the rows add up.
+// The body of one order-book answer, made by one thread, or by several that share its sections. Sections come from any
+// thread and are sent in order. The answer is complete when every section has been sent and the rows add up.
 
 import { LOB_SECTION_CHUNKS_MAX } from '../../shared/limits.ts'
 import type { LobHead } from '../../shared/lob-task.ts'
@@ -7,7 +7,7 @@ import type { SectionFigures } from '../../shared/stream-task.ts'
 import type { ByteStream, StreamReader } from '../http/byte-stream.ts'
 import type { WorkerStream } from '../workers/worker-stream.ts'
 
-/** Chunks under way per thread of a shared answer: about an hour's rows of 50 levels, so that nobody waits. */
+/** Chunks in flight per thread of a shared answer: about an hour's rows of 50 levels, so that no thread waits. */
 export const LOB_SECTION_WINDOW = 24
 
 export type LobWorkerStream = WorkerStream<LobHead>
@@ -20,14 +20,14 @@ export class LobStream implements ByteStream {
   #assistants: readonly LobWorkerStream[] = []
   #workers: readonly LobWorkerStream[]
   #section = 0
-  /** The worker whose chunk was given last. */
+  /** The worker of the last chunk that was given. */
   #lender: LobWorkerStream | undefined
   readonly #onWhole: (stream: LobStream) => void
   bytesGiven = 0
 
   /**
-   * `leader` has sent its head and its first chunk. `assist` starts assistants, none where the answer is not shared out; it
-   * is called by `askForHelp`. `onWhole` is called when all of the answer has been given.
+   * `leader` has sent its head and its first chunk. `askForHelp` calls `assist`, which starts assistants, or none if the answer
+   * is not shared. `onWhole` is called when the whole answer has been given.
    */
   constructor(
     leader: LobWorkerStream,
@@ -41,7 +41,7 @@ export class LobStream implements ByteStream {
     this.#workers = [leader]
   }
 
-  /** Of the body, where its receipt is known and it leaves as it is. */
+  /** Bytes of the body, if its receipt is known and it is sent without coding. */
   sizeBytes: number | undefined
 
   /** Rows of the answer; null until it is complete. */
@@ -54,7 +54,7 @@ export class LobStream implements ByteStream {
     return rows
   }
 
-  /** Shares the answer out, once: as soon as its first chunk is on its way, which assistants would hold up. */
+  /** Shares the answer among threads, once; not before the first chunk is being sent, which assistants would delay. */
   askForHelp(): void {
     if (this.#isHelpAsked) return
     this.#isHelpAsked = true
@@ -66,8 +66,8 @@ export class LobStream implements ByteStream {
   }
 
   /**
-   * Lets the assistants' threads go as soon as they are done with the section in hand. There is room for all of it then:
-   * a client that does not read cannot keep them.
+   * Frees the assistants' threads as soon as they have finished their current section. The window is then wide enough for the
+   * whole section, so that a client that does not read cannot keep them.
    */
   dismissAssistants(): void {
     for (const assistant of this.#assistants) {
@@ -76,7 +76,7 @@ export class LobStream implements ByteStream {
     }
   }
 
-  /** Of the sections in their order, where they were asked for; none before the answer is complete. */
+  /** Figures of the sections in order, if they were requested; empty before the answer is complete. */
   get sections(): readonly SectionFigures[] {
     return this.#workers.flatMap(({ sections }) => sections).toSorted((a, b) => a.section - b.section)
   }
@@ -86,7 +86,7 @@ export class LobStream implements ByteStream {
   }
 
   async next(): Promise<Uint8Array | null> {
-    // From the second chunk on the leader's next one may not be the answer's.
+    // From the second chunk on, the leader's next chunk need not be the answer's next one.
     if (this.bytesGiven > 0) this.askForHelp()
     const chunk = this.#assistants.length > 0 ? await this.#nextOfAll() : await this.#leader.next()
     if (chunk === null) {
@@ -115,7 +115,7 @@ export class LobStream implements ByteStream {
     }
   }
 
-  /** Nobody has more to give. */
+  /** Throws unless all sections and rows have been given. */
   #assertWhole(): void {
     const { rows, sections } = this.head
     const isEverySectionThere = this.#assistants.length === 0 || this.#section === sections?.count

@@ -1,25 +1,25 @@
-// How large an answer of order books becomes, from a sample of it: all of it where it is small, whole dates where these
-// are, and some hours of some dates otherwise.
+// Estimates the size of an order-book answer from a sample: the whole answer if it is small, whole dates if these are small,
+// else some hours of some dates.
 
 import { OUTPUT_FORMATS } from '../../shared/formats.ts'
 import type { LobHead, LobQuery, RowPlace } from '../../shared/lob-task.ts'
 import { SECONDS_PER_DAY, SECONDS_PER_HOUR, utcDateStartMs } from '../../shared/utc-date.ts'
 import { type ByteStream, chunksOf } from '../http/byte-stream.ts'
 
-/** Text of up to so many rows, of an answer or of a date, is made whole. */
+/** A text answer, or a date of it, with at most this many rows is sampled whole. */
 const WHOLE_ROWS_MAX = 50_000
 const DATES_MAX = 3
-/** Of a date: books are fuller by day than at night. */
+/** Hours of each date: books are fuller by day than at night. */
 const HOURS_MAX = 4
 const HOURS_OF_DAY = Array.from({ length: SECONDS_PER_DAY / SECONDS_PER_HOUR }, (_, hour) => hour)
 
-/** The parts of an answer that are made for a sample. */
+/** The parts of an answer that make up its sample. */
 export function sampleQueries(
   query: LobQuery,
   { rows, missingDates, lastRow }: Pick<LobHead, 'rows' | 'missingDates' | 'lastRow'>,
 ): readonly LobQuery[] {
   const { isText, rowsMax } = OUTPUT_FORMATS[query.format]
-  // A parquet file of an hour is mostly headers and footer.
+  // A parquet file of one hour consists mostly of headers and footer.
   if (rows <= (isText ? WHOLE_ROWS_MAX : rowsMax)) return [query]
   const dates = query.dates.filter((date) => !missingDates.includes(date))
   const isWholeDates = !isText || rows / dates.length <= WHOLE_ROWS_MAX
@@ -47,7 +47,7 @@ export interface SampleSize {
   readonly bytes: number
 }
 
-/** Makes a sample, one part after the other, and counts it. `bytesOf` may code the bytes. */
+/** Makes a sample, part by part, and counts its rows and bytes. `bytesOf` may code the bytes. */
 export async function sampleSize<Query>(
   queries: readonly Query[],
   open: (query: Query) => Promise<ByteStream>,
@@ -66,7 +66,7 @@ export async function sampleSize<Query>(
   return { rows, bytes }
 }
 
-/** The size of all `rows` rows, by a sample of them. */
+/** The size of all `rows` rows, extrapolated from a sample. */
 export function estimatedBytes(sample: SampleSize, rows: number): number {
   return sample.rows === 0 ? sample.bytes : Math.ceil((sample.bytes * rows) / sample.rows)
 }

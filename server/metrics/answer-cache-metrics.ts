@@ -1,4 +1,4 @@
-// What the cache of small answers holds and how often it served.
+// The size of the cache of small answers, and how often it was used.
 
 import type { Metric } from 'prom-client'
 import type { AnswerCache, AnswerCacheFigures } from '../answers/answer-cache.ts'

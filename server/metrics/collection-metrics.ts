@@ -1,6 +1,6 @@
-// What collecting does, as Prometheus metrics: for each task (a source, a recorder, the compaction, a synchronization)
-// its runs, rows, errors, last success and lag, and for each recorder the state of its feed. The tasks count for
-// themselves; here their figures are only shown, when somebody asks.
+// Prometheus metrics of collecting: runs, rows, errors, last success and lag of each task (a source, a recorder, the
+// compaction, a synchronization), and the state of each recorder's feed. The tasks count; this code reads their figures when
+// the metrics are requested.
 
 import type { Counter, Gauge, Registry } from 'prom-client'
 import { registryOf } from './metric-registry.ts'
@@ -16,18 +16,18 @@ const MS_PER_S = 1000
 export interface CollectionMetrics {
   readonly tasks: readonly TaskMetrics[]
   readonly recorders: readonly RecorderMetrics[]
-  /** Synchronizations with object storage: files that must not replace what is there. */
+  /** Synchronizations with object storage, with the files that they must not replace. */
   readonly syncs?: readonly SyncFigures[]
   readonly storage?: StorageFigures | undefined
 }
 
 export interface SyncFigures {
-  /** As in `tasks`. */
+  /** The task's name in `tasks`. */
   readonly task: string
   readonly conflictCount: number
 }
 
-/** The metrics, not registered anywhere yet. */
+/** The metrics, not registered yet. */
 export function collectionMetrics(read: () => CollectionMetrics): (Counter | Gauge)[] {
   const tasks = () => read().tasks.map((task) => ({ name: task.task, subject: task }))
   const recorders = () => read().recorders.map((recorder) => ({ name: recorder.source, subject: recorder }))
@@ -60,7 +60,7 @@ export function collectionMetrics(read: () => CollectionMetrics): (Counter | Gau
   ]
 }
 
-/** How new the newest rows of the store are, by station and by source. */
+/** The times of the newest rows in the store, by station and by source. */
 export function newestRowMetrics(read: () => Promise<readonly NewestRow[]>): Gauge[] {
   return [
     gaugeOf(
@@ -86,7 +86,7 @@ export function newestRowMetrics(read: () => Promise<readonly NewestRow[]>): Gau
   ]
 }
 
-/** How much of the trades `bookcast verify --trades` has proven. */
+/** How many minutes of trades `bookcast verify --trades` has proven. */
 export function tradeProofMetric(read: ReadTradeProof): Gauge {
   return gaugeOf(
     'bookcast_trades_minutes',
@@ -121,7 +121,7 @@ interface Shown<Subject> {
   readonly kind: 'counter' | 'gauge'
   readonly name: string
   readonly help: string
-  /** Null is left out. */
+  /** Null: no value. */
   readonly valueOf: (subject: Subject) => number | null
 }
 

@@ -1,4 +1,4 @@
-// How many candles and observations files were found with a right, a wrong or no checksum, as the record threads tell.
+// How many candles and observations files had a right, a wrong or no checksum, as reported by the record threads.
 
 import type { Gauge } from 'prom-client'
 import { FILE_VERDICTS, type LakeFileVerdicts } from '../../shared/lake-file-verdicts.ts'

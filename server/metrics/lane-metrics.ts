@@ -1,17 +1,17 @@
-// What clients wait for, by lane: `lob` counts order-book requests, `records` and `bulk_records` rows asked for,
-// `record_turns` small requests that are being made up to their first chunk.
+// Slots by lane: `lob` counts order-book requests, `records` and `bulk_records` count requested rows, `record_turns` counts
+// small requests before their first chunk.
 
 import type { Metric } from 'prom-client'
 import type { Slots } from '../workers/slots.ts'
 import { counterOf, gaugeOf, type Values } from './read-metrics.ts'
 import { TallyHistogram } from './tally-histogram.ts'
 
-/** Seconds: a turn is a matter of milliseconds, a slot may be waited for up to a minute. */
+/** Seconds: a turn takes milliseconds; a request may wait up to a minute for a slot. */
 const QUEUE_BOUNDS_S = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
 
 type Lanes = () => Readonly<Record<string, Slots>>
 
-/** The lanes are there when the metrics are made, and stay. */
+/** The lanes exist when the metrics are created, and do not change. */
 function queueTimes(lanes: Lanes): Metric {
   const histogram = new TallyHistogram({
     name: 'bookcast_lane_queue_time_seconds',

@@ -1,5 +1,5 @@
-// The metrics of a process in one registry, with Node's own (memory, garbage collection, event-loop delay) and the one
-// that says which program runs: queries join it to others to see what changed with a version.
+// The metrics of a process in one registry, with those of Node (memory, garbage collection, event-loop delay) and
+// `bookcast_build_info`, which queries join to others to see what changed with a version.
 
 import { collectDefaultMetrics, type Gauge, type Metric, Registry } from 'prom-client'
 import { readVersion } from '../http/version.ts'

@@ -1,4 +1,4 @@
-// Metrics on a port of their own, where only monitoring reaches them: without keys, limits or log lines.
+// Serves metrics on a separate port, which only monitoring can reach: without keys, limits or log lines.
 
 import type { Logger } from 'pino'
 import { STALL_TIMEOUT_MS_DEFAULT } from '../../shared/limits.ts'

@@ -1,4 +1,4 @@
-// Metrics of figures that are kept elsewhere, as plain numbers: they are read when the metrics are asked for.
+// Metrics of plain numbers that are kept elsewhere and read when the metrics are requested.
 
 import { Counter, Gauge } from 'prom-client'
 

@@ -1,12 +1,12 @@
-// Counts every request when it is over, in plain numbers: this runs for each of them. The client library's metrics are
-// made from the numbers when they are asked for.
+// Counts every finished request in plain numbers, because this runs for each request. The client library's metrics are made
+// from the numbers when they are requested.
 
 import type { Metric } from 'prom-client'
 import type { Ending, RequestRecord } from '../http/access-log.ts'
 import { counterOf, type Values } from './read-metrics.ts'
 import { type Tally, TallyHistogram } from './tally-histogram.ts'
 
-// From an answer out of memory (a tenth of a millisecond) to an order-book stream of minutes.
+// From an answer out of memory (0.1 ms) to an order-book stream of minutes.
 const DURATION_BOUNDS_S = [
   0.0001, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60, 300,
 ]
@@ -40,9 +40,9 @@ export class RequestMetrics {
     bounds: DURATION_BOUNDS_S,
   })
 
-  /** The request is over. */
+  /** Counts a finished request. */
   readonly observe = (record: RequestRecord): void => {
-    // Unknown paths share one name: clients must not be able to make names up.
+    // Unknown paths share one name: clients must not be able to create label values.
     const route = this.#routes.get(record.route ?? 'unknown') ?? this.#addRoute(record.route ?? 'unknown')
     route.duration.add(record.totalMs / 1000)
     if (record.firstByteMs !== null) route.firstByte.add(record.firstByteMs / 1000)

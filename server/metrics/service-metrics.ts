@@ -1,5 +1,5 @@
-// All metrics of the serving process: requests, order-book slots and threads, how old the ingested data is, and what
-// collects here, asked for when the metrics are.
+// All metrics of the serving process: requests, order-book slots and threads, the age of the ingested data, and the figures of
+// collecting, read when the metrics are requested.
 
 import type { Gauge, Registry } from 'prom-client'
 import { LakeFileVerdicts } from '../../shared/lake-file-verdicts.ts'
@@ -19,18 +19,18 @@ import type { ReadTradeProof } from '../storage/trade-proof-store.ts'
 import { RequestMetrics } from './request-metrics.ts'
 import type { Slots } from '../workers/slots.ts'
 
-/** What the gauges look at when they are asked. */
+/** What the metrics read when they are requested. */
 export interface MetricSources {
   readonly takenSlots: () => number
-  /** Who holds and waits for what, by lane. */
+  /** The slots of each lane. */
   readonly lanes: () => Readonly<Record<string, Slots>>
   /** Tasks that wait for a thread, by pool. */
   readonly queuedTasks: () => Readonly<Record<string, number>>
-  /** Resolves to nothing while the store is away. */
+  /** Resolves to an empty list while the store is unreachable. */
   readonly ingestAges: () => Promise<readonly IngestAge[]>
-  /** What collects in this process. */
+  /** The figures of collecting in this process. */
   readonly collection: () => CollectionMetrics
-  /** Resolves to nothing without a store, or while it is away. */
+  /** Resolves to an empty list without a store, or while it is unreachable. */
   readonly newestRows: () => Promise<readonly NewestRow[]>
   readonly tradeProof: ReadTradeProof
   readonly lakeBooks: () => LakeBooksFigures

@@ -1,9 +1,9 @@
-// A histogram that costs almost nothing to add to: every request is counted in several, and the client library's own
-// takes microseconds for each. The library formats it like any other metric when the metrics are asked for.
+// A histogram with a cheap `add`: every request is counted in several, and the client library's own takes microseconds for
+// each. The library formats it like any other metric when the metrics are requested.
 
 import type { Metric, MetricValueWithName } from 'prom-client'
 
-/** The distribution of one label's values: call `add` with seconds. */
+/** The distribution of the values (seconds) for one label value. */
 export class Tally {
   readonly #bounds: readonly number[]
   readonly #counts: Float64Array
@@ -22,7 +22,7 @@ export class Tally {
     this.#sum += value
   }
 
-  /** The sample values that Prometheus expects: counts up to each bound, sum and count. */
+  /** The samples that Prometheus expects: cumulative counts up to each bound, sum and count. */
   samples(name: string, labels: Readonly<Record<string, string>>): MetricValueWithName<string>[] {
     let total = 0
     const buckets = [...this.#bounds, '+Inf'].map((le, index) => {
@@ -61,7 +61,7 @@ export class TallyHistogram {
     return tally
   }
 
-  /** What a registry of the client library asks its metrics for. */
+  /** Called by a registry of the client library. */
   async get(): Promise<object> {
     const values = [...this.#tallies].flatMap(([labelValue, tally]) =>
       tally.samples(this.name, { [this.#label]: labelValue }),
@@ -69,7 +69,7 @@ export class TallyHistogram {
     return { name: this.name, help: this.help, type: this.type, aggregator: 'sum', values }
   }
 
-  /** The same as the library sees it: it needs nothing of a metric but its name and `get`. */
+  /** This histogram as a metric of the library, which uses only a metric's name and `get`. */
   asMetric(): Metric {
     return this as unknown as Metric
   }

@@ -1,5 +1,5 @@
-// The OpenAPI 3.1 document, made from the declarations that validate requests and from what endpoints say of their
-// answers. Nothing about a parameter is written down a second time.
+// Makes the OpenAPI 3.1 document from the declarations that validate requests and from the endpoints' documentation of their
+// answers. No fact about a parameter is stated twice.
 
 import { ERROR_TYPES, type ErrorCode } from '../../shared/errors.ts'
 import { OUTPUT_FORMATS } from '../../shared/formats.ts'
@@ -7,7 +7,7 @@ import type { Endpoint } from '../http/endpoint.ts'
 import type { Parameter } from '../query/parameters.ts'
 import type { EndpointDocumentation, ExampleRequest, JsonSchema } from '../http/documentation.ts'
 
-/** An endpoint that says what it answers. */
+/** An endpoint with documentation of its answers. */
 export type DocumentedEndpoint = Endpoint & { readonly documentation: EndpointDocumentation }
 
 export function isDocumented(endpoint: Endpoint): endpoint is DocumentedEndpoint {
@@ -63,7 +63,7 @@ const COMMON_ERRORS: readonly ErrorCode[] = [
   'shutting_down',
 ]
 
-/** The body of one content type: JSON has a schema, the others carry the same records in their own form. */
+/** The body of one content type: JSON has a schema; the others carry the same records in their own format. */
 function mediaType(contentType: string, { schema, exampleRecord }: EndpointDocumentation): object {
   if (contentType === 'application/json')
     return { schema, example: schema.type === 'array' ? [exampleRecord] : exampleRecord }
@@ -79,7 +79,7 @@ function headerObjects({ headers }: EndpointDocumentation): object {
   )
 }
 
-/** The errors an endpoint can answer, by status. */
+/** The errors that an endpoint can return, by status. */
 function errorsByStatus(endpoint: DocumentedEndpoint): Map<number, ErrorCode[]> {
   const codes = [...COMMON_ERRORS, ...(endpoint.documentation.errors ?? [])]
   if (endpoint.parameters.some((parameter) => parameter.name === 'format')) codes.push('unknown_format')
@@ -129,7 +129,7 @@ function parameterObject(parameter: Parameter, examples: readonly ExampleRequest
   }
 }
 
-/** The target of an example request: the path with its values filled in, and the query. */
+/** The target of an example request: the path with its values, and the query. */
 export function exampleTarget(endpoint: Endpoint, { values }: ExampleRequest): string {
   const isInPath = (name: string): boolean => endpoint.path.includes(`{${name}}`)
   const path = endpoint.path.replaceAll(/\{(\w+)\}/g, (_, name: string) =>
@@ -143,7 +143,7 @@ export function exampleTarget(endpoint: Endpoint, { values }: ExampleRequest): s
   return query.length === 0 ? path : `${path}?${query.join('&')}`
 }
 
-/** The name of an endpoint's operation, by which viewers and generators know it. */
+/** The name of an endpoint's operation, for viewers and generators. */
 export function operationId(path: string): string {
   const words = path.split('/').filter((part) => part !== '' && part !== 'api' && part !== 'v1')
   return `get_${words.join('_').replaceAll(/\W/g, '_')}`
@@ -156,7 +156,7 @@ function operation(endpoint: DocumentedEndpoint): object {
     summary: endpoint.summary,
     ...(documentation.description === undefined ? {} : { description: documentation.description }),
     tags: [documentation.tag],
-    // Keys are asked for only where the operator configured some, hence also without.
+    // Keys are required only if the operator configured some, so access without a key is listed too.
     security: endpoint.access === 'data' ? [{}, { bearer: [] }, { apiKey: [] }] : [],
     parameters: endpoint.parameters.map((parameter) => parameterObject(parameter, documentation.examples)),
     responses: responses(endpoint),
@@ -168,7 +168,7 @@ function operation(endpoint: DocumentedEndpoint): object {
   }
 }
 
-/** The document of all endpoints that describe their answers, in their order. */
+/** The document of all endpoints with documentation, in their order. */
 export function openApiDocument(endpoints: readonly Endpoint[], version: string): object {
   const documented = endpoints.filter(isDocumented)
   return {

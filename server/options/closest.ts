@@ -1,9 +1,9 @@
-// A guess at what a misspelt word was meant to be.
+// Guesses the intended word for a misspelt one.
 
-/** A word with more wrong letters than this share is another word. */
+/** If more than this share of its letters are wrong, a word is taken for another word. */
 const TYPO_SHARE = 0.4
 
-/** The choice that a word is most likely a misspelling of; undefined when it resembles none. */
+/** The choice that a word most likely misspells; undefined if it resembles none. */
 export function closest(word: string, choices: Iterable<string>): string | undefined {
   let best: string | undefined
   let bestDistance = Math.floor(word.length * TYPO_SHARE) + 1
@@ -16,7 +16,7 @@ export function closest(word: string, choices: Iterable<string>): string | undef
   return best
 }
 
-/** Insertions, removals and replacements of letters that make one word of the other (Levenshtein). */
+/** Insertions, removals and replacements of letters that turn one word into the other (Levenshtein). */
 function editDistance(first: string, second: string): number {
   let row = Array.from({ length: second.length + 1 }, (_, index) => index)
   for (const [index, letter] of Array.from(first).entries()) {

@@ -1,6 +1,6 @@
-// Command-line options, each of which may also stand in an environment variable or, for commands that take one, in a
-// configuration file; the command line wins, then the environment. One declaration gives the parser, the help text and
-// the name that an error mentions.
+// Command-line options. Each may also be set by an environment variable or, for some commands, in a configuration file; the
+// command line takes precedence, then the environment. One declaration defines the parser, the help text and the name in error
+// messages.
 
 import { parseArgs, type ParseArgsConfig } from 'node:util'
 import { utcDateStartMs } from '../../shared/utc-date.ts'
@@ -12,29 +12,29 @@ const HELP_COLUMN = 30
 export interface OptionDeclaration {
   /** Without its dashes: `stall-timeout-ms`. */
   readonly name: string
-  /** A name it had, which the command line takes too. */
+  /** Its earlier name, which the command line still accepts. */
   readonly formerName?: string
-  /** What stands for the value in the help text: `<ms>`. Without it the option is a flag. */
+  /** The placeholder of the value in the help text: `<ms>`. Without it the option is a flag. */
   readonly placeholder?: string
   readonly description: string
-  /** Its variable. Default: `BOOKCAST_STALL_TIMEOUT_MS`. */
+  /** Its environment variable. Default: `BOOKCAST_STALL_TIMEOUT_MS`. */
   readonly env?: string
   readonly default?: string
-  /** A secret is never taken from the command line, which other users of the machine can read. */
+  /** A secret is not accepted on the command line, which other users of the machine can read. */
   readonly isSecret?: true
-  /** Not taken from a configuration file. */
+  /** Not accepted in a configuration file. */
   readonly isNotInFile?: true
 }
 
-/** The text of an option and where it came from, for error messages: `--port` or `BOOKCAST_PORT`. */
+/** The text of an option and its origin for error messages: `--port` or `BOOKCAST_PORT`. */
 export interface OptionText {
   readonly text: string
   readonly origin: string
-  /** The value as it stands in a configuration file, for options that are more than a text there. */
+  /** The value in the configuration file, for options that are more than a text there. */
   readonly json?: unknown
 }
 
-/** What a configuration file holds, by option name. */
+/** The content of a configuration file, by option name. */
 export interface OptionFile {
   readonly path: string
   readonly values: Readonly<Record<string, unknown>>
@@ -42,13 +42,13 @@ export interface OptionFile {
 
 export interface ParsedOptions {
   readonly help: boolean
-  /** The arguments that are no options. */
+  /** The arguments that are not options. */
   readonly files: readonly string[]
-  /** Whether a flag stands on the command line, or its variable or the file says so. @throws {UsageError} */
+  /** Whether a flag is set on the command line, by its variable or in the file. @throws {UsageError} */
   has(name: string): boolean
-  /** The option's text; its default when it is given nowhere; `undefined` when it has none. */
+  /** The option's text, or its default; `undefined` if there is neither. */
   get(name: string): OptionText | undefined
-  /** The same of an option that there must be. @throws {UsageError} naming it when it is given nowhere, or empty */
+  /** The same for a required option. @throws {UsageError} that names it if it is not set, or empty */
   demand(name: string): OptionText
 }
 
@@ -84,7 +84,7 @@ export function parseOptions(
       const given = parsed[each]
       if (typeof given === 'string') return { text: given, origin: `--${each}` }
     }
-    // An empty variable counts as not set, as container files often pass one through.
+    // An empty variable counts as not set, because container files often pass one through.
     const variable = variableOf(declaration)
     const inherited = env[variable]
     if (inherited !== undefined && inherited !== '') return { text: inherited, origin: variable }
@@ -111,7 +111,7 @@ function variableName(...words: readonly string[]): string {
   return ['bookcast', ...words].join('_').replaceAll('-', '_').toUpperCase()
 }
 
-/** Options whose variables have the command's name: `BOOKCAST_PRUNE_BEFORE`. */
+/** Options whose variables include the command's name: `BOOKCAST_PRUNE_BEFORE`. */
 export function optionsOf(
   command: string,
   declarations: readonly Omit<OptionDeclaration, 'env'>[],
@@ -142,7 +142,7 @@ function refuseUnknownNames(file: OptionFile, declarations: readonly OptionDecla
   }
 }
 
-/** Where an option belongs that is a secret, or what a misspelt one was meant to be, as the end of a message. */
+/** A hint for the end of a message: where to set a secret, or the intended name of a misspelt option. */
 function meantOption(
   args: readonly string[],
   options: Readonly<Record<string, unknown>>,
@@ -157,7 +157,7 @@ function meantOption(
   return meant === undefined ? '' : `\nDid you mean --${meant}?`
 }
 
-/** What Node's parser finds. @throws {UsageError} in its words, and `hint()` behind them */
+/** The result of Node's parser. @throws {UsageError} with its message, followed by `hint()` */
 function parseArguments<Config extends ParseArgsConfig>(
   config: Config,
   hint: () => string,
@@ -169,7 +169,7 @@ function parseArguments<Config extends ParseArgsConfig>(
   }
 }
 
-/** What a variable or a file says of a flag: nothing is no. @throws {UsageError} naming the option */
+/** The value of a flag in a variable or a file; false if it is not set. @throws {UsageError} that names the option */
 function flagOption(option: OptionText | undefined): boolean {
   const text = option?.text.toLowerCase()
   if (text === undefined || ['0', 'false', 'no', 'off'].includes(text)) return false
@@ -177,7 +177,7 @@ function flagOption(option: OptionText | undefined): boolean {
   throw new UsageError(`${option?.origin} takes 1, true, 0 or false, not ${JSON.stringify(option?.text)}`)
 }
 
-/** @throws {UsageError} naming the option when it is not a whole number within the bounds */
+/** @throws {UsageError} that names the option if it is not a whole number within the bounds */
 export function integerOption(option: OptionText, minimum: number, maximum: number): number {
   const value = /^\d+$/.test(option.text) ? Number(option.text) : Number.NaN
   if (value >= minimum && value <= maximum) return value
@@ -186,13 +186,13 @@ export function integerOption(option: OptionText, minimum: number, maximum: numb
   )
 }
 
-/** The date of an option that is given. @throws {UsageError} naming the option when it is none */
+/** The date of an option, if it is set. @throws {UsageError} that names the option if it is not a date */
 export function dateOption(option: OptionText | undefined): string | undefined {
   if (option === undefined || utcDateStartMs(option.text) !== undefined) return option?.text
   throw new UsageError(`${option.origin} must be a date (YYYY-MM-DD), not ${JSON.stringify(option.text)}`)
 }
 
-/** @throws {UsageError} naming the option when it is none of the choices */
+/** @throws {UsageError} that names the option if it is not one of the choices */
 export function choiceOption<T extends string>(option: OptionText, choices: readonly T[]): T {
   const choice = choices.find((candidate) => candidate === option.text)
   if (choice !== undefined) return choice
@@ -201,7 +201,7 @@ export function choiceOption<T extends string>(option: OptionText, choices: read
   )
 }
 
-/** @throws {UsageError} naming the option when it is no `<host>:<port>`; `also` are other values it takes */
+/** @throws {UsageError} that names the option if it is not `<host>:<port>`; `also` names other accepted values */
 export function addressOption(
   option: OptionText,
   also = '',
@@ -213,7 +213,7 @@ export function addressOption(
   throw new UsageError(`${option.origin} must be ${also}<host>:<port>, not ${JSON.stringify(option.text)}`)
 }
 
-/** @throws {UsageError} naming the option when it is no finite number from above 0 to the maximum */
+/** @throws {UsageError} that names the option if it is not a number above 0, at most the maximum */
 export function positiveOption(option: OptionText, maximum: number): number {
   const value = /^\d+(?:\.\d+)?$/.test(option.text) ? Number(option.text) : Number.NaN
   if (value > 0 && value <= maximum) return value
@@ -222,14 +222,14 @@ export function positiveOption(option: OptionText, maximum: number): number {
   )
 }
 
-/** @throws {UsageError} naming the option when it is no address of one of the protocols (`https:`) */
+/** @throws {UsageError} that names the option if it is not a URL with one of the protocols (`https:`) */
 export function urlOption({ text, origin }: OptionText, protocols: readonly string[]): string {
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (url !== undefined && protocols.includes(url.protocol)) return text
   throw new UsageError(`${origin} takes a ${protocols.join(' or ')} address, not ${JSON.stringify(text)}`)
 }
 
-/** The parts of a comma-separated option; none for an empty one. */
+/** The parts of a comma-separated option; empty for an empty one. */
 export function listOption(option: OptionText | undefined): string[] {
   if (option === undefined) return []
   return option.text
@@ -238,7 +238,7 @@ export function listOption(option: OptionText | undefined): string[] {
     .filter((part) => part !== '')
 }
 
-/** The options' part of a help text. */
+/** The options section of a help text. */
 export function describeOptions(declarations: readonly OptionDeclaration[]): string {
   const hasFile = declarations.some(({ name }) => name === 'config')
   const indent = ' '.repeat(HELP_COLUMN)

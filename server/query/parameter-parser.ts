@@ -1,6 +1,6 @@
-// Turns the raw text of a request into checked, typed values: ajv validates against the declarations, compiled with
-// an endpoint's first request. Nothing is clamped, ignored or guessed: whatever is unknown, repeated, empty or
-// malformed is refused, all of it in one answer, each parameter by its name and with what it accepts.
+// Parses the raw text of a request into checked, typed values. ajv validates them against the declarations, which are compiled
+// with an endpoint's first request. Nothing is clamped, ignored or guessed. Unknown, repeated, empty and malformed parameters
+// are refused, all in one answer, which names each parameter and what it accepts.
 
 import assert from 'node:assert/strict'
 import { Ajv, type ValidateFunction } from 'ajv'
@@ -11,21 +11,21 @@ import { acceptedValues, type Parameter, type ParameterValues } from './paramete
 import { splitQuery } from './query-string.ts'
 import { instantMs } from './time-range.ts'
 
-/** Entries of `errors[]` in one answer, and the characters of a client's own text that an answer repeats. */
+/** The limits on entries of `errors[]` in one answer, and on characters of the client's text that an answer repeats. */
 export const ANSWER_ERRORS_MAX = 20
 const ANSWER_QUOTE_CHARACTERS_MAX = 80
 
-/** The parameters of a request whose single values have been checked, for rules that span several of them. */
+/** The parameters of a request after each value was checked, for rules about several of them. */
 export interface CheckedParameters<P extends readonly Parameter[]> {
-  /** Whether the request names the parameter, be its value good or not. */
+  /** Whether the request has the parameter, valid or not. */
   readonly has: (name: P[number]['name']) => boolean
-  /** The good values and the defaults. */
+  /** The valid values and the defaults. */
   readonly values: Partial<ParameterValues<P>>
 }
 
 export type ReportError = (parameter: string, detail: string) => void
 
-/** Reports what several parameters together break. It also runs when single values are wrong. */
+/** Reports violations that involve several parameters. It also runs when single values are wrong. */
 export type ParameterRule<P extends readonly Parameter[]> = (
   checked: CheckedParameters<P>,
   report: ReportError,
@@ -36,23 +36,23 @@ const ajv = new Ajv({
   useDefaults: true,
   strict: true,
   allowUnionTypes: false,
-  // The declarations are constants. Checking them against the schema of schemas takes ten times as long as compiling them.
+  // The declarations are constants. Validating them against the meta-schema takes ten times as long as compiling them.
   validateSchema: false,
-  // Tidying the generated code takes as long as generating it, and makes it no faster.
+  // Optimizing the generated code takes as long as generating it, and makes it no faster.
   code: { optimize: false },
 })
 ajv.addFormat('date', (text: string) => utcDateStartMs(text) !== undefined)
 ajv.addFormat('instant', (text: string) => instantMs(text) !== undefined)
 ajv.addFormat('time-zone', (text: string) => text === 'station' || isTimeZone(text))
 
-/** A client's text as an answer may repeat it: quoted and cut. */
+/** A client's text as an answer may repeat it: quoted and truncated. */
 export function quote(text: string): string {
   const cut =
     text.length > ANSWER_QUOTE_CHARACTERS_MAX ? `${text.slice(0, ANSWER_QUOTE_CHARACTERS_MAX)}…` : text
   return JSON.stringify(cut)
 }
 
-/** Only plain decimal digits count as a number: no sign, fraction, exponent, blank or hexadecimal. */
+/** Only plain decimal digits are a number: no sign, fraction, exponent, blank or hexadecimal. */
 function valueOfText(text: string, schema: Parameter['schema']): unknown {
   if (schema.type === 'integer') return /^\d+$/.test(text) ? Number(text) : text
   if (schema.type === 'array') return text.split(',')
@@ -70,9 +70,9 @@ export class ParameterParser<const P extends readonly Parameter[]> {
   readonly #parameters: P
   #compiled: ValidateFunction<ParameterValues<P>> | undefined
   readonly #rule: ParameterRule<P> | undefined
-  /** The names of the query's parameters as an answer lists them. */
+  /** The names of the query parameters, as an answer lists them. */
   readonly #offered: string
-  /** Path values that are any text: nothing about them can be wrong. */
+  /** Whether there are only path parameters that accept any text, so that no value can be wrong. */
   readonly #isAnyTextInPath: boolean
 
   constructor(parameters: P, rule?: ParameterRule<P>) {
@@ -96,7 +96,7 @@ export class ParameterParser<const P extends readonly Parameter[]> {
     return (this.#compiled ??= compileDeclarations(this.#parameters))
   }
 
-  /** The same, but what is left out may be missing. */
+  /** The same, but values may be missing. */
   #validatePart(values: object): values is Partial<ParameterValues<P>> {
     const validate = this.#validate
     return validate(values) || (validate.errors ?? []).every(({ keyword }) => keyword === 'required')
@@ -104,9 +104,9 @@ export class ParameterParser<const P extends readonly Parameter[]> {
 
   /**
    * The values of a request, defaults filled in.
-   * @param rawQuery what follows the `?` of the request target, as sent
+   * @param rawQuery the text after the `?` of the request target, as sent
    * @param pathValues the decoded path parameters
-   * @throws {ApiError} `invalid_parameter` (400), or `unknown_format` (406) when nothing but the format is wrong
+   * @throws {ApiError} `invalid_parameter` (400), or `unknown_format` (406) if only the format is wrong
    */
   parse(rawQuery: string, pathValues: Readonly<Record<string, string>>): ParameterValues<P> {
     if (rawQuery === '' && this.#isAnyTextInPath) {
@@ -127,7 +127,7 @@ export class ParameterParser<const P extends readonly Parameter[]> {
     return values
   }
 
-  /** The one text of each known parameter; whatever else stands in the request is reported. */
+  /** The text of each known parameter; everything else in the request is reported. */
   #readTexts(
     rawQuery: string,
     pathValues: Readonly<Record<string, string>>,
@@ -155,7 +155,7 @@ export class ParameterParser<const P extends readonly Parameter[]> {
     return `${quote(name)} is not a parameter of this path${why}; its parameters are: ${this.#offered}.`
   }
 
-  /** The values that hold what their declarations demand; the others are reported and left out. */
+  /** The values that satisfy their declarations; the others are reported and left out. */
   #readValues(
     texts: ReadonlyMap<string, string>,
     errors: ReadonlyMap<string, string>,
@@ -193,7 +193,7 @@ function refusal(errors: ReadonlyMap<string, string>, isFormatUnknown: boolean):
   const listed: ParameterError[] = [...errors]
     .slice(0, ANSWER_ERRORS_MAX)
     .map(([parameter, detail]) => ({ parameter: parameter.slice(0, ANSWER_QUOTE_CHARACTERS_MAX), detail }))
-  // A rule that spans several parameters reports one sentence for each of them; it is said once.
+  // A rule about several parameters reports the same sentence for each of them; the detail has it once.
   const details = [...new Set(listed.map((error) => error.detail))].join(' ')
   const detail = errors.size === 1 ? details : `${errors.size} parameters are wrong. ${details}`
   const code = isFormatUnknown && errors.size === 1 ? 'unknown_format' : 'invalid_parameter'

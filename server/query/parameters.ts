@@ -1,5 +1,5 @@
-// How an endpoint declares its parameters. A declaration is a piece of JSON Schema with a description, so that the same
-// object validates requests, gives the handler its types and documents the endpoint.
+// How an endpoint declares its parameters. A declaration is a JSON Schema with a description. The same object validates
+// requests, types the handler's values and documents the endpoint.
 
 export interface IntegerSchema {
   readonly type: 'integer'
@@ -17,7 +17,7 @@ export interface TextSchema {
   readonly default?: string
 }
 
-/** A comma-separated list of distinct values of one enumeration; the order asked is kept. */
+/** A comma-separated list of distinct values of one enumeration, in the order of the request. */
 export interface ListSchema {
   readonly type: 'array'
   readonly items: { readonly type: 'string'; readonly enum: readonly string[] }
@@ -27,12 +27,12 @@ export interface ListSchema {
 
 export interface Parameter {
   readonly name: string
-  /** Stands in the path, not in the query, and is always required. */
+  /** Part of the path, not of the query, and always required. */
   readonly in?: 'path'
   readonly description: string
   readonly schema: IntegerSchema | TextSchema | ListSchema
   readonly required?: boolean
-  /** Passed over, whatever it says, where the format is not json (contract.md 3). */
+  /** Ignored, whatever its value, if the format is not json (contract.md 3). */
   readonly isForJsonAlone?: boolean
 }
 
@@ -66,14 +66,14 @@ type AlwaysThere =
   | { readonly required: true }
   | { readonly schema: { readonly default: unknown } }
 
-/** What a handler receives: one property per declared parameter, `undefined` for one that was not given. */
+/** The values for a handler: one property per declared parameter, `undefined` for one that was not given. */
 export type ParameterValues<P extends readonly Parameter[]> = {
   readonly [Q in P[number] as Q['name']]:
     | SchemaValue<Q['schema']>
     | (Q extends AlwaysThere ? never : undefined)
 }
 
-/** What a parameter accepts, as the end of the sentence "<name> must be …". */
+/** The values that a parameter accepts, as the end of the sentence "<name> must be …". */
 export function acceptedValues(schema: Parameter['schema']): string {
   if (schema.type === 'integer' && schema.enum !== undefined) return `one of ${schema.enum.join(', ')}`
   if (schema.type === 'integer') return `a whole number from ${schema.minimum} to ${schema.maximum}`

@@ -1,5 +1,5 @@
-// Splits a raw query string into decoded names and values, keeping repeats. It judges nothing but the encoding: which
-// names are known and which values are good is decided by the parameter parser.
+// Splits a raw query string into decoded names and values, including repeats. It checks only the encoding; the parameter
+// parser decides which names and values are valid.
 
 export interface QueryEntry {
   readonly name: string
@@ -8,14 +8,14 @@ export interface QueryEntry {
 
 export interface SplitQuery {
   readonly entries: readonly QueryEntry[]
-  /** Raw pieces (`name=value` as sent) whose percent-encoding is no UTF-8. */
+  /** Raw pieces (`name=value` as sent) whose percent-encoding is not UTF-8. */
   readonly malformed: readonly string[]
 }
 
-/** From so many malformed pieces on the rest is not looked at: each costs an exception, and the request is refused. */
+/** After this many malformed pieces the rest is skipped: each costs an exception, and the request is refused anyway. */
 const MALFORMED_MAX = 100
 
-/** The text with `+` as space and percent-encoding undone, or `undefined` when it is malformed. */
+/** The text with `+` as space and percent-encoding decoded, or `undefined` if it is malformed. */
 function decodeComponent(raw: string): string | undefined {
   try {
     return decodeURIComponent(raw.replaceAll('+', ' '))

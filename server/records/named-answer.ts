@@ -1,6 +1,6 @@
-// Answers that the versions of now name. A thread begins with the versions of a moment ago while the store is asked for
-// those of now: mostly they are the same still, and then nothing changed while the rows were read either. Where they are
-// not, the answer is begun anew. One that is made of lake files alone has no version in its name, and waits for none.
+// Opens answers whose identity includes the store's current versions. A thread starts with the last known versions while the
+// store is asked for the current ones. Mostly they are equal: then nothing changed while the rows were read. If they differ, the
+// answer is started again. An answer from lake files alone has no store version in its identity, and does not wait for the store.
 
 import type { RecordHead, RecordQuery } from '../../shared/record-task.ts'
 import type { DataVersions } from '../catalogue/catalogue-feed.ts'
@@ -8,7 +8,7 @@ import type { WorkerStream } from '../workers/worker-stream.ts'
 import type { RecordPool } from './record-pool.ts'
 import type { RecordValidators } from './record-validators.ts'
 
-/** Who asks, and which names of the answer are held: by the client, and here. */
+/** The client, and the identities of the answer that the client (`held`) and the server (`kept`) have. */
 interface NamedRequest {
   readonly held: readonly string[]
   readonly kept: readonly string[]
@@ -22,7 +22,7 @@ interface NamedAnswer {
   readonly versions: DataVersions
 }
 
-/** Resolves to nothing while the store is away or slow. Rejects as the pool does. */
+/** Resolves to undefined while the store is unreachable or slow. Rejects as the pool does. */
 export async function openNamed(
   pool: Pick<RecordPool, 'open'>,
   validators: Pick<
@@ -44,7 +44,7 @@ export async function openNamed(
   const fresh = validators.fresh()
   const change = new AbortController()
   const early = openWith(known, AbortSignal.any([request.signal, change.signal]))
-  // Where other versions are found nobody asks how it went.
+  // If the versions differ, the result of this attempt is not used.
   early.catch(() => {})
   const lakeAlone = early.then(
     (answer) => (answer !== undefined && answer.stream.head.seenFiles !== null ? answer : undefined),

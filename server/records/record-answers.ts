@@ -1,9 +1,8 @@
-// Record answers that are asked for again and again are made once. An answer is kept under its query and named as for its
-// ETag; before it is given again the thread that would make it plans it anew, which reads no row, and says whether it has
-// the same name still: the same versions of the store's datasets, read after the request came, and the same lake files.
-// So what is written to either store is seen as soon as by a server that keeps nothing, and a failure is never kept. An
-// answer that was made of lake files alone is given again as long as these and their directories are as they were: neither
-// a thread nor the store is asked.
+// Caches record answers, so that a repeated one is made once. An answer is kept under its query, with its identity as in its
+// ETag. Before it is reused, the thread that would make it plans it again, which reads no row, and reports whether the identity
+// is still the same: the same versions of the store's datasets, read after the request came, and the same lake files. So a
+// write to either store is seen as soon as without a cache, and a failure is never kept. An answer from lake files alone is
+// reused as long as these files and their directories are unchanged; then neither a thread nor the store is asked.
 
 import { BoundedMap } from '../../shared/bounded-map.ts'
 import type { SeenFile } from '../../shared/file-identity.ts'
@@ -22,10 +21,10 @@ import { isSmallByRows, type RecordPool } from './record-pool.ts'
 import { SeenFiles } from './seen-files.ts'
 import type { RecordValidators } from './record-validators.ts'
 
-/** Queries whose answers were found to be too long to be kept: they are not gathered again. */
+/** Queries whose answers were too long to be kept; their answers are not collected again. */
 const LONG_KNOWN_MAX = 1_000
 
-/** The files that an answer was made of, under which manifest. */
+/** The files that an answer was made of, and the version of the manifest at that time. */
 interface AnswerFiles {
   readonly seen: readonly SeenFile[]
   readonly manifest: string | undefined
@@ -33,16 +32,16 @@ interface AnswerFiles {
 
 type AnswerHead = Pick<RecordHead, 'nextOffset' | 'identity' | 'isHeld' | 'files' | 'stamps'>
 
-/** An answer behind its head. The stream must be closed. */
+/** An opened answer and its head. The stream must be closed. */
 export interface OpenedAnswer {
   readonly head: AnswerHead
   readonly stream: ByteStream
 }
 
 export type AnswerRequest = Pick<RequestContext, 'headOnly' | 'ifNoneMatch' | 'signal' | 'client'> & {
-  /** Whether the request itself names all of its range: only then can its answer be named. */
+  /** Whether the request itself states its whole range; only then can its answer have an identity. */
   readonly isFixed: boolean
-  /** Where it is asked of a version. */
+  /** Set if the request names a version. */
   readonly pin?: LakePin | undefined
 }
 
@@ -51,13 +50,13 @@ interface AnswerFacts extends Pick<RecordHead, 'stamps'> {
   readonly identity: string
   readonly nextOffset: number | null
   readonly rows: number
-  /** Where it is made of lake files alone, and these were not changing when it was planned last. */
+  /** Set if it is made of lake files alone, and these were not changing when it was last planned. */
   files: AnswerFiles | undefined
 }
 
 /**
- * What those who asked together find: for all of them, or for one, while the others ask on their own. `unserved`: of them
- * the one for whom the answer was made, until it has it.
+ * The result of a round, for all requests that share it, or for one (`single`): the others then run on their own.
+ * `unserved` is 1 until the request for which the answer was made has it: that one is no cache hit.
  */
 type RoundResult =
   | { readonly kind: 'kept'; readonly answer: KeptAnswer<AnswerFacts>; unserved: number }
@@ -78,11 +77,11 @@ export class RecordAnswers {
     this.#cache = cache
   }
 
-  /** Resolves when the first chunk is there, or when it is known that the client holds the answer. */
+  /** Resolves when the first chunk has arrived, or when the client turns out to have the answer. */
   async open(query: RecordQuery, request: AnswerRequest): Promise<OpenedAnswer> {
     const { isFixed, headOnly, pin } = request
     if (pin === undefined && isFixed && !headOnly && this.#cache.bodyBytesMax > 0 && isSmallByRows(query)) {
-      // The moment of a request decides nothing by itself: what it decides is in the answer's name.
+      // Without `nowMs`: what depends on it is part of the answer's identity.
       const key = JSON.stringify({ ...query, nowMs: undefined })
       const shared = this.#long.get(key) === true ? undefined : await this.#openShared(key, query, request)
       if (shared !== undefined) return shared
@@ -103,7 +102,7 @@ export class RecordAnswers {
     return { head: stream.head, stream }
   }
 
-  /** Undefined for a request that has to be made on its own. */
+  /** Undefined for a request that must run on its own. */
   async #openShared(
     key: string,
     query: RecordQuery,
@@ -127,7 +126,7 @@ export class RecordAnswers {
     return { head: { nextOffset, identity, isHeld: false, files, stamps }, stream }
   }
 
-  /** One round for all who asked together. What fails is told to one of them; the others try for themselves. */
+  /** One round for all requests that joined it. A failure goes to one of them; the others try on their own. */
   async #takeRound(
     key: string,
     query: RecordQuery,
@@ -166,7 +165,7 @@ export class RecordAnswers {
     }
   }
 
-  /** Whether an answer can be given again without being planned. */
+  /** Whether an answer can be reused without planning it. */
   async #isStillRight({ files }: AnswerFacts): Promise<boolean> {
     if (files === undefined || files.manifest !== this.#validators.known.get('lake_manifest')) return false
     return this.#seenFiles.areUnchanged(files.seen)
@@ -185,7 +184,7 @@ export class RecordAnswers {
       for (;;) {
         const chunk = await stream.next()
         if (chunk === null) break
-        // Copied: the thread writes into the memory again. Each chunk is several times as long as those before.
+        // Copied, because the thread reuses the memory. Each chunk is several times as long as those before.
         body = Buffer.concat([body, chunk])
         if (identity !== null && body.length <= this.#cache.bodyBytesMax) continue
         this.#long.set(key, true)
@@ -216,7 +215,7 @@ function heldOf(ifNoneMatch: string): readonly string[] {
   return ifNoneMatch === '' ? [] : heldIdentities(ifNoneMatch)
 }
 
-/** For the first who takes it; the others get nothing and ask on their own. */
+/** For the first request that takes it; the others get undefined and run on their own. */
 function single(
   take: (signal: AbortSignal) => OpenedAnswer | undefined,
 ): Extract<RoundResult, { kind: 'single' }> {
@@ -231,10 +230,10 @@ function single(
   }
 }
 
-/** An answer that is too long to be kept goes on as a stream, from what has been gathered of it. */
+/** Streams an answer that is too long to be kept, starting with the bytes collected so far. */
 function handOver(stream: WorkerStream<RecordHead>, gathered: Uint8Array, abort: () => void): RoundResult {
   let isTaken = false
-  // Whoever waited for it is told before this comes.
+  // The waiting requests take the result before this runs.
   setImmediate(() => {
     if (!isTaken) void stream.close()
   })

@@ -1,8 +1,8 @@
-// The threads that answer candles, observations and climate, in two lanes. Small requests have threads of their own,
-// which bulk work cannot enter: exports, which are known by the rows they ask for, and whatever turns out to read much
-// when it is planned. In each lane the rows asked for at once are bounded, so that memory is, and no client has more
-// than its share of them. Small requests begin in turns, client by client, and a turn is over with the first chunk: what
-// waits for a client holds no turn.
+// The threads that answer candles, observations and climate, in two lanes. Small requests have their own threads. Bulk work
+// has others: exports, recognized by the number of rows, and any request that turns out to read much when it is planned. Each
+// lane limits the rows of its concurrent requests, and thereby its memory; no client has more than its share of them. Small
+// requests start in turns, client by client, and a turn ends with the first chunk: an answer that waits for its client holds no
+// turn.
 
 import type { Logger } from 'pino'
 import { COVERAGE_FIELDS_BY } from '../../shared/coverage.ts'
@@ -31,40 +31,40 @@ import type { TaskOptions, WorkerStream } from '../workers/worker-stream.ts'
 
 export const RECORD_WORKER_URL = new URL('../../workers/records/task.js', import.meta.url)
 
-/** While requests keep a database busy, an answer to one of them counts for so long as one to the question. */
+/** While requests keep a database busy, an answer to one of them counts as a health answer for this time. */
 const HEALTH_BUSY_MS = 10_000
 const RECORD_THREAD_NICENESS = 5
 const RECORD_RETRY_AFTER_S = 1
 
-/** Rows from whose number on, skipped ones included, a request is bulk whatever it reads. */
+/** A request for more rows than this, skipped ones included, is bulk, however much it reads. */
 const SMALL_ROWS_MAX = 20_000
-/** Threads of bulk requests: they share what small requests and order books leave of the processors. */
+/** Threads of bulk requests; they use the processor time that small requests and order books leave. */
 const BULK_THREADS = 1
-/** So many exports of the greatest length run at once, and a few shorter ones. */
+/** Enough for all exports of the greatest length that the row limit allows, and a few shorter ones. */
 const BULK_TASKS_PER_THREAD = 16
 const BULK_ROWS_COUNTED_MIN = Math.ceil(RECORD_ROWS_IN_FLIGHT_MAX / (BULK_THREADS * BULK_TASKS_PER_THREAD))
-/** Small requests per thread that are being made up to their first chunk; the others wait for their turn. */
+/** Small requests per thread that may be on the way to their first chunk; others wait for their turn. */
 const TURNS_PER_THREAD = 8
-/** A turn is a matter of milliseconds; who has waited so long for one is refused. */
+/** A turn takes milliseconds. A request that waits longer than this for one is refused. */
 const TURN_WAIT_MS_MAX = 30_000
-/** Threads that files which do not answer may keep; they come back when the files do. */
+/** Threads that unresponsive files may block; they come back when the files respond. */
 const LOST_THREADS_MAX = 4
-/** Bulk requests that may wait for rows, where that is allowed. */
+/** Bulk requests that may wait for rows, if waiting is configured. */
 const QUEUED_MAX = 64
 
-/** Whether an answer may be small, by the rows that the request asks for. */
+/** Whether an answer may be small, judged by the rows that the request asks for. */
 export function isSmallByRows(query: RecordQuery): boolean {
-  // The gaps of ten years are few, and so are the dates of a series, whatever the limit is.
+  // Ten years have few climate gaps, and a series has few dates, whatever the limit is.
   if (query.kind === 'climate-gaps' || isOfOneThread(query)) return true
   return query.limit + query.offset <= SMALL_ROWS_MAX
 }
 
-/** One thread, that of bulk requests, remembers what it has found in the footers of order-book files. */
+/** These run in one thread, that of bulk requests, which caches the footers of order-book files. */
 function isOfOneThread({ kind }: RecordQuery): boolean {
   return kind === 'coverage' || kind === 'gaps'
 }
 
-/** The most files to read ahead. Their coverage fits in the memory of the thread (workers/lob/file-coverage.ts). */
+/** The limit on files to read ahead. Their coverage fits in the thread's memory (workers/lob/file-coverage.ts). */
 const AHEAD_FILES_MAX = 10_000
 const AHEAD = {
   kind: 'coverage',
@@ -83,24 +83,24 @@ const AHEAD_OPTIONS = { headOnly: false, validation: null, versions: { series: n
 
 export interface RecordPoolOptions {
   readonly lake: string
-  /** Null: coverage and gaps alone are asked for, and threads start with the first such request. */
+  /** Null: only coverage and gaps are served, and threads start with the first such request. */
   readonly store: StoreAddress | null
   /** The compiled worker file; its default export takes a RecordTask or a RecordWarmTask. */
   readonly workerUrl: URL
   readonly logger: Logger
   readonly shares?: ClientShares | undefined
-  /** How long a file may keep a thread waiting; another time than the usual one for tests. */
+  /** How long a file may block a thread; tests set another time. */
   readonly fileAnswerMs?: number | undefined
 }
 
 export type RecordOpenOptions = Pick<RecordTask, 'headOnly' | 'validation' | 'versions' | 'pin'> & {
   /** Aborted when the client is gone. */
   readonly signal: AbortSignal
-  /** Who asks. */
+  /** The client. */
   readonly client?: string
 }
 
-/** Some threads and the requests that may use them. */
+/** A thread pool and the rows that its requests may hold. */
 interface Lane {
   readonly pool: WorkerPool<RecordHead>
   readonly rows: Slots
@@ -154,7 +154,7 @@ export class RecordPool {
     })
   }
 
-  /** Rows that the requests under way may have, of RECORD_ROWS_IN_FLIGHT_MAX in each lane. */
+  /** Rows that the active requests may have; each lane allows RECORD_ROWS_IN_FLIGHT_MAX. */
   get rowsInFlight(): number {
     return this.#small.rows.takenCount + this.#bulk.rows.takenCount
   }
@@ -164,17 +164,17 @@ export class RecordPool {
     return this.#small.pool.threads.queuedTasks + this.#bulk.pool.threads.queuedTasks
   }
 
-  /** Who holds what of the lanes, by their names. */
+  /** The slots of the lanes, by name. */
   get lanes(): Readonly<Record<string, Slots>> {
     return { records: this.#small.rows, record_turns: this.#turns, bulk_records: this.#bulk.rows }
   }
 
   /**
-   * Whether the DuckDB of the threads answers. Long queries do not make it wrong: while requests are under way, an answer
-   * to one of them counts as well.
+   * Whether the DuckDB of the threads responds. A long query is no failure: while requests are active, an answer to one of them
+   * counts as well.
    */
   readonly checkDatabase: DatabaseCheck = async (timeoutMs) => {
-    // One that never comes back is not asked again.
+    // A check that is still running is not started again.
     this.#probe ??= this.#small.pool
       .run({ probe: true } satisfies RecordProbeTask)
       .then(
@@ -190,15 +190,14 @@ export class RecordPool {
     )
   }
 
-  /** Lets every thread load its code. Rejects when the worker file does not. */
+  /** Lets every thread load its code. Rejects when the worker file cannot be loaded. */
   async warm(): Promise<void> {
     await Promise.all([this.#small.pool.warm(), this.#bulk.pool.warm()])
   }
 
   /**
-   * Starts a request and resolves when its head and first chunk are there. The stream must be closed. Rejects with the
-   * ApiError that the worker met, `too_many_requests`, `client_limit` or `worker_failed`, and when `signal` is aborted
-   * first.
+   * Starts a request and resolves when its head and first chunk have arrived. The stream must be closed. Rejects with the
+   * worker's ApiError, `too_many_requests`, `client_limit` or `worker_failed`, and when `signal` is aborted first.
    */
   async open(query: RecordQuery, options: RecordOpenOptions): Promise<WorkerStream<RecordHead>> {
     this.#assertLakeAnswers(query)
@@ -213,8 +212,8 @@ export class RecordPool {
   }
 
   /**
-   * Has the footers of these order-book files read, series by series and half of the time at most, so that requests for
-   * coverage and gaps read none. Without a store nothing: the threads start with the first such request.
+   * Reads the footers of these order-book files, series by series and at most half of the time, so that requests for coverage and
+   * gaps need not. Without a store it does nothing: the threads start with the first such request.
    */
   async readAhead(keys: readonly string[], signal: AbortSignal): Promise<void> {
     if (this.#store === null) return
@@ -229,9 +228,9 @@ export class RecordPool {
       const startedMs = performance.now()
       const query = { ...AHEAD, source, series, openFrom: openFromDate() }
       const opening = this.#openIn(this.#bulk, query, { ...AHEAD_OPTIONS, signal }, { release() {} })
-      // A file that cannot be read fails the requests for its series.
+      // An unreadable file fails the requests for its series, not the reading ahead.
       const stream = await opening.catch(() => undefined)
-      // Nobody reads these rows. Making them lets V8 compile the code before the first request.
+      // The rows are not used. Making them lets V8 compile the code before the first request.
       while (await stream?.next().catch(() => null));
       await stream?.close()
       await SYSTEM_CLOCK.sleep(performance.now() - startedMs, signal).catch(() => {})
@@ -242,7 +241,7 @@ export class RecordPool {
     return [this.#small, this.#bulk].flatMap(({ pool }) => pool.silentFiles.names)
   }
 
-  /** Threads stand still while they wait for a file: no more of them are lost to a lake that does not answer. */
+  /** A thread that waits for a file is blocked. This refuses requests that could block more threads on an unresponsive lake. */
   #assertLakeAnswers({ kind }: RecordQuery): void {
     if (kind === 'climate' || kind === 'climate-gaps') return
     const { silentFiles: small } = this.#small.pool
@@ -294,7 +293,7 @@ export class RecordPool {
     return lane.pool.open(makeTask, { ...rows, signal })
   }
 
-  /** Ends the threads and resolves to whether they did. */
+  /** Terminates the threads and resolves to whether they exited. */
   async close(): Promise<boolean> {
     const areEnded = await Promise.all([this.#small.pool.close(), this.#bulk.pool.close()])
     return areEnded.every(Boolean)

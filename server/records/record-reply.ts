@@ -1,4 +1,4 @@
-// The answer of a record endpoint: the stream of a worker behind the headers of its format and page.
+// The reply of a record endpoint: the stream of a worker, with the headers of its format and page.
 
 import { type FormatName, OUTPUT_FORMATS } from '../../shared/formats.ts'
 import { ApiError } from '../../shared/errors.ts'
@@ -22,24 +22,24 @@ import type { RecordValidators } from './record-validators.ts'
 
 export interface RecordReplyOptions {
   readonly path: string
-  /** Whether the request itself names all of its range, so that the same request later asks for the same. */
+  /** Whether the request itself states its whole range, so that it means the same range later. */
   readonly isFixed: boolean
-  /** The request's parameters with every default that depends on the moment made explicit. */
+  /** The request's parameters; every default that depends on the time is filled in. */
   readonly parameters: Readonly<Record<string, string | number | readonly string[] | undefined>>
-  /** Parts of the name under which a file is saved. */
+  /** Parts of the file name for downloads. */
   readonly fileNameParts: readonly (string | null | undefined)[]
 }
 
-/** What the record endpoints answer with. */
+/** What the record endpoints use to answer. */
 export interface RecordService {
   readonly answers: RecordAnswers
   readonly validators: RecordValidators
-  /** What this replica holds of the lake; null for all. */
+  /** The part of the lake that this replica holds; null for all. */
   readonly choice?: LakeChoice | null
   readonly versions: LakeVersions
 }
 
-/** Runs a query and resolves when its first chunk is there, or when it is known that the client holds the answer. */
+/** Runs a query and resolves when its first chunk has arrived, or when the client turns out to have the answer. */
 export async function recordReply(
   { answers, validators, choice = null, versions }: RecordService,
   query: RecordQuery,
@@ -82,25 +82,25 @@ export async function recordReply(
   return { status: 200, headers, stream }
 }
 
-/** The series that a request of trades may mean; null where its market's id does not say. */
+/** The series that a request for trades may mean; null if the market's id does not contain it. */
 function seriesOfTrades(query: TradeQuery): readonly string[] | null {
   const { source, series, event, market } = query
   if (!lobSourceNames(source).isSeriesInId) return series === null ? null : [series]
   return [series, event, market].filter((name) => name !== null).map(seriesOfTicker)
 }
 
-/** Whether a request names a market whose series may be any. */
+/** Whether a request names a market that may belong to any series. */
 function isUnplaced(query: RecordQuery): boolean {
   return query.kind === 'trades' && query.series === null && !lobSourceNames(query.source).isSeriesInId
 }
 
-/** Trades of a date come in until it is closed; for records the files tell up to where they have all. */
+/** A date gets trades until it is closed. For records, the files state up to which instant they have all rows. */
 function datesOf(query: RecordQuery): DateSpan | undefined {
   if (query.kind !== 'trades') return undefined
   return { first: utcDateOf(query.fromMs), last: utcDateOf(query.toMs - 1) }
 }
 
-/** `candles_KXHIGHNY_2026-07-01.csv`; only characters that need no quoting. */
+/** `candles_KXHIGHNY_2026-07-01.csv`, with only characters that need no quoting. */
 function fileName({ fileNameParts }: RecordReplyOptions, format: FormatName): string {
   const parts = fileNameParts.filter((part) => part !== null && part !== undefined && part !== '')
   return `${parts.join('_').replaceAll(/[^A-Za-z0-9._-]/g, '-')}.${format}`

@@ -1,7 +1,7 @@
-// The server's part in the entity tags of record answers: which versions of the store's datasets an answer is made from.
-// They are read after the request came, and before its rows or while nothing changed (named-answer.ts), so a tag is never
-// newer than the bytes; the thread that plans the answer adds the query and the lake files. An answer whose range moves with
-// the clock has no tag, and none has while the store is away.
+// The server's part of the entity tags of record answers: the versions of the store's datasets from which an answer is made.
+// They are read after the request came, and before its rows or while nothing changed (named-answer.ts). So a tag is never
+// newer than the bytes. The thread that plans the answer adds the query and the lake files. An answer whose range moves with
+// the clock has no tag, nor has any answer while the store is unreachable.
 
 import type { RecordQuery, RecordValidation, RememberedVersions } from '../../shared/record-task.ts'
 import type { DataVersions } from '../catalogue/catalogue-feed.ts'
@@ -11,12 +11,12 @@ import type { Validator } from '../http/endpoint.ts'
 import type { DatasetName } from '../storage/store-transaction.ts'
 
 export interface RecordValidatorOptions {
-  /** What the store said last; empty while it is away. */
+  /** The last versions of the store; empty while it is unreachable. */
   readonly versions: () => DataVersions
-  /** Asks the store for them; nothing where there is no store. */
+  /** Asks the store for its current versions; undefined without a store. */
   readonly freshVersions?: FreshVersions | undefined
   readonly cachePolicy: CachePolicy
-  /** The version of the program: another one may write other bytes. */
+  /** The program's version: another one may produce other bytes. */
   readonly version: string
 }
 
@@ -30,7 +30,7 @@ const DATASETS: Readonly<Record<RecordQuery['kind'], readonly DatasetName[]>> = 
   gaps: [],
 }
 
-/** The datasets of which threads remember something. */
+/** The datasets that threads cache. */
 const REMEMBERED: readonly DatasetName[] = ['series', 'lake_manifest']
 
 export class RecordValidators {
@@ -40,33 +40,33 @@ export class RecordValidators {
     this.#options = options
   }
 
-  /** The versions that the store said last; empty while it is away. */
+  /** The last versions of the store; empty while it is unreachable. */
   get known(): DataVersions {
     return this.#options.versions()
   }
 
-  /** The versions as they are now; nothing when the store is away or slow. */
+  /** The current versions; undefined when the store is unreachable or slow. */
   async fresh(): Promise<DataVersions | undefined> {
     return this.#options.freshVersions?.now()
   }
 
-  /** The versions of what threads remember. */
+  /** The versions of the datasets that threads cache. */
   rememberedOf(versions: DataVersions): RememberedVersions {
     return { series: versions.get('series') ?? null, manifest: versions.get('lake_manifest') ?? null }
   }
 
-  /** Whether answers are made of the lake and the catalogue alone, whatever the store holds. */
+  /** Whether answers are made of the lake and the catalogue alone, independent of the store. */
   isLakeAlone(kind: RecordQuery['kind']): boolean {
     return DATASETS[kind].length === 0
   }
 
-  /** Whether all that an answer depends on has the same versions. */
+  /** Whether all inputs of an answer have the same versions. */
   areSame(kind: RecordQuery['kind'], left: DataVersions, right: DataVersions): boolean {
     const datasets = [...DATASETS[kind], ...REMEMBERED]
     return datasets.every((dataset) => left.get(dataset) === right.get(dataset))
   }
 
-  /** What the answer to a query is named by, and who holds which; null when it cannot be named. */
+  /** The inputs of an answer's identity, with the identities that are held; null if it cannot have an identity. */
   validationOf(
     kind: RecordQuery['kind'],
     versions: DataVersions,

@@ -1,5 +1,5 @@
-// Looks whether files are as somebody saw them, beside the event loop. A share that does not answer keeps a thread of the
-// process's pool waiting, so no more than a few look at once, and whoever waits longer than a moment is not answered.
+// Checks whether files are unchanged, without blocking the event loop. An unresponsive share blocks a thread of Node's thread
+// pool. So only a few checks run at once, and after a moment the files count as changed.
 
 import { stat } from 'node:fs/promises'
 import { identityOf, type SeenFile } from '../../shared/file-identity.ts'
@@ -11,7 +11,7 @@ const LOOK_MS_MAX = 50
 export class SeenFiles {
   #looks = 0
 
-  /** Resolves to whether all of them are there and unchanged; to false where that is not known soon. Never rejects. */
+  /** Resolves to whether all files exist unchanged; to false if that is not known soon. Never rejects. */
   async areUnchanged(files: readonly SeenFile[]): Promise<boolean> {
     if (this.#looks >= LOOKS_MAX) return false
     this.#looks += 1

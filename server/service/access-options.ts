@@ -1,5 +1,5 @@
-// Reads the options that say who may ask, how often and from which pages. Whatever is doubtful is refused when the
-// server starts: an API key that silently does not count would be worse than none.
+// Reads the options for access: API keys, rate limits and CORS origins. Doubtful values are refused when the server starts: an
+// API key that is silently ignored would be worse than none.
 
 import { RATE_LIMIT_PER_SECOND_MAX } from '../../shared/limits.ts'
 import { UsageError } from '../options/usage-error.ts'
@@ -18,7 +18,7 @@ const API_KEYS_MAX = 1_000
 const API_KEY_CHARACTERS_MIN = 16
 
 const KEY_NAME = /^[A-Za-z0-9_.-]{1,64}$/
-/** Libraries write and read other characters of a header in several ways, and a bearer token has no spaces. */
+/** Libraries encode other characters of a header in several ways, and a bearer token has no spaces. */
 const KEY_TEXT = /^[!-~]+$/
 const SHA256 = /^[0-9a-f]{64}$/i
 
@@ -47,7 +47,7 @@ function keyOfText(text: string, index: number, origin: string): ApiKey {
   return { name: text.slice(0, equals), sha256: sha256Hex(key) }
 }
 
-/** @throws {UsageError} that names the wrong entry */
+/** @throws {UsageError} that names the entry at fault */
 export function readApiKeys(option: OptionText | undefined): ApiKey[] {
   if (option === undefined) return []
   const { json, origin } = option
@@ -67,7 +67,7 @@ export function readApiKeys(option: OptionText | undefined): ApiKey[] {
   return keys
 }
 
-/** @throws {UsageError} naming the wrong option */
+/** @throws {UsageError} that names the option at fault */
 export function readRateLimit(options: ParsedOptions): RateLimit | null {
   const rate = options.get('rate-limit')
   const burst = options.get('rate-burst')
@@ -85,7 +85,7 @@ export function readRateLimit(options: ParsedOptions): RateLimit | null {
   }
 }
 
-/** Origins as browsers write them. @throws {UsageError} for anything else */
+/** Origins as browsers send them. @throws {UsageError} for anything else */
 export function readCorsOrigins(option: OptionText | undefined): string[] {
   const origins = listOption(option)
   for (const origin of origins) {

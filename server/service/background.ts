@@ -1,5 +1,5 @@
-// What runs beside the requests and outlives each of them: the threads, the catalogue, the watch over the lake, what is
-// kept, and what counts.
+// The parts of the server that outlive requests: threads, the catalogue, the watches over the lake, the answer cache and the
+// metrics.
 
 import type { Logger } from 'pino'
 import type { ServeConfig } from './config.ts'
@@ -23,24 +23,24 @@ import type { StoreServices } from '../catalogue/store-services.ts'
 
 export interface ServerDependencies {
   readonly logger: Logger
-  /** Without one there is no catalogue: only the order books of the lake are served. */
+  /** Without it there is no catalogue: only the order books of the lake are served. */
   readonly store?: StoreServices
-  /** Where record threads reach the relational store; without it no records but coverage and gaps are served. */
+  /** Where record threads reach the relational store; without it only coverage and gaps are served as records. */
   readonly storeAddress?: StoreAddress
-  /** Asks the embedded analytical database a query, instead of the record threads. */
+  /** Sends a query to the embedded analytical database, instead of the record threads. */
   readonly checkEmbeddedDb?: DatabaseCheck
-  /** What collecting in this process has done so far; nothing before it began. */
+  /** The figures of collecting in this process; undefined before it has started. */
   readonly collection?: () => CollectionMetrics | undefined
-  /** How much room there is where the process writes. */
+  /** The free space where the process writes. */
   readonly storage?: () => StorageFigures
-  /** Other workers than the real ones, for tests. */
+  /** Other worker files, for tests. */
   readonly lobWorkerUrl?: URL
   readonly recordWorkerUrl?: URL
 }
 
 const BYTES_PER_MB = 1024 * 1024
 
-/** What runs beside the requests and has to be ended. */
+/** The parts that outlive requests and must be closed. */
 export interface Background {
   readonly lobPool: LobPool
   readonly recordPool: RecordPool
@@ -52,7 +52,7 @@ export interface Background {
   readonly answerCache: AnswerCache
 }
 
-/** Resolves to whether every thread has ended, and none of Node's own waits for a disk. */
+/** Resolves to whether every thread has exited and no thread of Node's pool waits for a disk. */
 export async function endBackground(background: Background): Promise<boolean> {
   const { lobPool, recordPool, feed, lakeWatch, lakeBooks, lakeVersions, metrics } = background
   const pools = Promise.all([lobPool.close(), recordPool.close()])
@@ -61,7 +61,7 @@ export async function endBackground(background: Background): Promise<boolean> {
   return (await pools).every(Boolean)
 }
 
-/** What this process collects, its pull of the lake included. */
+/** The figures of collecting in this process, including its pull of the lake. */
 function collected(dependencies: ServerDependencies, { metrics, figures }: LakeWatch): CollectionMetrics {
   const { tasks = [], recorders = [], syncs = [] } = dependencies.collection?.() ?? {}
   const storage = dependencies.storage?.()
@@ -110,7 +110,7 @@ function createMetrics(
   })
 }
 
-/** Asks only when the manifest has another version. */
+/** Reads the ends again only when the version of the manifest has changed. */
 function rememberedEnds(
   read: () => Promise<ReadonlyMap<string, number>>,
   versionNow: () => string | undefined,
@@ -124,7 +124,7 @@ function rememberedEnds(
   }
 }
 
-/** Everything that runs beside the requests, not yet started, and the catalogue that it feeds. */
+/** Creates the background without starting it, and the catalogue that it feeds. */
 export async function createBackground(
   config: ServeConfig,
   dependencies: ServerDependencies,
@@ -146,7 +146,7 @@ export async function createBackground(
           catalogue,
           source: store.catalogue,
           logger,
-          // Rows have moved: a copy of the lake needs their files.
+          // Rows were moved to the lake: this copy of the lake needs their files.
           onManifestChange: () => lakeWatch.wake(),
         })
   const lakeVersions = new LakeVersions({
@@ -163,7 +163,7 @@ export async function createBackground(
   return { background: { ...parts, feed, lakeVersions, metrics }, catalogue }
 }
 
-/** Answers are anybody's where nobody needs a key. */
+/** Without API keys, shared caches may store answers. */
 export function cachePolicyOf(config: ServeConfig): CachePolicy {
   return new CachePolicy({ isShared: config.apiKeys.length === 0 })
 }

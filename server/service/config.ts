@@ -1,5 +1,5 @@
-// The configuration of the serving process, from command-line options, environment variables and one JSON file, checked
-// and frozen before anything starts. The only reader of the environment.
+// The configuration of the serving process, from command-line options, environment variables and one JSON file. It is checked
+// and frozen before anything starts. No other file reads the environment.
 
 import { readFileSync } from 'node:fs'
 import { CONFIGURED_TIMEOUT_MS_MAX } from '../../shared/limits.ts'
@@ -28,7 +28,7 @@ import { SERVE_OPTIONS } from './serve-options.ts'
 const TRUSTED_PROXIES_MAX = 10
 const KEEP_VERSIONS_DAYS_MAX = 3_650
 
-/** On the port of the API, on one of its own, or nowhere. */
+/** Metrics are served on the API's port, on a port of their own, or not at all. */
 export type MetricsPlace = 'on' | 'off' | MetricsAddress
 
 export interface ServeConfig extends Partial<FairnessConfig> {
@@ -39,20 +39,20 @@ export interface ServeConfig extends Partial<FairnessConfig> {
   readonly lake: string
   /** Null: no relational store. */
   readonly store: StorePlace | null
-  /** Null where nothing is collected. */
+  /** Null if nothing is collected. */
   readonly collect: CollectConfig | null
-  /** Fill a store that has no series with the sample's records. */
+  /** Fill a store that has no series with the sample records. */
   readonly hasSampleRecords: boolean
-  /** Where the lake comes from. Null: it is served as it is. */
+  /** The source of the lake's files. Null: the lake is served as it is. */
   readonly sync: SyncConfig | null
-  /** Days for which replaced lake files are kept; 0 when left out. */
+  /** Days for which replaced lake files are kept; 0 by default. */
   readonly keepVersionsDays?: number
   /** Whether browsers get a page at `/`. */
   readonly hasExplorer: boolean
   readonly metrics: MetricsPlace
-  /** None: no key is asked for. */
+  /** Empty: no key is required. */
   readonly apiKeys: readonly ApiKey[]
-  /** Null: clients may ask as often as they like. */
+  /** Null: clients have no rate limit. */
   readonly rateLimit: RateLimit | null
   readonly trustedProxies: number
   readonly corsOrigins: readonly string[]
@@ -82,11 +82,11 @@ function readStore(options: ParsedOptions): StorePlace | null {
   return isOff ? null : readStoreOptions(options)
 }
 
-/** What is collected in the serving process: set up by the environment's variables, into the lake that is served. */
+/** What the serving process collects into its lake, as configured by environment variables. */
 function readCollect(options: ParsedOptions, env: NodeJS.ProcessEnv): CollectConfig | null {
   if (!options.has('collect')) return null
   if (options.get('store')?.text === 'off') throw new UsageError('--collect needs the store')
-  // Whoever keeps a copy of a lake leaves it to its owner what is in it.
+  // A copy of a lake is written by its owner alone, so collecting gets no lake here.
   const lake = options.get('sync-from') === undefined ? options.demand('lake').text : null
   return readCollectConfig(parseOptions([], env, COLLECT_OPTIONS), env, lake)
 }
@@ -97,14 +97,14 @@ function readMetricsPlace(option: OptionText): MetricsPlace {
 }
 
 export interface ServeCall {
-  /** End after the check. */
+  /** Exit after checking the configuration. */
   readonly isCheckOnly: boolean
   readonly config: ServeConfig
 }
 
 /**
- * The configuration, or `help` when that was asked for.
- * @throws {UsageError} that names the wrong option
+ * The configuration, or `help` if that was requested.
+ * @throws {UsageError} that names the option at fault
  */
 export function readServeCall(args: readonly string[], env: NodeJS.ProcessEnv): ServeCall | 'help' {
   const withoutFile = parseOptions(args, env, SERVE_OPTIONS)
@@ -135,7 +135,7 @@ export function readServeCall(args: readonly string[], env: NodeJS.ProcessEnv): 
   return { config, isCheckOnly: options.has('check-config') }
 }
 
-/** The configuration as a person may see it: keys by their names, a database without its address. */
+/** The configuration without secrets: keys by their names, a database without its address. */
 export function describeConfig(config: ServeConfig): string {
   const { store, collect } = config
   const recording = collect?.recording ?? null

@@ -1,4 +1,4 @@
-// The endpoints of the server, each given what it needs of what runs beside the requests.
+// Creates the endpoints of the server, each with the parts of the background that it needs.
 
 import { HEALTH_CHECK_TIMEOUT_MS } from '../../shared/limits.ts'
 import type { ServeConfig } from './config.ts'
@@ -54,7 +54,7 @@ function catalogueEndpoints(catalogue: Catalogue): Endpoint[] {
   ]
 }
 
-/** Where object storage has the same keys; null where the lake is no copy of a bucket. */
+/** The bucket that has the same keys; null if the lake is no copy of a bucket. */
 function bucketOf({ sync }: ServeConfig): string | null {
   return sync?.from.startsWith('s3:') === true ? sync.from.replace(/\/+$/, '') : null
 }

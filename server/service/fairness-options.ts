@@ -1,4 +1,4 @@
-// The options that say what one client may hold of what all share, and what is asked of it for that.
+// The options that limit what one client may hold of the shared resources, and the rate that it must keep.
 
 import type { OptionDeclaration, ParsedOptions } from '../options/options.ts'
 import { integerOption } from '../options/options.ts'
@@ -67,9 +67,9 @@ export const FAIRNESS_OPTIONS = [
 
 export interface FairnessConfig {
   readonly shares: ClientShares
-  /** Fewer where the process may not open as many files. */
+  /** Fewer if the process may not open as many files. */
   readonly connectionsMax: number
-  /** Of one address; a tenth of all when undefined. */
+  /** Per address; a tenth of all if undefined. */
   readonly clientConnectionsMax?: number
   readonly answerCacheMb: number
 }
@@ -78,7 +78,7 @@ function integerOf(options: ParsedOptions, name: string, min: number, max: numbe
   return integerOption(options.demand(name), min, max)
 }
 
-/** @throws {UsageError} that names the wrong option */
+/** @throws {UsageError} that names the option at fault */
 export function readFairness(options: ParsedOptions): FairnessConfig {
   const clientConnections = options.get('client-connections')
   return {

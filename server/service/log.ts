@@ -1,6 +1,6 @@
-// The log of the process on stderr: one JSON object per line, or one line of words on a terminal. Lines are copied into one
-// block of bytes, which the thread pool writes when it is full or a moment old. As strings they would cost more than the
-// requests that they describe, because V8 moves objects twice that live for some milliseconds.
+// The process's log on stderr: one JSON object per line, or a readable line on a terminal. Lines are copied into one block of
+// bytes, which the thread pool writes when it is full or 100 ms old. As strings they would cost more than the requests
+// that they describe, because V8 copies objects twice that live for some milliseconds.
 
 import { write, writeSync } from 'node:fs'
 import { type DestinationStream, type Logger, pino } from 'pino'
@@ -17,7 +17,7 @@ interface ByteSink {
   flushSync(): void
 }
 
-/** Gathers lines and passes them on in blocks. */
+/** Collects lines and writes them in blocks. */
 export class LineBlocks {
   readonly #sink: ByteSink
   readonly #block = Buffer.allocUnsafe(LOG_BLOCK_BYTES + LOG_LINE_BYTES_MAX)
@@ -29,7 +29,7 @@ export class LineBlocks {
   }
 
   write(line: string): void {
-    // Three bytes is the most that UTF-8 takes for one of JavaScript's characters.
+    // A UTF-16 code unit takes at most three bytes in UTF-8.
     if (line.length * 3 > LOG_LINE_BYTES_MAX) {
       this.#passOn()
       this.#sink.write(Buffer.from(line))
@@ -40,7 +40,7 @@ export class LineBlocks {
     else this.#timer ??= setTimeout(() => this.#passOn(), LOG_FLUSH_MS).unref()
   }
 
-  /** Writes out what is still in memory, and waits for it. */
+  /** Writes what is still in memory, and waits for it. */
   flushSync(): void {
     this.#passOn()
     this.#sink.flushSync()
@@ -123,7 +123,7 @@ function wordOf(value: unknown): string {
   return typeof value === 'string' && /^[!-~]+$/.test(value) ? value : JSON.stringify(value)
 }
 
-/** A line of the log as people read it: `18:00:00 info request method=GET status=200`. */
+/** A log line in readable form: `18:00:00 info request method=GET status=200`. */
 export function readableLine(line: string): string {
   const { level, time, msg, err, ...rest }: LogEntry = JSON.parse(line)
   const facts = Object.entries(err === undefined ? rest : { ...rest, error: err.message })
@@ -134,11 +134,11 @@ export function readableLine(line: string): string {
 
 export interface Log {
   readonly logger: Logger
-  /** Call its `flushSync` last. */
+  /** Call its `flushSync` before the exit. */
   readonly destination: DestinationStream & { flushSync(): void }
 }
 
-/** @param isTerminal whether a person reads stderr */
+/** @param isTerminal whether stderr is a terminal: then lines are written in readable form */
 export function openLog(level: string, isTerminal: boolean): Log {
   const sink = new LineBlocks(new LogFile(2))
   const destination = isTerminal

@@ -1,4 +1,4 @@
-// The options of `bookcast serve`: names, variables, defaults and the sentences of its help text.
+// The options of `bookcast serve`: names, variables, defaults and help texts.
 
 import { RATE_LIMIT_PER_SECOND_MAX, STALL_TIMEOUT_MS_DEFAULT } from '../../shared/limits.ts'
 import type { OptionDeclaration } from '../options/options.ts'
@@ -7,7 +7,7 @@ import { FAIRNESS_OPTIONS } from './fairness-options.ts'
 import { STORE_OPTIONS } from '../storage/store-options.ts'
 import { SYNC_OPTIONS } from '../sync/sync-options.ts'
 
-/** Running streams get so long to finish after SIGTERM. `BOOKCAST_SHUTDOWN_TIMEOUT_MS` sets another value. */
+/** The time that running streams get to finish after SIGTERM. `BOOKCAST_SHUTDOWN_TIMEOUT_MS` sets another value. */
 const SHUTDOWN_TIMEOUT_MS_DEFAULT = 30_000
 
 export const SERVE_OPTIONS = [

@@ -1,5 +1,4 @@
-// Puts the serving process together, and takes it apart in the reverse order: HTTP in front, the endpoints behind it,
-// the order-book threads at the back.
+// Starts the parts of the serving process: the threads, the endpoints, then HTTP; and stops them in the reverse order.
 
 import type { Logger } from 'pino'
 import { WORKER_CANCEL_TIMEOUT_MS } from '../../shared/limits.ts'
@@ -20,15 +19,15 @@ import { createEndpoints } from './endpoint-list.ts'
 export interface RunningServer {
   readonly host: string
   readonly port: number
-  /** Where metrics have a port of their own. */
+  /** Set if metrics have a port of their own. */
   readonly metricsPort: number | null
   readonly lobPool: LobPool
   /**
-   * Answers new requests with 503, lets running ones finish within the configured time, cuts the others, ends the
+   * Answers new requests with 503, lets running ones finish within the configured time, cuts the others, and ends the
    * threads. Every call returns the same promise.
    */
   close(): Promise<void>
-  /** After `close`: whether some thread could not be ended, because a file does not answer it. */
+  /** After `close`: whether a thread could not be ended because a file does not respond. */
   readonly hasStuckThreads: () => boolean
 }
 
@@ -38,7 +37,7 @@ async function settlesWithin(promise: Promise<unknown>, timeoutMs: number): Prom
   return (await withinTime(settled, timeoutMs)) ?? false
 }
 
-/** The endpoints' common gate and what counts them. */
+/** Admission, CORS and counting for all endpoints. */
 function lifecycleOptions(config: ServeConfig, logger: Logger, metrics: ServiceMetrics): LifecycleOptions {
   const needsAdmission = config.apiKeys.length > 0 || config.rateLimit !== null
   return {
@@ -50,7 +49,7 @@ function lifecycleOptions(config: ServeConfig, logger: Logger, metrics: ServiceM
   }
 }
 
-/** Starts serving and resolves when the port is bound, the threads are warm and the catalogue was asked for. */
+/** Starts serving. Resolves when the port is bound, the threads are warm and the catalogue has been requested. */
 export async function startServer(
   config: ServeConfig,
   dependencies: ServerDependencies,
@@ -71,7 +70,7 @@ export async function startServer(
     if (typeof config.metrics !== 'string')
       metricsServer = await startMetricsServer(config.metrics, metrics.registry, logger)
     const { fairBytesPerS } = config.shares ?? DEFAULT_SHARES
-    // Behind a proxy all connections come from its address.
+    // Behind a proxy all connections have its address.
     const clientConnectionsMax = config.trustedProxies > 0 ? Infinity : config.clientConnectionsMax
     const http = await startHttpServer({ ...config, fairBytesPerS, clientConnectionsMax }, lifecycle.handle)
     let areThreadsEnded = true
@@ -82,7 +81,7 @@ export async function startServer(
         logger.warn({ requests: lifecycle.activeCount }, 'cutting requests that did not finish in time')
       lifecycle.cut()
       http.close()
-      // Cut requests are over when their workers have obeyed or are terminated.
+      // A cut request is over when its worker has obeyed the cancel or is terminated.
       await settlesWithin(drained, 2 * WORKER_CANCEL_TIMEOUT_MS)
       metricsServer?.close()
       areThreadsEnded = await endBackground(background)

@@ -1,6 +1,6 @@
-// What stands at `/`: the explorer for a browser, the list of endpoints as JSON for everything else. Only a client that
-// names text/html and likes it no less than JSON gets the page, so that curl, fetch and HTTP libraries, which say */* or
-// nothing, get what a program can read.
+// The reply of `/`: the explorer for a browser, the list of endpoints as JSON for other clients. Only a client whose Accept
+// names text/html and prefers it, or likes it equally, to JSON gets the page. So curl, fetch and HTTP libraries, which send */*
+// or nothing, get the list.
 
 import {
   defineEndpoint,
@@ -14,7 +14,7 @@ import { strongEtag } from '../http/etag.ts'
 const HTML = 'text/html'
 const JSON_TYPE = 'application/json'
 
-/** How much a client likes a type that it names itself; undefined for one that it does not. */
+/** The weight of a type that Accept names itself; undefined if it does not. */
 function weightOf(accept: string, type: string): number | undefined {
   for (const member of accept.split(',')) {
     const [name = '', ...parameters] = member.split(';').map((part) => part.trim().toLowerCase())
@@ -25,13 +25,13 @@ function weightOf(accept: string, type: string): number | undefined {
   return undefined
 }
 
-/** Whether a request with this Accept is a browser's for a page. */
+/** Whether this Accept is that of a browser that requests a page. */
 export function prefersHtml(accept: string): boolean {
   const html = weightOf(accept, HTML) ?? 0
   return html > 0 && html >= (weightOf(accept, JSON_TYPE) ?? 0)
 }
 
-/** The endpoints that a program may ask, as `/` tells them. */
+/** The endpoints for programs, as `/` lists them. */
 function endpointList(endpoints: readonly Endpoint[], version: string): object {
   return {
     name: 'bookcast',
@@ -54,7 +54,7 @@ function validatedReply(body: Uint8Array, headers: ReplyHeaders): WholeReply {
   return { status: 200, headers: { ...headers, Vary: 'Accept', ...validator }, body }
 }
 
-/** @param page the explorer with its headers; undefined where it is left out */
+/** @param page the explorer with its headers; undefined if it is disabled */
 export function frontPageEndpoint(
   endpoints: readonly Endpoint[],
   version: string,

@@ -1,4 +1,4 @@
-// What an exchange calls the markets of a date's books, where their identifiers do not say it: for the explorer's labels.
+// The exchange's names for the markets of a date's books, for the explorer's labels: some identifiers do not contain them.
 
 import { lobFilePath } from '../../shared/lake-layout.ts'
 import { lobSources } from '../../shared/lob-sources.ts'
@@ -8,7 +8,7 @@ import { lakeFileFacts } from '../lake/lake-file-facts.ts'
 import type { MarketName } from '../storage/market-name-store.ts'
 
 type Place = Pick<MarketName, 'source' | 'series'>
-/** Undefined where there is no store. */
+/** Undefined without a store. */
 export type ReadMarketNames =
   | ((place: Place, ids: readonly string[]) => Promise<readonly MarketName[]>)
   | undefined
@@ -26,7 +26,7 @@ export function marketNamesEndpoint(lake: string, read: ReadMarketNames): Endpoi
     parameters: PARAMETERS,
     async handle({ source, series, date }) {
       const path = lobFilePath(lake, source, series, date)
-      // The explorer draws without names, also while the store is away.
+      // The explorer works without names, also while the store is unreachable.
       const facts = isSeriesName(series) ? await lakeFileFacts(path).catch(() => undefined) : undefined
       const ids = [...(facts?.coverage?.markets.keys() ?? [])]
       return jsonReply((await read?.({ source, series }, ids).catch(() => [])) ?? [])

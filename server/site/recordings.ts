@@ -1,5 +1,5 @@
-// What the explorer's calendar shows: which series and UTC dates the lake has order books of. Only directories are listed,
-// no file is opened, and whoever asks again within some seconds gets the same list.
+// The series and UTC dates of the lake that have order books, for the explorer's calendar. Only directories are listed; no file is
+// opened. The list is reused for some seconds.
 
 import type { LobSource } from '../../shared/lob-sources.ts'
 import { addDays } from '../../shared/utc-date.ts'
@@ -7,10 +7,10 @@ import { defineEndpoint, type Endpoint, jsonReply } from '../http/endpoint.ts'
 import { seriesDates } from '../lake/series-dates.ts'
 
 const LISTED_FOR_MS = 5_000
-/** A lake has some dozens; the list stays one small answer. */
+/** A lake has some dozens; this keeps the list a small answer. */
 const SERIES_MAX = 1_000
 
-/** The recorded dates of one series, as spans of days that follow one another. */
+/** The recorded dates of one series, as spans of consecutive days. */
 export interface RecordedSeries {
   readonly source: LobSource
   readonly series: string
@@ -18,7 +18,7 @@ export interface RecordedSeries {
   readonly spans: readonly (readonly [first: string, last: string])[]
 }
 
-/** Ascending dates as spans. */
+/** Ascending dates, grouped into spans of consecutive days. */
 export function spansOf(dates: readonly string[]): [string, string][] {
   const spans: [string, string][] = []
   for (const date of dates) {
@@ -29,7 +29,7 @@ export function spansOf(dates: readonly string[]): [string, string][] {
   return spans
 }
 
-/** Every series of the lake that has a date, by source and name. */
+/** Every series of the lake that has at least one date, by source and name. */
 export async function recordedSeries(lake: string): Promise<RecordedSeries[]> {
   const found: RecordedSeries[] = []
   for await (const { source, series, dates } of seriesDates(lake)) {

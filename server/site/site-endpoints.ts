@@ -1,6 +1,5 @@
-// The files that the build made for people and programs to fetch: the explorer, the clients at /clients, the
-// documentation at /docs.
-// They are read once, hold no data, and need no key.
+// Serves the files that the build made: the explorer, the clients at /clients, the documentation at /docs. They are read once,
+// hold no data, and need no key.
 
 import { readdirSync, readFileSync } from 'node:fs'
 import { defineEndpoint, type Endpoint, type ReplyHeaders, validatorHeaders } from '../http/endpoint.ts'
@@ -12,7 +11,7 @@ import { recordingsEndpoint } from './recordings.ts'
 
 const SITE = new URL('../../site/', import.meta.url)
 
-/** By the end of the name; the first that fits. */
+/** By the end of the file's name; the first match counts. */
 const CONTENT_TYPES: readonly (readonly [string, string])[] = [
   ['.d.ts', 'application/typescript; charset=utf-8'],
   ['.js', 'text/javascript; charset=utf-8'],
@@ -26,7 +25,7 @@ const CONTENT_TYPES: readonly (readonly [string, string])[] = [
   ['.tgz', 'application/octet-stream'],
 ]
 
-/** What a page may do: run and show what comes from here, and ask the server it came from. */
+/** A page may run and show only content from this server, and send requests only to it. */
 const CONTENT_SECURITY_POLICY = [
   "default-src 'self'",
   "object-src 'none'",
@@ -34,14 +33,14 @@ const CONTENT_SECURITY_POLICY = [
   "form-action 'none'",
   "frame-ancestors 'none'",
 ]
-/** The documentation viewer's icons are data addresses within its style sheet. */
+/** The documentation viewer's icons are data URLs in its style sheet. */
 const DOCS_POLICY = CONTENT_SECURITY_POLICY.toSpliced(1, 0, "img-src 'self' data:")
 
-/** The explorer's page, which stands at `/`; its other files lie in a directory named by what is in them. */
+/** The explorer's page, which is served at `/`. Its other files are in a directory named by a hash of their content. */
 const EXPLORER_PAGE = 'explorer/index.html'
 const EXPLORER = 'explorer/'
 
-/** `docs/index.html` is at /docs, `docs/guides/gaps.html` at /docs/guides/gaps, all else under its own name. */
+/** `docs/index.html` is at /docs, `docs/guides/gaps.html` at /docs/guides/gaps, all other files at their own name. */
 function pathOf(name: string): string {
   return `/${name.replace(/(?:\/index)?\.html$/, '')}`
 }
@@ -66,7 +65,7 @@ function headersOf(name: string): ReplyHeaders {
 
 function fileEndpoint(name: string): Endpoint {
   const body = readFileSync(new URL(name, SITE))
-  // A name keeps its bytes only as long as the program is not replaced by another one, unless it says what is in it.
+  // Another version of the program may have other bytes under a name, except where the name has a hash of its content.
   const cacheControl = name.startsWith(EXPLORER) ? 'public, max-age=31536000, immutable' : 'no-cache'
   const validator = validatorHeaders({ etag: strongEtag(body.toString('base64')), cacheControl })
   const reply = { status: 200, headers: { ...headersOf(name), ...validator }, body }
@@ -94,7 +93,7 @@ function siteFiles(): string[] {
 
 let files: ReadonlyMap<string, Endpoint> | undefined
 
-/** Every file of the site, which is read once in a process. */
+/** The endpoint of every file of the site; files are read once per process. */
 function fileEndpoints(): ReadonlyMap<string, Endpoint> {
   return (files ??= new Map(
     siteFiles()
@@ -110,7 +109,7 @@ export interface SiteOptions {
   readonly marketNames?: ReadMarketNames
 }
 
-/** One endpoint for each file of the site, and `/`, which tells programs of `described`. */
+/** One endpoint for each file of the site, and `/`, which lists `described` for programs. */
 export function siteEndpoints(
   described: readonly Endpoint[],
   { lake, hasExplorer, marketNames }: SiteOptions,

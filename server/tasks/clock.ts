@@ -1,4 +1,4 @@
-// Time and sleep as one injectable object, so that every wait of an ingest client can be tested without waiting.
+// Time and sleep as one injectable object, so that tests of ingest clients need not wait.
 
 import { setTimeout as delay } from 'node:timers/promises'
 

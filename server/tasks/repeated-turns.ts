@@ -1,5 +1,5 @@
-// Something that is done now and, from then on, a while after each time, one at a time, until it is closed. It keeps no
-// process alive.
+// Runs a task now and then again, an interval after the end of each run, until it is closed. Only one run is active at a time.
+// It does not keep the process alive.
 
 export class RepeatedTurns {
   readonly #intervalMs: number
@@ -8,7 +8,7 @@ export class RepeatedTurns {
   #timer: NodeJS.Timeout | undefined
   #turn: Promise<void> = Promise.resolve()
 
-  /** @param take sees to its own failures; its signal is aborted by `close` */
+  /** @param take must handle its own failures; `close` aborts its signal */
   constructor(intervalMs: number, take: (signal: AbortSignal) => Promise<void>) {
     this.#intervalMs = intervalMs
     this.#take = take
@@ -20,7 +20,7 @@ export class RepeatedTurns {
     return this.#turn
   }
 
-  /** Resolves when no turn runs any more. */
+  /** Resolves when no turn is running. */
   async close(): Promise<void> {
     this.#closing.abort()
     clearTimeout(this.#timer)

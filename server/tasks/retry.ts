@@ -1,16 +1,16 @@
-// Tries again what may fail in passing, such as a transfer to or from object storage.
+// Retries work that may fail temporarily, such as a transfer to or from object storage.
 
 import { SYNC_ATTEMPTS_MAX } from '../../shared/limits.ts'
 import { type BackOff, backOffMs, TRANSFER_BACK_OFF } from './back-off.ts'
 import { type Clock, SYSTEM_CLOCK } from './clock.ts'
 
 export interface RetryOptions {
-  /** Ends the attempts, and the pauses between them. */
+  /** Stops the attempts and the pauses between them. */
   readonly signal?: AbortSignal
   readonly attemptsMax?: number
   readonly backOff?: BackOff
   readonly clock?: Clock
-  /** Whether another attempt cannot help. */
+  /** Whether retrying cannot help. */
   readonly isFinal?: (error: unknown) => boolean
 }
 

@@ -1,4 +1,4 @@
-/** What a task that runs for long says: a line with what it is about. */
+/** The log of a long-running task: lines with their context. */
 export interface TaskLog {
   info(context: object, text: string): void
   warn(context: object, text: string): void

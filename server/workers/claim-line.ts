@@ -1,5 +1,5 @@
-// The order of claims: no client gets a permit while one that holds less waits or is owed one. Of clients that hold as much,
-// the one that came first is served first.
+// The order of claims: no client gets a permit while a client that holds fewer waits or is owed one. Of clients that hold
+// equally many, the first to come is served first.
 
 import { OwedPermits } from './owed-permits.ts'
 
@@ -55,7 +55,7 @@ export class ClaimLine<Claim extends WaitingClaim> {
     return last
   }
 
-  /** Permits that go to others before a claim of the client that comes now. */
+  /** Permits that go to others before a new claim of the client. */
   countBefore(client: string, when?: 'ever'): number {
     let count = this.owed.countBefore(client, when)
     if (this.#waiting.size === 0) return count

@@ -1,22 +1,22 @@
-// What one client may hold of what all share, and how those who wait for it are treated. A client is an API key, or an
-// address where none is used; whoever stands behind one proxy shares an address unless the proxy is trusted.
+// How much of the shared resources one client may hold, and how clients wait for them. A client is an API key, or an address
+// if it sends no key; clients behind one proxy share an address unless the proxy is trusted.
 
 export interface ClientShares {
-  /** What a client has to take of a stream while others wait for what the stream holds; 0: nothing. */
+  /** The rate at which a client must take a stream while others wait for what the stream holds; 0: none. */
   readonly fairBytesPerS: number
-  /** How long an order-book or bulk request may wait instead of being refused at once; 0: not at all. */
+  /** How long an order-book or bulk request may wait before it is refused; 0: it is refused at once. */
   readonly queueMs: number
-  /** Order-book requests of one client at once. */
+  /** Concurrent order-book requests of one client. */
   readonly slots: number
-  /** Small record requests of one client at once. */
+  /** Concurrent small record requests of one client. */
   readonly requests: number
-  /** Rows that the bulk record requests of one client may ask for together. */
+  /** Rows that the concurrent bulk record requests of one client may ask for in total. */
   readonly rows: number
 }
 
 /**
- * The fair rate lets a day of order books at 10 levels take half an hour. A client alone may have every slot: the
- * interface promises four at once to whoever asks, and four exports of the greatest length were always served.
+ * At the fair rate a day of order books at 10 levels takes half an hour. A client alone may have every slot: the contract
+ * promises each client four at once, and four exports of the greatest length were always served.
  */
 export const DEFAULT_SHARES: ClientShares = {
   fairBytesPerS: 128 * 1024,

@@ -1,11 +1,11 @@
-// How long whoever is refused has to wait until enough is free: by how far those are who hold it, where that is known, and
-// else by how long others held it before.
+// Estimates how long a refused client has to wait until enough permits are free: from the progress of the holders, if
+// known, else from how long earlier holds lasted.
 
-/** The shortest and the longest time a client is told to wait, in seconds. */
+/** The longest time a client is told to wait, in seconds. */
 const RETRY_AFTER_S_MAX = 60
-/** A client that takes a ninth of the fair rate counts as slow so much later than one that takes nothing. */
+/** A client that takes a ninth of the fair rate counts as slow later, by this factor, than one that takes nothing. */
 const SLOW_MARGIN = 9 / 8
-/** What the last hold counts among those before it. */
+/** Weight of the last hold in the moving average. */
 const LAST_HOLD_WEIGHT = 0.2
 
 export interface RunningHold {
@@ -13,20 +13,20 @@ export interface RunningHold {
   readonly heldMs: number
   /** The share of the work that is done, from 0 to 1; null when it is not known. */
   readonly progress: number | null
-  /** When it may be cut off for the one who asks, should its client take nothing more; Infinity: never. */
+  /** When it may be cut off for the refused client if its own client takes no more bytes; Infinity: never. */
   readonly displaceableInMs?: number
 }
 
 export class ExpectedWait {
   #meanMs: number | undefined
 
-  /** A hold is over. */
+  /** Learns the duration of a hold that has ended. */
   learn(heldMs: number): void {
     this.#meanMs =
       this.#meanMs === undefined ? heldMs : this.#meanMs + LAST_HOLD_WEIGHT * (heldMs - this.#meanMs)
   }
 
-  /** Whole seconds until `wantedCount` permits are given back, `minS` to 60. */
+  /** Whole seconds until `wantedCount` permits are free, from `minS` to 60. */
   retryAfterS(holds: Iterable<RunningHold>, wantedCount: number, minS: number): number {
     const ending = [...holds]
       .map((hold) => ({ count: hold.count, leftMs: this.#leftMs(hold) }))
@@ -47,7 +47,7 @@ export class ExpectedWait {
 
   #lastsMs({ heldMs, progress }: RunningHold): number {
     if (progress !== null && progress > 0) return (heldMs * (1 - Math.min(progress, 1))) / progress
-    // What has lasted longer than others did may last half as long again.
+    // A hold that has lasted longer than the average may last half as long again.
     return Math.max((this.#meanMs ?? 0) - heldMs, heldMs / 2)
   }
 }

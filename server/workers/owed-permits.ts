@@ -1,5 +1,5 @@
-// Who was refused and comes again when it was told to is not overtaken: neither by clients that hold more, nor by those that
-// have had a permit since it was refused and ask for the next one.
+// Keeps permits for refused clients that retry when they were told to. They are not overtaken by clients that hold more, nor
+// by clients that have had a permit since the refusal and ask for the next one.
 
 /**
  * A permit is kept for a refused client from one second before its `Retry-After` until two seconds after it. Some clients
@@ -17,9 +17,9 @@ interface Refusal {
 
 export class OwedPermits {
   readonly #heldBy: (client: string) => number
-  /** Clients that were refused lately and have got nothing since. */
+  /** Clients that were refused lately and have got no permit since. */
   readonly #refusals = new Map<string, Refusal>()
-  /** When clients last gave permits back, while anybody is owed one. */
+  /** When clients last gave permits back, while any client is owed one. */
   readonly #gaveBackMs = new Map<string, number>()
 
   /** `heldBy` is the number of permits that a client holds. */
@@ -32,7 +32,7 @@ export class OwedPermits {
     putLast(this.#refusals, client, { atMs, backAtMs: atMs + 1000 * retryAfterS, count })
   }
 
-  /** It has what it asked for, or waits for it. */
+  /** The client got its permits, or waits for them. */
   cameBack(client: string): void {
     this.#refusals.delete(client)
   }
@@ -43,8 +43,8 @@ export class OwedPermits {
   }
 
   /**
-   * Permits that others are owed before a client gets one: those that are kept for them now, or `ever`, also those that they
-   * may come for later.
+   * Permits that others are owed before a client gets one: those that are kept for them now; with `ever`, also those that
+   * they may claim later.
    */
   countBefore(client: string, when?: 'ever'): number {
     if (this.#refusals.size === 0) return 0
@@ -64,7 +64,7 @@ export class OwedPermits {
   }
 }
 
-/** Puts an entry behind the others; the first one goes where there are too many. */
+/** Puts an entry last; if there are too many, the first one is removed. */
 function putLast<Value>(entries: Map<string, Value>, client: string, value: Value): void {
   entries.delete(client)
   entries.set(client, value)

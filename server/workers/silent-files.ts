@@ -1,15 +1,15 @@
-// Looks at what threads wait for, and gives up on files that do not answer: a share that is gone. The request that waits
-// is told, its thread is left to the kernel and replaced, and until it comes back no other thread asks for that file.
+// Watches what threads wait for, and gives up files that do not respond, for example on a lost network share. The waiting request
+// fails; its blocked thread is abandoned and replaced. Until the thread comes back, no other thread opens that file.
 
 import { FILE_ANSWER_MS_MAX, FileWatch } from '../../shared/file-watch.ts'
 
-/** So many looks are taken while a file may still answer. */
+/** Checks within the time that a file has to respond. */
 const LOOKS = 20
 
 export class SilentFiles {
   readonly #boundMs: number
   readonly #followed = new Map<FileWatch, (name: string) => void>()
-  /** Threads that wait, by the file. */
+  /** Number of abandoned threads that wait, by file. */
   readonly #waiting = new Map<string, number>()
   #timer: NodeJS.Timeout | undefined
 
@@ -17,7 +17,7 @@ export class SilentFiles {
     this.#boundMs = boundMs
   }
 
-  /** Files that somebody waits for who was given up. */
+  /** Files that abandoned threads wait for. */
   get names(): readonly string[] {
     return [...this.#waiting.keys()]
   }
@@ -28,7 +28,7 @@ export class SilentFiles {
     return count
   }
 
-  /** Calls `onSilent` once when the request of this word waits too long for a file. Stops with what is returned. */
+  /** Calls `onSilent` once when the request of this memory waits too long for a file. The returned function stops it. */
   follow(memory: SharedArrayBuffer, onSilent: (name: string) => void): () => void {
     const watch = new FileWatch(memory)
     this.#followed.set(watch, onSilent)
@@ -41,7 +41,7 @@ export class SilentFiles {
     }
   }
 
-  /** Somebody who was given up waits for the file, until what is returned is called. */
+  /** Notes an abandoned thread that waits for the file, until the returned function is called. */
   note(name: string): () => void {
     this.#waiting.set(name, (this.#waiting.get(name) ?? 0) + 1)
     return () => {

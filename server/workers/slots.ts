@@ -1,35 +1,35 @@
-// The permits of what is expensive: order-book slots, rows of exports in flight, turns of computing. Who finds none free
-// is refused at once, so that a load balancer can try the next replica, or waits for a bounded time where that is set.
+// Permits for expensive work: order-book slots, rows of concurrent exports, turns of computing. A request that finds none free
+// is refused at once, so that a load balancer can try the next replica, or waits for a bounded time if that is configured.
 //
-// Permits are for those who use them. No client holds more than its share. One rule orders all claims (claim-line.ts). A stream
-// that its client takes below a fair rate is cut off for a claim that would then be granted, of the same client or one that
-// holds less.
+// No client holds more than its share. One rule orders all claims (claim-line.ts). If a client takes its stream below the fair
+// rate, the stream is cut off when that allows another claim to be granted, of the same client or of one that holds fewer
+// permits.
 
 import { ApiError } from '../../shared/errors.ts'
 import type { StreamReader } from '../http/byte-stream.ts'
 import { ExpectedWait, type RunningHold } from './expected-wait.ts'
 import { ClaimLine, type WaitingClaim } from './claim-line.ts'
 
-/** A cut-off stream's worker obeys within milliseconds; who waits for its permit is refused after so long. */
+/** A cut-off stream's worker stops within milliseconds. A claim that waits longer than this for its permit is refused. */
 const DISPLACEMENT_MS_MAX = 2_000
-/** How often those who wait look for holders that have become slow. */
+/** How often waiting claims look for holders that have become slow. */
 const LOOK_MS = 250
 
 export interface SlotsOptions {
   readonly max: number
-  /** Permits one client may hold; all of them when left out. */
+  /** Permits that one client may hold; by default all of them. */
   readonly clientMax?: number
-  /** Seconds a refused client is told to wait at least; more where the permits are expected to be taken for longer. */
+  /** The shortest time in seconds that a refused client is told to wait; longer if the permits are expected to be held longer. */
   readonly retryAfterS: number
   /** Why a request is refused, without a full stop. */
   readonly refusal: string
-  /** How long a request may wait for its permits, and how many requests at once; none when left out. */
+  /** How long a request may wait for its permits, and how many requests may wait; none by default. */
   readonly queue?: { readonly waitMs: number; readonly max: number }
 }
 
 export interface SlotClaim {
   readonly count: number
-  /** Who asks. Nobody in particular when left out: such requests share one client's share. */
+  /** The client. Requests without one share one client's share. */
   readonly client?: string | undefined
   /** Aborted when the client is gone. */
   readonly signal?: AbortSignal
@@ -38,21 +38,21 @@ export interface SlotClaim {
 export interface SlotHold {
   /** Gives the permits back; a second call does nothing. */
   release(): void
-  /** Tells who takes the answer for which the permits are held. */
+  /** Sets the client that takes the answer for which the permits are held. */
   attach(reader: StreamReader): void
-  /** Tells how to find out which share of the work is done, from 0 to 1; null when that is not known. */
+  /** Sets a function for the share of the work that is done, from 0 to 1; null if unknown. */
   follow(progress: () => number | null): void
 }
 
-/** What has happened to claims so far. */
+/** Counts of what has happened to claims so far. */
 export interface SlotFigures {
   granted: number
-  /** Refused because all permits were taken, or because the client had its share. */
+  /** Refused because all permits were taken, or because the client had used its share. */
   refusedBusy: number
   refusedClient: number
-  /** Streams cut off because their clients were slow while somebody else waited. */
+  /** Streams cut off because their clients were slow while another request waited. */
   displaced: number
-  /** Time that granted claims have waited, all together. */
+  /** The total time that granted claims have waited. */
   waitedMs: number
 }
 
@@ -78,7 +78,7 @@ export class Slots {
   readonly #expectedWait = new ExpectedWait()
   #takenCount = 0
   #lookTimer: NodeJS.Timeout | undefined
-  /** Told how long each claim that was granted has waited, in seconds. */
+  /** Called with the time that each granted claim has waited, in seconds. */
   onGranted: (waitedS: number) => void = () => {}
   readonly figures: SlotFigures = { granted: 0, refusedBusy: 0, refusedClient: 0, displaced: 0, waitedMs: 0 }
 
@@ -95,10 +95,9 @@ export class Slots {
   }
 
   /**
-   * Takes permits, at once where they are free. A request that needs more than there are gets in when nobody else is
-   * there.
-   * @throws {ApiError} `client_limit` (429) when the client has its share, `too_many_requests` (429) when they are not
-   * free in time
+   * Takes permits, at once if they are free. A request for more permits than exist is granted when no other is active.
+   * @throws {ApiError} `client_limit` (429) when the client has used its share, `too_many_requests` (429) when the permits do
+   * not become free in time
    */
   async take({ count, client = '', signal }: SlotClaim): Promise<SlotHold> {
     const { max, clientMax = max, queue } = this.#options
@@ -110,12 +109,12 @@ export class Slots {
     const waitMs = Math.max(isFreed ? DISPLACEMENT_MS_MAX : 0, queue?.waitMs ?? 0)
     if (waitMs === 0) throw this.#refusal(client, count)
     const hold = this.#wait({ client, count }, signal, waitMs)
-    // A full line refuses its last claim, which need not be this one.
+    // A full queue refuses its last claim, which need not be this one.
     if (!isFreed && this.#line.waitingCount > (queue?.max ?? 0)) this.#line.last?.refuse()
     return hold
   }
 
-  /** A claim that needs more than there is gets in when nothing is taken. */
+  /** A claim for more permits than exist is granted when nothing is taken. */
   #hasRoom(count: number, countBefore: number): boolean {
     return this.#takenCount + countBefore === 0 || this.#takenCount + countBefore + count <= this.#options.max
   }
@@ -149,8 +148,8 @@ export class Slots {
   }
 
   /**
-   * Cuts off slow readers until there will be room for a claim of a client and for those that go before it; false when there
-   * are not enough of them. Nobody is cut in vain.
+   * Cuts off slow readers until there is room for a claim of a client and for the claims before it. Returns false, and cuts
+   * none, if there are not enough of them.
    */
   #free(client: string, count: number, countBefore = this.#line.countBefore(client, 'ever')): boolean {
     let leftCount = this.#takenCount + countBefore + count - this.#options.max
@@ -171,7 +170,7 @@ export class Slots {
     return true
   }
 
-  /** In how many ms a stream may be cut off for a claim of the client; below 0 it may. */
+  /** In how many ms a stream may be cut off for a claim of the client; below 0: now. */
   #displaceableInMs({ client: holding, reader }: Holder, client: string): number {
     const isFair = holding === client || this.#line.heldBy(holding) > this.#line.heldBy(client)
     return isFair ? (reader?.slowInMs ?? Infinity) : Infinity
@@ -215,7 +214,7 @@ export class Slots {
     })
   }
 
-  /** Those who wait may not have found a slow reader when they came. */
+  /** Serves waiting claims again, since readers may have become slow after they came. */
   #look(): void {
     this.#serveWaiters()
     const next = this.#line.next
@@ -224,7 +223,7 @@ export class Slots {
     this.#free(next.client, next.count, owedCount)
   }
 
-  /** Gives what is free to those who wait, in their order. */
+  /** Gives free permits to waiting claims, in their order. */
   #serveWaiters(): void {
     for (;;) {
       const next = this.#line.next
@@ -234,7 +233,7 @@ export class Slots {
     }
   }
 
-  /** What others hold, as a client sees it, or what the client itself does. */
+  /** The holds of all clients as the client sees them, or its own holds alone. */
   *#holdsOf(client: string, isOwn: boolean): Generator<RunningHold> {
     for (const holder of this.#holders) {
       const { client: holding, count, startMs, progress } = holder

@@ -1,17 +1,17 @@
-// The threads of a pool, in Piscina pools one after the other: the latest takes new tasks. One of which a thread may be
-// lost is retired: it keeps its tasks until the last of them is over.
+// The threads of a pool, as Piscina pools that follow each other: the latest one takes new tasks. A Piscina pool that may have
+// lost a thread is retired: it keeps its tasks until the last one is over.
 
 import { Piscina } from 'piscina'
 import type { Logger } from 'pino'
 import type { WorkerThreadData } from '../../shared/stream-task.ts'
 
 export interface TaskThreadOptions {
-  /** What its threads do, for the log: `order-book`. */
+  /** The purpose of the threads, for the log: `order-book`. */
   readonly name: string
   /** The compiled worker file; its default export takes the tasks and the warm task. */
   readonly workerUrl: URL
   readonly threads: number
-  /** They start with the first tasks that need them, not with the pool. */
+  /** The threads start with the first tasks that need them, not with the pool. */
   readonly areLate?: boolean | undefined
   readonly tasksPerThread: number
   readonly heapMb: number
@@ -20,17 +20,17 @@ export interface TaskThreadOptions {
   readonly logger: Logger
 }
 
-// Piscina loads its file by `require` first, which Node allows for ES modules by now; but a thread that is terminated in
-// the midst of that takes the whole process with it (an assertion in Node's module loader, seen in 20.20). Without the
-// permission Piscina falls back to `import`, which survives. Options given here replace those of the process.
+// Piscina first loads its file by `require`, which Node now allows for ES modules. But a thread that is terminated during
+// that ends the whole process (an assertion in Node's module loader, seen in 20.20). Without the permission Piscina falls
+// back to `import`, which survives. Options given here replace those of the process.
 const THREAD_OPTIONS = ['--no-experimental-require-module', '--enable-source-maps']
 const THREAD_URL = new URL('../../workers/thread.js', import.meta.url)
 
 export class TaskThreads {
   readonly #options: TaskThreadOptions
-  /** Whose threads take new tasks. */
+  /** The pool whose threads take new tasks. */
   #piscina: Piscina
-  /** Others, until their last tasks are over, and what is to be done then; and how many tasks each has. */
+  /** Retired pools and what to call when their last task is over; below, how many tasks each pool has. */
   readonly #retired = new Map<Piscina, () => void>()
   readonly #tasks = new Map<Piscina, number>()
   #runningTasks = 0
@@ -85,7 +85,7 @@ export class TaskThreads {
     void piscina.destroy()
   }
 
-  /** Fresh threads take new tasks. `onOver` is called when the last task of the others is over. */
+  /** New tasks go to fresh threads from now on. `onOver` is called when the last task of the old ones is over. */
   replace(onOver: () => void): void {
     this.#retired.set(this.#piscina, onOver)
     this.#piscina = this.#makePiscina()
@@ -106,10 +106,10 @@ export class TaskThreads {
       maxThreads: threads,
       idleTimeout: Infinity,
       concurrentTasksPerWorker: tasksPerThread,
-      // Tasks wait only while a lost thread is replaced, or one that helps another request makes an end: the slots let
-      // no more of them in than the threads take, beside as many that help at most.
+      // Tasks wait only while a lost thread is replaced or an assistant finishes: the slots admit only as many tasks as the
+      // threads take, and there are at most as many assistants.
       maxQueue: 2 * this.#tasksMax,
-      // An idle thread must turn its event loop, to let go of ports and files; with Atomics.wait it would stand still.
+      // An idle thread must run its event loop to release ports and files; with Atomics.wait it would be blocked.
       atomics: 'disabled',
       resourceLimits: { maxOldGenerationSizeMb: heapMb },
     })

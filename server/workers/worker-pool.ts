@@ -1,5 +1,5 @@
-// A Piscina pool whose tasks are requests with a streamed body: one MessagePort each, and threads that are warmed before
-// the first one. How many requests may run at once is not its business but that of whoever takes slots before.
+// A pool of threads for requests with a streamed body: one MessagePort each, and threads that are warmed up before the first
+// request. The pool does not limit how many requests run at once; its callers take slots first.
 
 import { once } from 'node:events'
 import { setTimeout } from 'node:timers/promises'
@@ -15,23 +15,23 @@ import { TaskThreads, type TaskThreadOptions } from './task-threads.ts'
 import { type TaskOptions, WorkerStream } from './worker-stream.ts'
 
 export interface WorkerPoolOptions extends TaskThreadOptions {
-  /** How long a file may keep a thread waiting; another time than the usual one for tests. */
+  /** How long a file may block a thread; tests set another time. */
   readonly fileAnswerMs?: number | undefined
 }
 
-/** The task that makes a thread load what a request needs. */
+/** The task with which a thread loads the code for requests. */
 const WARM_TASK = { warm: true } as const
 /** How long a closing pool waits for cancelled tasks, and then for its threads. */
 const THREADS_END_MS_MAX = 5_000
 const TASKS_END_POLL_MS = 5
 
-/** Makes the message of a task: with its port, and the memory in which it says which file it waits for. */
+/** Makes the message of a task, with its port and the memory in which it states which file it waits for. */
 export type TaskMaker = (port: MessagePort, watch: SharedArrayBuffer) => object
 
-/** Of a task whose thread was lost before it gave anything. The file is known to the second one. */
+/** Attempts for a task whose thread was lost before its first output. The second one knows the file. */
 const ATTEMPTS_MAX = 2
 
-/** The thread of a task waits for a file, of that task or of another one. */
+/** The task's thread waits for a file, for this task or for another one. */
 class ThreadLost extends ApiError {
   constructor(name: string) {
     super('lake_file_invalid', silenceOf(name))
@@ -49,12 +49,12 @@ function silenceOf(name: string): string {
 
 export class WorkerPool<Head extends StreamHead> {
   readonly threads: TaskThreads
-  /** Files that ended threads still wait for. */
+  /** Files that abandoned threads still wait for. */
   readonly silentFiles: SilentFiles
   readonly #name: string
   readonly #logger: Logger
   readonly #tasksPerThread: number
-  /** Threads that were ended one by one and have not gone yet. */
+  /** Threads that were terminated one by one and have not exited yet. */
   readonly #ending = new Set<Worker>()
   readonly #streams = new Map<WorkerStream<Head>, { readonly piscina: Piscina; readonly word: FileWatch }>()
   readonly #waitingRuns = new Set<AbortController>()
@@ -68,7 +68,7 @@ export class WorkerPool<Head extends StreamHead> {
     this.#tasksPerThread = tasksPerThread
   }
 
-  /** Runs a task without a body. Rejects with what it throws, and when its thread dies or may be lost. */
+  /** Runs a task without a body. Rejects when it throws, and when its thread dies or may be lost. */
   async run(task: object): Promise<void> {
     const piscina = this.threads.piscina
     this.threads.taskBegins(piscina)
@@ -81,14 +81,14 @@ export class WorkerPool<Head extends StreamHead> {
     await Promise.race([running, rejectsWhen(loss.signal)])
   }
 
-  /** Lets every thread load its code. Rejects when the worker file does not. */
+  /** Lets every thread load its code. Rejects when the worker file cannot be loaded. */
   async warm(): Promise<void> {
     await Promise.all(this.threads.piscina.threads.map(() => this.threads.piscina.run(WARM_TASK)))
   }
 
   /**
-   * Starts a task, whose stream must be closed, and does not wait for anything it sends. In a thread of its own it may say
-   * in `watch` which file it waits for: one that does not answer ends the task.
+   * Starts a task and waits for nothing. Its stream must be closed. A task in a thread of its own may state in `watch` which
+   * file it waits for: a file that does not respond ends the task.
    */
   start(makeTask: TaskMaker, options: TaskOptions): WorkerStream<Head> {
     const { port1, port2 } = new MessageChannel()
@@ -112,16 +112,16 @@ export class WorkerPool<Head extends StreamHead> {
   }
 
   /**
-   * A thread that several tasks share waits for a file, and all of its tasks with it. It is left alone, and so are its
-   * pool's other threads: new tasks, and those of the lost thread that have given nothing yet, go to fresh ones.
+   * A thread that several tasks share waits for a file, so all of its tasks wait. It is abandoned with the other threads of
+   * its Piscina pool: new tasks, and tasks of the lost thread without output, go to fresh threads.
    */
   #loseThread(name: string, stream: WorkerStream<Head>, piscina: Piscina): void {
     if (piscina === this.threads.piscina) {
       this.#logger.error(`a ${this.#name} thread waits for ${name}, which does not answer, and is replaced`)
-      // When its last task is over the file has answered, and whoever waited for it is gone.
+      // When the pool's last task is over, the file has responded, and no thread waits for it any more.
       this.threads.replace(this.silentFiles.note(name))
       for (const loss of this.#waitingRuns) loss.abort(new Error('its thread may be lost'))
-      // Some of those that no thread has taken up wait for the lost one.
+      // Of the tasks that no thread has started, some are queued for the lost thread.
       for (const [other, { piscina: its, word }] of this.#streams)
         if (its === piscina && !word.hasBegun) other.fail(new ThreadLost(name))
     }
@@ -138,10 +138,10 @@ export class WorkerPool<Head extends StreamHead> {
   }
 
   /**
-   * Resolves when the task is over. Rejects when it fails, and when `disobedience` is aborted, which is only done to a
-   * worker that has not obeyed a cancel. Its thread is ended then, if it is the task's alone. One that others share is
-   * left to it: they go on, and a native call that returned to a thread that is no more would end the process. Piscina
-   * must not be given the signal of such a task, since it gives a task with a signal a thread of its own.
+   * Resolves when the task is over. Rejects when it fails, and when `disobedience` is aborted because the worker has not
+   * obeyed a cancel. If the task has the thread for itself, the thread is terminated. A shared thread is left running: its
+   * other tasks continue, and a native call that returned to a terminated thread would end the process. Piscina must not get
+   * the signal of such a task, because it gives a task with a signal a thread of its own.
    */
   async #runWithPort(task: object, port: MessagePort, disobedience: AbortSignal): Promise<void> {
     const piscina = this.threads.piscina
@@ -154,7 +154,7 @@ export class WorkerPool<Head extends StreamHead> {
     await (isAlone ? running : Promise.race([running, this.#givenUp(disobedience)]))
   }
 
-  /** Piscina forgets a thread that it ends, also one that does not end because a file does not answer it. */
+  /** Piscina forgets a thread that it terminates, even if an unresponsive file keeps it from exiting. */
   #terminate(disobedience: AbortController): void {
     const before = this.threads.piscina.threads
     disobedience.abort()
@@ -173,8 +173,8 @@ export class WorkerPool<Head extends StreamHead> {
   }
 
   /**
-   * Starts a request and resolves when its head and first chunk are there. The stream must be closed. Rejects with the
-   * ApiError that the worker met or `worker_failed`, and when `signal` is aborted first.
+   * Starts a request and resolves when its head and first chunk have arrived. The stream must be closed. Rejects with the
+   * worker's ApiError or `worker_failed`, and when `signal` is aborted first.
    */
   async open(makeTask: TaskMaker, options: TaskOptions): Promise<WorkerStream<Head>> {
     for (let attempt = 1; ; attempt += 1) {
@@ -190,8 +190,8 @@ export class WorkerPool<Head extends StreamHead> {
   }
 
   /**
-   * Ends the threads and resolves to whether they did. Those that several tasks share are left alone as long as one runs
-   * (see `start`), and no thread ends while a file does not answer it.
+   * Terminates the threads and resolves to whether they exited. Threads that several tasks share are not terminated while a
+   * task runs (see `#runWithPort`), and a thread that waits for an unresponsive file does not exit.
    */
   async close(): Promise<boolean> {
     const areEnded = await this.#endThreads()

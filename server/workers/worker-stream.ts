@@ -1,5 +1,5 @@
-// The main-thread end of one request whose body is made in a thread: messages from the worker become a ByteStream, taken chunks become
-// credits, a client that is gone becomes a cancel. It looks at no byte of the body.
+// The main thread's end of one request whose body a worker thread makes. Messages from the worker become a ByteStream, taken chunks
+// become credits, and a lost client becomes a cancel. It does not read the body.
 
 import { type MessagePort, receiveMessageOnPort } from 'node:worker_threads'
 import { ApiError } from '../../shared/errors.ts'
@@ -18,23 +18,23 @@ import type { ByteStream, StreamReader } from '../http/byte-stream.ts'
 export interface TaskOptions {
   /** Called once, when the stream is closed and the worker's task has really ended. */
   readonly release: () => void
-  /** Told who takes the answer. */
+  /** Called with the client that takes the answer. */
   readonly attach?: (reader: StreamReader) => void
   /** Aborted when the client is gone. */
   readonly signal: AbortSignal
-  /** False for a task that only adds to another's answer; true when left out. */
+  /** False for a task that only adds to another task's answer; true by default. */
   readonly hasHead?: boolean
 }
 
 export interface WorkerStreamOptions extends TaskOptions {
-  /** Ends the thread of a worker that does not obey a cancel. */
+  /** Terminates the thread of a worker that does not obey a cancel. */
   readonly terminate: () => void
 }
 
 interface QueuedChunk {
   readonly number: number
   readonly bytes: Uint8Array
-  /** The section it belongs to; -1 in an answer without sections. */
+  /** The section of the chunk; -1 in an answer without sections. */
   readonly section: number
 }
 
@@ -51,9 +51,9 @@ export class WorkerStream<Head extends StreamHead> implements ByteStream {
   #window = CHUNK_WINDOW
   /** Rows of the complete answer; null until it is complete. */
   rows: number | null = null
-  /** Of the complete answer; undefined where the worker does not say it. */
+  /** Of the complete answer; undefined if the worker does not report it. */
   span: RowSpan | undefined
-  /** Of the sections that the worker made, when its part is complete and they were asked for. */
+  /** Figures of the sections that the worker made; set when its part is complete, if they were requested. */
   sections: readonly SectionFigures[] = []
   readonly #buffers = new Map<number, SharedArrayBuffer>()
   #lent: number | undefined
@@ -76,13 +76,13 @@ export class WorkerStream<Head extends StreamHead> implements ByteStream {
     )
   }
 
-  /** What the worker said before its first chunk. Only after `ready`. */
+  /** What the worker sent before its first chunk. Only after `ready`. */
   get head(): Head {
     if (this.#head === undefined) throw new Error('the head of the answer is not there yet')
     return this.#head
   }
 
-  /** Resolves when the head is there and the first chunk or the end has followed it. */
+  /** Resolves when the head and the first chunk, or the end, have arrived. */
   async ready(): Promise<void> {
     await this.#until(() => this.#chunks.length > 0 || this.#isTaskOver)
   }
@@ -96,7 +96,7 @@ export class WorkerStream<Head extends StreamHead> implements ByteStream {
     return chunk.bytes
   }
 
-  /** Gives up on the worker, whose thread does not answer any more. */
+  /** Gives up the worker, whose thread does not respond any more. */
   fail(failure: ApiError): void {
     this.#failure ??= failure
     this.#options.terminate()
@@ -106,19 +106,19 @@ export class WorkerStream<Head extends StreamHead> implements ByteStream {
     this.#options.attach?.(reader)
   }
 
-  /** Lets so many chunks be under way from now on. */
+  /** Sets how many chunks may be in flight from now on. */
   widen(window: number): void {
     this.#window = window
     this.#send({ kind: 'window', chunks: window })
   }
 
-  /** Tells an assistant that its thread is needed elsewhere: it takes no further section. */
+  /** Tells an assistant that its thread is needed elsewhere: it starts no further section. */
   dismiss(): void {
     if (!this.#isTaskOver) this.#send({ kind: 'dismiss' })
   }
 
   /**
-   * The section of the chunk that `next` would give now; null when there is none. Throws when the client is gone or the
+   * The section of the chunk that `next` would return now; null if there is none. Throws when the client is gone or the
    * worker has failed.
    */
   get nextSection(): number | null {
@@ -134,7 +134,7 @@ export class WorkerStream<Head extends StreamHead> implements ByteStream {
     return this.#isComplete && this.#isTaskOver
   }
 
-  /** Resolves when something has arrived or ended. One waits at a time. */
+  /** Resolves when something has arrived or ended. Only one caller may wait at a time. */
   async change(): Promise<void> {
     await new Promise<void>((resolve) => {
       this.#wakeReader = resolve
@@ -148,8 +148,8 @@ export class WorkerStream<Head extends StreamHead> implements ByteStream {
     }
     this.#isClosed = true
     this.#options.signal.removeEventListener('abort', this.#onAbort)
-    // Only what waits here: what was given back before may be lent to another request by now, and the chunk in the
-    // reader's hands may still be read by a compressor. The thread does without that one.
+    // Return only the queued chunks. Buffers returned earlier may serve another request by now, and a compressor may still
+    // read the chunk that the reader has: the thread does without that buffer.
     for (const { number } of this.#chunks.splice(0)) this.#giveBack(number)
     this.#lent = undefined
     this.#settle()
@@ -157,8 +157,8 @@ export class WorkerStream<Head extends StreamHead> implements ByteStream {
   }
 
   /**
-   * Resolves when `isMet`, which is only ever asked of what has arrived. Rejects when the client is gone and when the
-   * answer has failed, but the latter not before the chunks that came first are read and the task is over.
+   * Resolves when `isMet`, which checks only what has arrived. Rejects when the client is gone, and when the answer has
+   * failed; the latter only after the earlier chunks are read and the task is over.
    */
   async #until(isMet: () => boolean): Promise<void> {
     for (;;) {
@@ -213,7 +213,7 @@ export class WorkerStream<Head extends StreamHead> implements ByteStream {
     this.#options.terminate()
   }
 
-  /** The task's end and the port's messages travel separately: what was sent before it is fetched here. */
+  /** The end of the task may overtake the port's messages, so messages sent before it are read here. */
   #onTaskOver(cause: unknown): void {
     for (;;) {
       const entry = receiveMessageOnPort(this.#port)
@@ -238,12 +238,12 @@ export class WorkerStream<Head extends StreamHead> implements ByteStream {
     this.#options.release()
   }
 
-  /** From here on the worker has nothing left to wait for: it ends its task soon, or is ended. */
+  /** From now on the worker has nothing to wait for: it must end its task soon, or is terminated. */
   #armTermination(): void {
     this.#terminateTimer ??= setTimeout(() => this.#options.terminate(), WORKER_CANCEL_TIMEOUT_MS)
   }
 
-  /** Says that the chunk given last is taken; `next` says so too. */
+  /** Returns the buffer of the last chunk that was given; `next` does so too. */
   returnChunk(): void {
     const number = this.#lent
     this.#lent = undefined
