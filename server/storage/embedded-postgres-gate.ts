@@ -35,7 +35,7 @@ const EMBEDDED_SILENCE_GRACE_MS = 1_000
 /** Prepared statements of one client, which needs a few dozen; a client with more is disconnected. */
 const STATEMENTS_MAX = 500
 
-/** The client that has the session, and the state of the exchange. */
+/** The client that has the session, and the state of its conversation. */
 interface Turn {
   readonly client: GateClient
   /** Messages were sent whose answer is complete only after a Sync. */
