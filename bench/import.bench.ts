@@ -1,6 +1,6 @@
 // The cost of adding to a date: a recording is imported whole, and in two halves, the second into the lake with the first. Measures
 // processor time and peak memory of each `bookcast import` process; both lakes must have the same bytes. Runs once with all
-// sequence numbers, once with gaps.
+// sequence numbers, once with holes.
 
 import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'

@@ -212,7 +212,7 @@ async function restartInTurn(
   }
 }
 
-/** Compares with a direct response of a server. */
+/** Counts the streams whose length differs from a direct response of a server. */
 async function countWrongLengths(
   { address }: ChildServer,
   bytesByTarget: ReadonlyMap<string, number>,

@@ -65,7 +65,7 @@ export async function runWorkers(
   await threads.close()
   const queue = await PartQueue.open(databaseUrl, false, () => {})
 
-  /** Resolves when the export is finished, to the start of its first part and the processor time used until then. */
+  /** Resolves when the export is finished, to the start time of its first part and the processor time used by then. */
   const exported = async (plan: MadePlan, usedMs = async () => 0): Promise<readonly [number, number]> => {
     const id = await queue.submit(plan)
     while ((await queue.status(id))?.parts.waiting === dates) await delay(10)
