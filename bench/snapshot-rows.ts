@@ -1,5 +1,5 @@
 // Snapshot rows of changing books: random walks of a few markets, one row per market and tick, from a fixed seed. Only for
-// benchmarks of the output encoders: it does not model a real market and replays no deltas.
+// benchmarks of the output encoders: it does not imitate a real market and replays no deltas.
 
 /** One side of all rows; row i's levels are `[offsets[i], offsets[i + 1])`, best first. */
 export interface SnapshotSide {

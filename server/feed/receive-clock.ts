@@ -87,7 +87,7 @@ export class ReceiveClock {
     this.#quietSinceMs = steadyMs
     if (isNear(wallLagMs) && Math.abs(wallLagMs) < Math.abs(lagMs)) {
       this.#isRefused = false
-      // A message is not received long before it is sent: one such message proves that the machine has slept.
+      // A message is not received long before it is sent: one such message proves that time has passed.
       if (++this.#votes >= VOTES_MIN || lagMs < -BEFORE_MS_MAX) this.#follow(this.#wallMs(), steadyMs)
     } else {
       this.#votes = 0

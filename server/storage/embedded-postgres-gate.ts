@@ -4,8 +4,8 @@
 // like a pooler in transaction mode.
 //
 // Consequences: session settings and advisory locks would be shared, so no client uses them. Names of prepared statements are
-// unique over all clients, and are closed when their client is gone. An open transaction blocks all clients, so an idle client that
-// holds one is disconnected. COPY and cancel requests are not supported.
+// unique over all clients, and a client's statements are closed when it is gone. An open transaction blocks all clients, so an idle
+// client that holds one is disconnected. COPY and cancel requests are not supported.
 
 import { createConnection, createServer, type Server, type Socket } from 'node:net'
 import { EMBEDDED_UNREAD_BYTES_MAX } from '../../shared/limits.ts'
