@@ -1,20 +1,20 @@
-// A wall clock beside the machine's, the same one in a benchmark and in the programs that it starts.
+// A simulated wall clock, shared by a benchmark and the programs that it starts.
 
 export interface BenchClockTimes {
-  /** How far it is ahead of the machine's. */
+  /** How far it is ahead of the machine's clock. */
   readonly shiftMs: number
-  /** Times as fast as the machine's, a whole number … */
+  /** Speed relative to the machine's clock, a whole number … */
   readonly speed: number
-  /** … from this instant of the machine's on. */
+  /** … from this time of the machine's clock on. */
   readonly fromMs: number
 }
 
-/** The variables of the environment that give a program these times, in the order shift, speed, from. */
+/** Environment variables that pass these values to a program, in the order shift, speed, from. */
 export const CLOCK_VARIABLES = ['BENCH_CLOCK_SHIFT_MS', 'BENCH_CLOCK_SPEED', 'BENCH_CLOCK_FROM_MS'] as const
 
 const machineNow = Date.now.bind(Date)
 
-/** Gives milliseconds since the epoch. */
+/** Returns a clock in milliseconds since the epoch. */
 export function benchClock({ shiftMs, speed, fromMs }: BenchClockTimes): () => number {
   return () => {
     const nowMs = machineNow()

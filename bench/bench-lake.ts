@@ -19,7 +19,7 @@ export interface BenchFile {
   readonly sizeBytes: number
 }
 
-/** Makes benchmark files of one lake, each at most once. */
+/** Makes the benchmark files of one lake, each at most once. */
 export class BenchLake {
   readonly lake: string
   readonly #files = new Map<string, Promise<BenchFile>>()
@@ -32,7 +32,7 @@ export class BenchLake {
     return new BenchLake(await mkdtemp(join(tmpdir(), 'bookcast-bench-')))
   }
 
-  /** One date of one series with so many markets and level changes. */
+  /** One date of one series with the given numbers of markets and level changes. */
   async file(markets: number, deltas: number): Promise<BenchFile> {
     const series = `KXBENCH${markets}X${deltas}`
     const known = this.#files.get(series)

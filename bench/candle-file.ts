@@ -1,5 +1,5 @@
-// A month of candles of one series as a lake file, for the benchmarks that read candles: six markets a day, each of which
-// trades every minute of two days.
+// A month of candles of one series as a lake file, for the benchmarks that read candles: six markets a day, each with a trade in
+// every minute of two days.
 
 import { mkdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
@@ -11,12 +11,12 @@ export const CANDLE_MONTH = '2026-07'
 export const CANDLE_STRIKES = 6
 const MINUTES_PER_MARKET = 2_880
 
-/** The day of the month as tickers and dates have it: two digits. */
+/** The day of the month with two digits, as in tickers and dates. */
 function twoDigits(day: number): string {
   return String(day).padStart(2, '0')
 }
 
-/** A market that begins to trade on a day of the month. */
+/** A market that opens on a day of the month. */
 export function candleMarket(day: number, strike: number): string {
   return `${CANDLE_SERIES}-26JUL${twoDigits(day)}-B${strike}`
 }
@@ -26,7 +26,7 @@ export function candleDate(day: number): string {
   return `${CANDLE_MONTH}-${twoDigits(day)}`
 }
 
-/** Writes the file, sorted as contract.md 36 wants it, and returns its path. */
+/** Writes the file, sorted as in contract.md 36, and returns its path. */
 export async function writeCandleMonth(lake: string, days: number): Promise<string> {
   const path = join(lake, recordFileName('candles', CANDLE_SERIES, CANDLE_MONTH))
   await mkdir(dirname(path), { recursive: true })

@@ -1,5 +1,5 @@
-// Load for servers that answer one request with one small answer: keep-alive connections, each with a few requests under
-// way, counted by their bytes. All answers of one server have one size, which the first of them tells.
+// Load for servers that answer each request with one small response: keep-alive connections with a few concurrent requests each.
+// Responses are counted by their bytes: all of a server have the size of its first one.
 
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
@@ -9,14 +9,14 @@ export const BENCH_SERIES_TICKER = 'KXHIGHNY'
 
 export interface Load {
   readonly connections: number
-  /** Requests under way on each connection. */
+  /** Concurrent requests on each connection. */
   readonly depth: number
   readonly durationMs: number
 }
 
 const REQUEST = `GET /api/v1/series/${BENCH_SERIES_TICKER} HTTP/1.1\r\nHost: bench\r\n\r\n`
 
-/** One answer as it comes over the wire. */
+/** Reads one response from the wire. */
 export async function readAnswer(address: Address): Promise<{ bytes: number; body: string }> {
   const socket = await open(address)
   socket.write(REQUEST)
@@ -38,7 +38,7 @@ async function open({ host, port }: Address): Promise<Socket> {
   return socket
 }
 
-/** Answers per second. */
+/** Responses per second. */
 export async function measureRate(address: Address, answerBytes: number, load: Load): Promise<number> {
   const sockets = await Promise.all(Array.from({ length: load.connections }, () => open(address)))
   const answers = sockets.map(() => 0)

@@ -1,5 +1,5 @@
-// One of the servers that the catalogue benchmark compares, in a process of its own. Arguments: the kind and, as JSON,
-// where the relational store listens. Prints its address. Log lines are written as the real server writes them.
+// One of the servers that the catalogue benchmark compares, in its own process. Arguments: the kind and, as JSON, the address of
+// the relational store. Prints its own address. Writes log lines as the real server does.
 
 import { mkdtempSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -17,7 +17,7 @@ import { BENCH_SERIES_TICKER } from './catalogue-load.ts'
 
 const POOL_SIZE = 10
 
-/** A handler that knows nothing but these bytes: what the library can do at the most. */
+/** A handler that only returns constant bytes: the library's maximum. */
 async function startBare(bodyBytes: number): Promise<number> {
   const body = Buffer.alloc(bodyBytes, 'x')
   const app = uWS.App()
@@ -59,14 +59,14 @@ async function startBookcast(address: StoreAddress): Promise<number> {
   return server.port
 }
 
-/** The embedded store under the only name by which pg finds a Unix socket. */
+/** Makes the embedded store available under the only socket name that pg accepts. */
 function embeddedPool(socketPath: string): pg.Pool {
   const host = mkdtempSync(join(tmpdir(), 'bookcast-bench-pg-'))
   symlinkSync(socketPath, join(host, '.s.PGSQL.5432'))
   return new pg.Pool({ host, port: 5432, user: 'postgres', database: 'postgres', max: 1 })
 }
 
-/** What most would write: fastify, a pool of pg connections, one query for each request. */
+/** A typical implementation: fastify, a pool of pg connections, one query per request. */
 async function startFastify(address: StoreAddress): Promise<number> {
   const pool =
     address.kind === 'server'

@@ -1,6 +1,6 @@
-// One series by its ticker: requests per second of the real server, beside the most that the HTTP library can do (a
-// handler that returns a constant of the same size) and beside fastify with pg, which asks the same database each time.
-// The three are measured in turn, round by round, so that what else the machine does slows all of them alike.
+// One series by its ticker: requests per second of the real server, of a handler that returns a constant of the same size (the HTTP
+// library's maximum), and of fastify with pg, which queries the same database each time. The three take turns in each round, so
+// that other load on the machine slows all of them alike.
 
 import { createHash } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -13,7 +13,7 @@ import type { BenchReport, BenchSize } from './report.ts'
 import { type ChildServer, startCatalogueServer } from './server-process.ts'
 
 const LOADS: Readonly<Record<BenchSize, Load & { readonly rounds: number }>> = {
-  // As most clients do: one request at a time on each connection.
+  // Like most clients: one request at a time on each connection.
   full: { connections: 32, depth: 1, durationMs: 1_500, rounds: 7 },
   smoke: { connections: 2, depth: 2, durationMs: 50, rounds: 1 },
 }
@@ -52,7 +52,7 @@ async function measureRounds(measured: readonly Measured[], size: BenchSize): Pr
   }
 }
 
-/** Milliseconds; not a number where processor time cannot be read. */
+/** Milliseconds; NaN if processor time cannot be read. */
 function cpuPerAnswer(measured: Measured | undefined): number {
   return measured === undefined ? Number.NaN : measured.cpuMs / Math.max(measured.answers, 1)
 }
@@ -87,7 +87,7 @@ function report(size: BenchSize, measured: readonly Measured[], body: string, no
   }
 }
 
-/** `DATABASE_URL` names the server that both ask; without it they share an embedded one, which slows fastify down. */
+/** Both use the server of `DATABASE_URL`; without it they share an embedded store, which slows fastify down. */
 export async function runCatalogue(size: BenchSize): Promise<BenchReport> {
   const directory = await mkdtemp(join(tmpdir(), 'bookcast-bench-'))
   const databaseUrl = process.env['DATABASE_URL'] ?? null

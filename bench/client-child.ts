@@ -1,6 +1,6 @@
-// Reads one long answer as rows, in a process of its own: with the TypeScript client, or with fetch and JSON.parse a line,
-// which is what a program without it would do. Takes the way, the server's address and the request's parameters as JSON;
-// prints a ClientReading.
+// Reads one long response as rows, in its own process: with the TypeScript client, or with fetch and JSON.parse per line, as a
+// program without the client would. Takes the way, the server's address and the request's parameters as JSON; prints a
+// ClientReading.
 
 import { bookcast } from '../test/support/client-drivers.ts'
 import { readProcessMemory } from './process-status.ts'
@@ -8,7 +8,7 @@ import { readProcessMemory } from './process-status.ts'
 export interface ClientReading {
   readonly rows: number
   readonly totalMs: number
-  /** Most memory held while it was read, above what was held before; null where that cannot be read. */
+  /** Peak memory during the reading minus memory before; null if it cannot be read. */
   readonly grownMb: number | null
 }
 
@@ -21,7 +21,7 @@ interface Request {
     readonly interval: number
     readonly levels: number
   }
-  /** A short answer first, so that everything is loaded. */
+  /** A short request first, so that all code is loaded. */
   readonly warmUp: {
     readonly series: string
     readonly date: string
@@ -40,7 +40,7 @@ async function readWithClient(url: string, parameters: Request['parameters']): P
   return rows
 }
 
-/** The peer: no time-out, no check of the end, no types. */
+/** The peer: no timeout, no check of the end, no types. */
 async function readBare(url: string, parameters: Request['parameters']): Promise<number> {
   const response = await fetch(answerOf(url, parameters).url('ndjson'))
   const decoder = new TextDecoder()

@@ -1,5 +1,5 @@
-// What the clients cost: a long answer read as rows by each of them, and, in turns with it, by the least that a program
-// could do instead. Every reading is a process of its own.
+// The cost of the clients: each reads a long response as rows, in turns with the simplest program that could do it. Every reading
+// has its own process.
 
 import { execFile } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
@@ -18,7 +18,7 @@ const SIZES = {
 const TYPESCRIPT_CHILD = fileURLToPath(new URL('client-child.js', import.meta.url))
 const PYTHON_CHILD = fileURLToPath(new URL('../../bench/client-child.py', import.meta.url))
 const LEVELS = 10
-/** The least of the peer's speed, in percent. */
+/** The lowest speed relative to the peer, in percent. */
 const SHARE = 80
 
 type Way = 'client' | 'bare'

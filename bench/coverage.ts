@@ -1,4 +1,4 @@
-// A year of 20 series by day over HTTP: asked for the first time after the start has settled, and asked again.
+// A year of 20 series by day over HTTP: the first request after the server has settled, and a repeated one.
 
 import { cp, mkdir } from 'node:fs/promises'
 import { dirname } from 'node:path'
@@ -19,7 +19,7 @@ const SIZES = {
 } as const
 const FIRST_DATE = '2025-01-01'
 const MARKETS = 6
-/** Of one processor. */
+/** Share of one processor. */
 const IDLE_SHARE_MAX = 0.05
 const SETTLE_WAITS_MAX = 100
 
@@ -58,7 +58,7 @@ export async function runCoverage({ lake: parent }: BenchLake, size: BenchSize):
   return { benchmark: 'coverage', size, figures, hashes: {}, notes }
 }
 
-/** Resolves when the server uses no more processor time than the watch over its lake needs. */
+/** Resolves when the server only uses the processor time that watching its lake needs. */
 async function settled(pid: number, quietMs: number): Promise<void> {
   let before = -Infinity
   for (let waits = 0; waits < SETTLE_WAITS_MAX; waits++) {
@@ -85,7 +85,7 @@ async function cost(
   return { wallMs, cpuMs: ((await readProcessCpuMs(pid)) ?? 0) - before }
 }
 
-/** Series of equal files; their names. */
+/** Writes series with equal files; returns their names. */
 async function writeLake(
   lake: string,
   { dates, series, deltas }: { readonly dates: number; readonly series: number; readonly deltas: number },

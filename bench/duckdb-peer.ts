@@ -1,8 +1,7 @@
-// The peer that asks a database: one DuckDB query from the lake file to ndjson. Three forms of it are measured. `asof` is
-// what SQL has for "as of time T": an ASOF join of every tick with every price level. `spans` needs no such join: it works
-// out which ticks see a quantity. `tuned` does so too, but keeps a level as one integer and sorts lists of them, which is
-// less than half the work. All need what benchmark files have: whole cents and contracts, no gaps, known from the date's
-// first nanosecond.
+// The peer that uses a database: one DuckDB query from the lake file to ndjson, in three forms. `asof` is SQL's form of "as of time
+// T": an ASOF join of every tick with every price level. `spans` avoids the join: it computes which ticks see a quantity. `tuned`
+// does so too, but stores a level as one integer and sorts lists of them, which halves the work. All rely on benchmark files: whole
+// cents and contracts, no gaps, known from the date's first nanosecond.
 
 import { readFile } from 'node:fs/promises'
 import { DuckDBInstance } from '@duckdb/node-api'
@@ -12,7 +11,7 @@ import type { PeerOptions } from './tardis-peer.ts'
 export const DUCKDB_FORMS = ['asof', 'spans', 'tuned'] as const
 export type DuckDbForm = (typeof DUCKDB_FORMS)[number]
 
-/** Writes the rows of the day to `outPath` as ndjson. Row text differs from JSON.stringify's in `60.0` for `60`. */
+/** Writes the rows of the day to `outPath` as ndjson. The text differs from JSON.stringify's: `60.0` for `60`. */
 export async function runDuckDbPeer(form: DuckDbForm, options: PeerOptions, outPath: string): Promise<void> {
   const instance = await DuckDBInstance.create(':memory:')
   try {
@@ -24,7 +23,7 @@ export async function runDuckDbPeer(form: DuckDbForm, options: PeerOptions, outP
   }
 }
 
-/** Calls `onRow` with each row of the written file as JSON.stringify would have written it. */
+/** Calls `onRow` with each row of the written file, in JSON.stringify's form. */
 export async function readDuckDbRows(outPath: string, onRow: (json: string) => void): Promise<void> {
   const lines = (await readFile(outPath, 'utf8')).split('\n')
   for (const line of lines) if (line !== '') onRow(JSON.stringify(JSON.parse(line)))
@@ -45,8 +44,8 @@ const sidesOfCells = (levels: number): string => `
       FROM cells GROUP BY tick, market_id
     )`
 
-// The best levels of each side of each market and tick: from `at_tick`, a level's quantity at the ticks it changes at, or
-// from `spans`, a level's quantity and the ticks that see it.
+// The best levels of each side of each market and tick. Input: `at_tick` has a level's quantity at the ticks where it changes,
+// `spans` has a level's quantity and the ticks that see it.
 const SIDES: Readonly<Record<DuckDbForm, (levels: number) => string>> = {
   asof: (levels) => `
     grid AS (
@@ -84,8 +83,8 @@ const SIDES: Readonly<Record<DuckDbForm, (levels: number) => string>> = {
 }
 
 /**
- * `book` numbers what lies between two clears of a market; within one, a level's quantity is the sum of its events (a
- * `set` follows its `clear` directly). A quantity is seen by the ticks from its event to the next one on its level.
+ * `book` numbers the intervals between two clears of a market. Within one, a level's quantity is the sum of its events (a `set`
+ * directly follows its `clear`). The ticks from an event to the next one on its level see its quantity.
  */
 function snapshotQuery(form: DuckDbForm, { path, dateStartMs, intervalS, levels }: PeerOptions): string {
   const start = BigInt(dateStartMs) * NS_PER_MS

@@ -1,6 +1,6 @@
-// The clients of the endurance benchmark, all at once for as long as it lasts: readers of whole streams in every format
-// and coding, readers who leave in the middle, slow ones, and small requests at a steady rate, which alone must all be
-// answered. Who is told to come again later does so.
+// The clients of the endurance benchmark, all at once for its whole duration: readers of whole streams in every format and coding,
+// clients that disconnect in the middle, slow clients, and small requests at a steady rate. Only the small requests must all be
+// answered. A client told to retry later does so.
 
 import { setMaxListeners } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -9,7 +9,7 @@ import { type Address, startStream } from './http-stream.ts'
 
 export interface EnduranceTargets {
   readonly small: readonly string[]
-  /** Answers of many megabytes. */
+  /** Responses of many megabytes. */
   readonly streams: readonly string[]
 }
 
@@ -18,7 +18,7 @@ export interface EnduranceCounts {
   readonly streamsRead: number
   readonly streamsLeft: number
   readonly streamsCut: number
-  /** Answers 429 and 503, after which the caller asked again. */
+  /** Responses 429 and 503, after which the caller retried. */
   readonly askedToWait: number
   readonly failures: readonly string[]
 }
@@ -49,7 +49,7 @@ export class EnduranceLoad {
     this.#address = address
     this.#targets = targets
     this.#pool = new Pool(`http://${address.host}:${address.port}`, { connections: CONNECTIONS })
-    // All clients wait for it.
+    // All clients listen to this signal.
     setMaxListeners(0, this.#ended.signal)
     this.#actors = [
       this.#askSmall(),
@@ -63,7 +63,7 @@ export class EnduranceLoad {
     ]
   }
 
-  /** Ends all clients and says what they met. */
+  /** Ends all clients and returns their counts. */
   async end(): Promise<EnduranceCounts> {
     this.#ended.abort()
     await Promise.all(this.#actors)
@@ -80,7 +80,7 @@ export class EnduranceLoad {
       this.#failures.push(`${target}: ${String(error)}`)
   }
 
-  /** What is due is sent whether or not the requests before are answered. */
+  /** Sends each request when it is due, whether or not earlier ones are answered. */
   async #askSmall(): Promise<void> {
     const pending = new Set<Promise<void>>()
     for (let dueMs = performance.now(); !this.#ended.signal.aborted; dueMs += 1000 / SMALL_PER_S) {
@@ -104,7 +104,7 @@ export class EnduranceLoad {
     }
   }
 
-  /** Reads an answer to its end and returns its status; waits where it is asked to, a bounded number of times. */
+  /** Reads a response to its end and returns its status. Waits and retries if asked to, a bounded number of times. */
   async #ask(target: string, coding: string): Promise<number> {
     for (let tries = 1; ; tries++) {
       const headers = { 'accept-encoding': coding }
@@ -135,7 +135,7 @@ export class EnduranceLoad {
       if (status === 200) this.#counts.streamsRead++
       else this.#fail(target, `status ${status}`)
     } catch {
-      // A store that is taken away cuts what came from it.
+      // If the store becomes unavailable, responses from it are cut off.
       this.#counts.streamsCut++
       await this.#wait(1000)
     }

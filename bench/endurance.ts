@@ -1,6 +1,6 @@
-// Half an hour of everything at once: streams in every format and coding, clients who leave, slow ones, small requests,
-// and with DATABASE_URL a store that is taken away for two seconds again and again. Measured is what the server holds:
-// resident memory and its slope over the last two thirds, descriptors, threads, and the longest delay of its event loop.
+// Half an hour of mixed load: streams in every format and coding, disconnecting clients, slow clients, small requests. With
+// DATABASE_URL, the store also becomes unavailable for two seconds repeatedly. Measures the server: resident memory and its slope
+// over the last two thirds, descriptors, threads, and the longest delay of its event loop.
 
 import { mkdtemp, readFile, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -31,7 +31,7 @@ const SIZES = {
   },
 } as const satisfies Record<BenchSize, object>
 const STORE_AWAY_MS = 2_000
-/** The first third is for caches to fill. */
+/** In the first third, caches fill. */
 const WARM_SHARE = 1 / 3
 const SLOPE_MB_PER_MINUTE_MAX = 1
 const LOOP_MS_MAX = 100
@@ -44,7 +44,7 @@ interface Look {
   readonly loopMaxMs: number
 }
 
-/** `durationMs`: another length than the size's; `storeDirectory`: see runMixedLoad. */
+/** `durationMs` overrides the size's duration; `storeDirectory`: see runMixedLoad. */
 export async function runEndurance(
   lake: BenchLake,
   size: BenchSize,
@@ -96,7 +96,7 @@ export async function runEndurance(
   }
 }
 
-/** Order books and candles in every format; JSON has bounds that the others do not have. */
+/** Order books and candles in every format; JSON has stricter limits. */
 function streamTargetsOf(series: string, intervalS: number, days: number): string[] {
   const candles = `/api/v1/candles?series=${CANDLE_SERIES}&from=${candleDate(1)}&to=${candleDate(days)}`
   return [
@@ -119,7 +119,7 @@ async function storeProxy(): Promise<{ readonly proxy: FaultProxy; readonly url:
   return { proxy, url: url.href }
 }
 
-/** Returns how often. */
+/** Interrupts the store repeatedly; returns how often. */
 async function takeStoreAway(
   proxy: FaultProxy | undefined,
   everyMs: number,
@@ -153,7 +153,7 @@ async function look(address: Address, pid: number, minute: number): Promise<Look
   }
 }
 
-/** The longest delay since this was asked last: the server begins anew with each answer. */
+/** The longest delay since the previous call: the server resets its figure with each response. */
 async function loopMaxMs(address: Address): Promise<number> {
   const pieces: Uint8Array[] = []
   await readStream({ address, target: '/metrics', onBody: (bytes) => pieces.push(bytes.slice()) })
@@ -192,7 +192,7 @@ function figuresOf(looks: readonly Look[], counts: EnduranceCounts, timesAway: n
   ]
 }
 
-/** Of the straight line through the looks that fits best, MB a minute. */
+/** Slope of the best-fitting line through the samples, MB a minute. */
 function slopeOf(looks: readonly Look[]): number {
   const mean = (values: readonly number[]): number =>
     values.reduce((sum, value) => sum + value, 0) / values.length

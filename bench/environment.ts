@@ -1,4 +1,4 @@
-// Where a measurement was made: figures without it cannot be compared.
+// The environment of a measurement: figures are not comparable without it.
 
 import { execFile } from 'node:child_process'
 import { cpus, totalmem } from 'node:os'
@@ -19,7 +19,7 @@ export async function readEnvironment(): Promise<Environment> {
   }
 }
 
-/** The commit of the checkout, with a mark when files were changed since; `unknown` outside of a checkout. */
+/** The commit of the checkout, marked if files have changed since; `unknown` outside a checkout. */
 async function commit(): Promise<string> {
   try {
     const { stdout } = await promisify(execFile)('git', ['describe', '--always', '--dirty', '--abbrev=12'], {

@@ -1,5 +1,5 @@
-// The explorer in the installed Chromium: how soon its first picture is there, how a day of seconds is drawn and moved, what
-// the page holds, and whether the server's other clients notice.
+// The explorer in the installed Chromium: time to the first picture, drawing and moving a day of seconds, memory of the page, and
+// the effect on the server's other clients.
 
 import { existsSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -19,20 +19,20 @@ const BOOK =
 const WHOLE = /^[\d,]+ rows, \S+ [kMG]?B$/
 const POLL_MS = 20
 const FRAMES = 120
-/** Cold openings of each page in turns: one that the machine's neighbours delay says little. */
+/** Cold openings of each page, in turns: a single one may be delayed by other load on the machine. */
 const OPENINGS = { smoke: 1, full: 9 } as const
 
 interface Opening {
   readonly ms: number
   readonly requests: number
-  /** Of all answers until then, as they travelled. */
+  /** Of all responses until then, as transferred. */
   readonly bytes: number
 }
 
-/** From navigation until a page that keeps nothing shows what `selector` finds; with what it asked for until then. */
+/** Time from navigation, with an empty cache, until `selector` matches; and the requests made until then. */
 async function openCold(browser: Browser, address: string, selector: string): Promise<Opening> {
   const page = await browser.newPage()
-  // The page itself notes when it has been painted: it may be too busy afterwards to be asked.
+  // The page itself records when it has painted: afterwards it may be too busy to be queried.
   await page.addInitScript(`window.shown = new Promise((resolve) => {
     const look = () => requestAnimationFrame(() => {
       if (document.querySelector(${JSON.stringify(selector)}) === null) look()
@@ -50,7 +50,7 @@ async function openCold(browser: Browser, address: string, selector: string): Pr
   return opening
 }
 
-/** The pages as somebody opens them who was never there. */
+/** Opens the pages like a first-time visitor. */
 async function openings(browser: Browser, url: string, size: BenchSize): Promise<Figure[]> {
   const pages = [
     { address: url, selector: '.strikes tbody tr', name: 'first picture after navigation', atMost: 1000 },
@@ -94,7 +94,7 @@ async function openings(browser: Browser, url: string, size: BenchSize): Promise
   ]
 }
 
-/** Times of small answers of the server while `during` runs, ms. */
+/** Response times of small requests to the server while `during` runs, ms. */
 async function answerTimes(url: string, during: Promise<unknown>): Promise<number[]> {
   const times: number[] = []
   const state = { isOver: false }
@@ -109,7 +109,7 @@ async function answerTimes(url: string, during: Promise<unknown>): Promise<numbe
   return times
 }
 
-/** Frames a second while the window is moved and zoomed with every frame. */
+/** Frames a second while the window moves and zooms in every frame. */
 async function frameRate(page: Page): Promise<number> {
   return page.evaluate(`new Promise((resolve) => {
     const area = document.querySelector('.plot-area')
@@ -134,7 +134,7 @@ async function frameRate(page: Page): Promise<number> {
   })`)
 }
 
-/** What the page's scripts hold, buffers included, MB. */
+/** Memory of the page's scripts, including buffers, MB. */
 async function heldMegabytes(page: Page): Promise<number> {
   const session = await page.context().newCDPSession(page)
   await session.send('HeapProfiler.collectGarbage')
@@ -145,7 +145,7 @@ async function heldMegabytes(page: Page): Promise<number> {
   )
 }
 
-/** A market's day of seconds: how soon it is there, how it moves, what it holds, and who else notices. */
+/** A market's day of seconds: time to draw, frame rate, memory, and response times of other clients. */
 async function day(browser: Browser, url: string): Promise<Figure[]> {
   const atRest = await answerTimes(url, new Promise((resolve) => setTimeout(resolve, 2000)))
   const page = await browser.newPage({ viewport: { width: 1280, height: 900 } })
@@ -168,7 +168,7 @@ async function day(browser: Browser, url: string): Promise<Figure[]> {
   return figures
 }
 
-/** Needs no benchmark lake: it looks at the sample. */
+/** Does not use the benchmark lake: it shows the sample. */
 export async function runExplorer(_lake: BenchLake, size: BenchSize): Promise<BenchReport> {
   const report = { benchmark: 'explorer', size, hashes: {} }
   const executablePath = PLACES.find((place) => place !== '' && existsSync(place))

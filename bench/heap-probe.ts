@@ -1,5 +1,5 @@
-// Loaded before a program and before each of its threads (`node --expose-gc --import`): once an hour of its clock, always at
-// the same minute, each writes a line of JSON with what it holds after a collection of garbage into BENCH_HEAP_FILE.
+// Loaded before a program and before each of its threads (`node --expose-gc --import`): once an hour of its clock, at the same
+// minute, each thread writes a JSON line to BENCH_HEAP_FILE with its memory after a garbage collection.
 
 import { appendFileSync, readdirSync } from 'node:fs'
 import { threadId } from 'node:worker_threads'
@@ -33,7 +33,7 @@ if (path !== undefined) {
 }
 
 function tell(file: string): void {
-  // What the first collection lets go of the second one frees.
+  // The second collection frees what the first one releases.
   for (let round = 0; round < 2; round++) globalThis.gc?.()
   const { heapUsed, external, arrayBuffers, rss } = process.memoryUsage()
   const held: HeldMemory = {

@@ -1,6 +1,6 @@
-// A client that costs as little as a client can: one socket, one buffer that every read goes into, and no more of HTTP
-// than is needed to find the body's bytes. What is measured through it is the server, not the client. It trusts the
-// server to speak HTTP/1.1 with chunked bodies and does not follow, compress, pipeline or retry.
+// A client with minimal cost: one socket, one buffer for all reads, and only as much HTTP as is needed to find the body. So a
+// measurement shows the server, not the client. It assumes HTTP/1.1 with chunked bodies, and does not follow, compress, pipeline or
+// retry.
 
 import { connect } from 'node:net'
 import type { Socket } from 'node:net'
@@ -14,11 +14,11 @@ export interface StreamOptions {
   readonly address: Address
   /** Path and query. */
   readonly target: string
-  /** Sees every piece of the body; the bytes are only valid during the call. */
+  /** Receives every piece of the body; the bytes are only valid during the call. */
   readonly onBody?: (bytes: Uint8Array) => void
   /** Reads no faster than this. */
   readonly bytesPerSecond?: number
-  /** Stops reading for good after so many body bytes. */
+  /** Stops reading for good after this many body bytes. */
   readonly stallAfterBytes?: number
 }
 
@@ -31,14 +31,14 @@ export interface StreamResult {
 }
 
 export interface RunningStream {
-  /** Rejected when the transfer ends before its final chunk, or `destroy` was called. */
+  /** Rejects if the transfer ends before its final chunk, or `destroy` was called. */
   readonly done: Promise<StreamResult>
   readonly bodyBytes: number
   destroy(): void
 }
 
 const READ_BYTES = 256 * 1024
-/** A slow client takes bites of this size. */
+/** Bytes that a slow client reads at once. */
 const SLOW_READ_BYTES = 16 * 1024
 
 /** Sends the request and resolves when the whole body has arrived. */
@@ -97,13 +97,13 @@ type ParserState = 'head' | 'size' | 'data' | 'dataEnd' | 'trailer' | 'complete'
 const CR = 13
 const LF = 10
 
-/** Takes a response apart in pieces of any size. */
+/** Parses a response from pieces of any size. */
 export class ResponseParser {
   readonly #onBody: ((bytes: Uint8Array) => void) | undefined
   #state: ParserState = 'head'
   /** Text of the head or of the line being read. */
   #text = ''
-  /** Body bytes left in this chunk, or in the whole body when its length is given. */
+  /** Body bytes left in this chunk, or in the whole body if its length is given. */
   #left = 0
   #isChunked = false
   status = 0

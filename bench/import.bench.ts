@@ -1,6 +1,6 @@
-// What adding to a date costs: a recording is imported whole, and in two halves, the second into the lake that holds the
-// first. Measured are the processor time and the peak memory of each `bookcast import` as a process of its own; both
-// lakes must have the same bytes. Once with every number there, once with holes.
+// The cost of adding to a date: a recording is imported whole, and in two halves, the second into the lake with the first. Measures
+// processor time and peak memory of each `bookcast import` process; both lakes must have the same bytes. Runs once with all
+// sequence numbers, once with holes.
 
 import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -24,9 +24,9 @@ const DATE = '2026-06-24'
 const DAY_MS = 86_400_000
 const MARKETS = ['T80', 'B82.5', 'B84.5', 'T86'].map((strike) => `KXHIGHNY-26JUN24-${strike}`)
 const MAIN = fileURLToPath(new URL('../server/main.js', import.meta.url))
-/** Each snapshot of this many lets the books be known again after a hole. */
+/** Each market has a snapshot once in this many messages, so that its book is known again after a hole. */
 const SNAPSHOT_EVERY = 1_000
-/** The process says at its end what it has used, on a descriptor of its own. */
+/** At its end, the process reports its resource usage on an extra descriptor. */
 const TELLS_USAGE =
   "import { writeSync } from 'node:fs'; process.on('exit', () => writeSync(3, JSON.stringify(process.resourceUsage())))"
 
@@ -50,7 +50,7 @@ async function importFiles(lake: string, paths: readonly string[]): Promise<Usag
   return { cpuMs: (userCPUTime + systemCPUTime) / 1000, peakMb: maxRSS / 1024 }
 }
 
-/** The lines of a day; so many numbers are missing, evenly. */
+/** The lines of a day; `holes` sequence numbers are missing, evenly spaced. */
 function recording(messages: number, holes: number): string[] {
   const random = new SeededRandom(messages, 'import bench')
   const startMs = Date.parse(`${DATE}T00:00:00Z`)

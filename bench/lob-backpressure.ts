@@ -1,5 +1,5 @@
-// Whether slow readers slow down everybody else: the latency of /livez while nothing else happens, and while four
-// clients take a large answer at 1 MB/s each.
+// Whether slow readers slow down other clients: the latency of /livez without other load, and while four clients read a large
+// response at 1 MB/s each.
 
 import { setTimeout } from 'node:timers/promises'
 import type { BenchLake } from './bench-lake.ts'
@@ -16,7 +16,7 @@ const SIZES = {
   full: { deltas: 2_000_000, intervalS: 1, samples: 2_000, warmUps: 100, slowBytesPerSecond: 1_000_000 },
 } as const
 const SLOW_CLIENTS = 4
-/** Between two probes, so that they see the event loop at many different moments. */
+/** Pause between two probes, so that they hit the event loop at many different moments. */
 const PROBE_PAUSE_MS = 2
 
 export async function runBackpressure(lake: BenchLake, size: BenchSize): Promise<BenchReport> {
@@ -31,7 +31,7 @@ export async function runBackpressure(lake: BenchLake, size: BenchSize): Promise
       startStream({ address, target, bytesPerSecond: slowBytesPerSecond }),
     )
     const ends = streams.map((stream) => stream.done.catch(() => undefined))
-    // Streams that have not begun slow nobody down. One that ends before it gave anything is over.
+    // Wait until the streams have begun, since only then can they slow other clients; or until one has ended.
     await Promise.all(streams.map((stream, index) => untilBegun(stream, ends[index]!)))
     const startMs = performance.now()
     const loaded = await probe(address, samples, 0)
@@ -67,7 +67,7 @@ async function untilBegun(stream: RunningStream, end: Promise<unknown>): Promise
   while (stream.bodyBytes === 0) if (await Promise.race([ended, setTimeout(PROBE_PAUSE_MS, false)])) return
 }
 
-/** Latencies of requests on connections of their own. */
+/** Latencies of requests, each on a new connection. */
 async function probe(address: Address, samples: number, warmUps: number): Promise<Timing> {
   const before = async () => {
     await setTimeout(PROBE_PAUSE_MS)

@@ -1,7 +1,6 @@
-// What a user of the order-book endpoint gets: one day of snapshots over HTTP on the loopback interface, server and client
-// in processes of their own. Beside it, in the same run: the loopback interface with no work done for the bytes, and two
-// ways to make the same rows without this service. The peers write to a file or to nowhere instead of a socket, which is
-// in their favour.
+// The order-book endpoint as a user sees it: one day of snapshots over HTTP on the loopback interface, server and client in
+// separate processes. In the same run: the bare loopback interface, and two other ways to make the same rows. The peers write to a
+// file or discard the rows instead of writing to a socket, which favours them.
 
 import { createReadStream } from 'node:fs'
 import { open, rm } from 'node:fs/promises'
@@ -29,10 +28,10 @@ const SIZES = {
   full: { markets: 5, deltas: 2_000_000, intervalS: 1, rounds: 7, warmUps: 2, loopbackBytes: 1 << 30 },
 } as const
 const MEASURED_LEVELS = [10, 50] as const
-/** Levels of the rows that the peers make. */
+/** Levels in the peers' rows. */
 const PEER_LEVELS = 10
 const LOOPBACK_READ_BYTES = 256 * 1024
-/** Rows that a peer gathers before it writes them: one write a row would measure the writing. */
+/** Rows that a peer collects for one write: one write per row would measure the writing. */
 const PEER_ROWS_PER_WRITE = 1000
 
 interface ServiceRun {
@@ -47,7 +46,7 @@ interface TimedServiceRun extends ServiceRun {
   readonly totalMs: number
   readonly fastestMs: number
   readonly firstByteMs: number
-  /** Processor time of the server; undefined where it cannot be read. */
+  /** Processor time of the server; undefined if it cannot be read. */
   readonly cpuMs: number | undefined
 }
 
@@ -152,7 +151,7 @@ async function verify(address: Address, target: string) {
   return { rows: digest.rows, bodyBytes, sha256: digest.hex() }
 }
 
-/** One transfer whose bytes are only counted. */
+/** One transfer that only counts bytes. */
 async function repeat({ address, pid }: ChildServer, { target, bodyBytes }: ServiceRun) {
   const cpuBeforeMs = await readProcessCpuMs(pid)
   const stream = await readStream({ address, target })
@@ -162,7 +161,7 @@ async function repeat({ address, pid }: ChildServer, { target, bodyBytes }: Serv
   return { totalMs: stream.totalMs, firstByteMs: stream.firstByteMs, cpuMs }
 }
 
-/** Milliseconds in which so many bytes of plain TCP arrive, read like the service's answers are. */
+/** Milliseconds until this many bytes of plain TCP arrive, read in the same way as the service's responses. */
 export async function drainMs(address: Address, sizeBytes: number): Promise<number> {
   const buffer = Buffer.allocUnsafe(LOOPBACK_READ_BYTES)
   return await new Promise((resolve, reject) => {
@@ -185,15 +184,15 @@ export async function drainMs(address: Address, sizeBytes: number): Promise<numb
 interface PeerRun {
   readonly name: string
   readonly totalMs: number
-  /** Processor time of this process meanwhile. */
+  /** Processor time of this process during the run. */
   readonly cpuMs: number
-  /** Until the first row is written; the total where nothing is streamed. */
+  /** Until the first row is written; the total time if nothing is streamed. */
   readonly firstRowMs: number
   readonly rows: number
   readonly sizeBytes: number
-  /** Only at smoke size: hashing would be measured. */
+  /** Only at smoke size: otherwise the hashing would be measured too. */
   readonly sha256: string | undefined
-  /** Undefined where the peer has none. */
+  /** Undefined if the peer has none. */
   readonly goalRatio: number | undefined
 }
 
@@ -288,7 +287,7 @@ async function measureDuckDb(
     rows: digest.rows,
     sizeBytes: digest.sizeBytes,
     sha256: size === 'smoke' ? digest.hex() : undefined,
-    // The query that a user of SQL would write; the other two are cleverer than that, and measured to be fair.
+    // The query that a SQL user would write. The other two forms are cleverer, and are measured for fairness.
     goalRatio: form === 'asof' ? 100 : undefined,
   }
 }

@@ -1,5 +1,5 @@
-// What the server process holds in memory: for one large answer in each streamed format, with clients that stop reading,
-// and after a thousand requests. Each case has a fresh process, because a peak never goes away again. Linux only.
+// Memory of the server process: for one large response in each streamed format, with clients that stop reading, and after a
+// thousand requests. Each case has a fresh process, because peak memory never decreases. Linux only.
 
 import type { BenchFile, BenchLake } from './bench-lake.ts'
 import type { Address } from './http-stream.ts'
@@ -12,7 +12,7 @@ import type { ChildServer } from './server-process.ts'
 
 const SIZES = {
   smoke: { markets: 23, deltas: 20_000, intervalS: 240, requests: 20, settleMs: 50 },
-  // 23 markets every four seconds are 496,800 rows: as close below the limit of 500,000 as a day comes.
+  // 23 markets every four seconds are 496,800 rows: as close below the limit of 500,000 as a day can be.
   full: { markets: 23, deltas: 2_000_000, intervalS: 4, requests: 1000, settleMs: 1000 },
 } as const
 const FORMATS = [
@@ -22,9 +22,9 @@ const FORMATS = [
 ] as const
 const STALLED_CLIENTS = 4
 const STALL_AFTER_BYTES = 64 * 1024
-/** The peak counts as settled when it has not grown for a second; this is how often we look at most. */
+/** The peak counts as settled if it has not grown for a second; this is the maximum number of checks. */
 const SETTLE_LOOKS_MAX = 30
-/** Requests after which the process has seen everything once, as a share of all. */
+/** Share of requests after which the process is warm. */
 const FLAT_FROM_SHARE = 0.2
 
 export async function runMemory(lake: BenchLake, size: BenchSize): Promise<BenchReport> {
@@ -61,7 +61,7 @@ export async function runMemory(lake: BenchLake, size: BenchSize): Promise<Bench
 
 type Growth = () => Promise<number>
 
-/** Runs `measure` with a fresh, warm, idle server and a function that tells its peak's growth in MB since. */
+/** Runs `measure` with a fresh, warm, idle server and a function that returns the growth of its peak memory since then, MB. */
 async function withServer<T>(
   file: BenchFile,
   measure: (server: ChildServer, growth: Growth) => Promise<T>,
@@ -91,7 +91,7 @@ async function readWhole(address: Address, target: string) {
   return result
 }
 
-/** The growth with clients that have all stopped reading, once it grows no more. */
+/** The growth with clients that have all stopped reading, once it has settled. */
 async function stall(server: ChildServer, growth: Growth, file: BenchFile, size: BenchSize): Promise<number> {
   const { intervalS, settleMs } = SIZES[size]
   const target = lobTarget({ series: file.series, intervalS })
@@ -116,7 +116,7 @@ async function stall(server: ChildServer, growth: Growth, file: BenchFile, size:
   }
 }
 
-/** Many small requests of every format: what is resident at the end, against an early point. */
+/** Many small requests of every format: resident memory at the end, compared with an early point. */
 async function manyRequests(server: ChildServer, file: BenchFile, requests: number): Promise<Figure[]> {
   const formats = ['ndjson', 'csv', 'parquet', 'json'] as const
   let early = await memoryOf(server)
@@ -134,7 +134,7 @@ async function manyRequests(server: ChildServer, file: BenchFile, requests: numb
       name: `growth over the last ${requests - fromRequest} requests`,
       value: (late.residentBytes - early.residentBytes) / 1e6,
       unit: 'MB',
-      // The noise of a garbage collector, not a leak: a leaked row buffer a request would be hundreds.
+      // Allows for noise of the garbage collector: a leaked row buffer per request would be hundreds.
       atMost: 25,
     },
   ]

@@ -1,5 +1,5 @@
-// What a receipt costs against the same answer read by a client that throws it away, and one that is known already. Each
-// round asks with another `limit` above the rows of the answer, so that its receipt is new. Both take turns.
+// The cost of a receipt, new or cached, compared with reading and discarding the same response. Each round uses another `limit`
+// above the number of rows, so that its receipt is new. Both take turns.
 
 import type { BenchLake } from './bench-lake.ts'
 import { readStream } from './http-stream.ts'
@@ -13,7 +13,7 @@ const SIZES = {
   full: { deltas: 2_000_000, intervalS: 1, rounds: 9, warmUps: 2, knownRounds: 200 },
 } as const
 const FORMATS = ['ndjson', 'csv', 'parquet'] as const
-/** Above the rows of the answer. */
+/** More than the rows of the response. */
 const FIRST_LIMIT = 450_000
 
 export async function runReceipts(lake: BenchLake, size: BenchSize): Promise<BenchReport> {

@@ -1,9 +1,9 @@
-// The request that a benchmark makes, from its parts to the target of an HTTP request.
+// Builds the target of an HTTP request from the parts of a benchmark's request.
 
 import { Bookcast } from '../clients/typescript/bookcast.ts'
 import { BENCH_DATE } from './bench-lake.ts'
 
-/** Only the target of its addresses is used. */
+/** Only its request targets are used. */
 const BOOKCAST = new Bookcast('http://localhost')
 
 export interface LobRequest {

@@ -1,5 +1,5 @@
-// What a request costs that wants only a part: a late hour, one market of ten, a coarse interval. A service that always
-// replays from midnight, or decodes every market, would show it here. All requests take turns.
+// The cost of requests for a part only: a late hour, one market of ten, a coarse interval. A service that always replays from
+// midnight, or decodes every market, would show it here. All requests take turns.
 
 import { benchmarkMarketIds } from '../server/sample-data/benchmark-lake.ts'
 import type { BenchLake } from './bench-lake.ts'
@@ -11,7 +11,7 @@ import { RowDigest } from './row-digest.ts'
 import { startBookcast } from './server-process.ts'
 
 const SIZES = {
-  // The rows of ten markets at an interval of one second would be refused.
+  // The rows of ten markets at an interval of one second would exceed the limit.
   smoke: { deltas: 20_000, intervalS: 60, tenMarketsIntervalS: 60, rounds: 1, warmUps: 0 },
   full: { deltas: 2_000_000, intervalS: 1, tenMarketsIntervalS: 2, rounds: 9, warmUps: 2 },
 } as const
@@ -66,7 +66,7 @@ export async function runSeeking(lake: BenchLake, size: BenchSize): Promise<Benc
         unit: '×',
         atMost: 0.25,
       },
-      // The worst case: a third of all changes are this market's.
+      // The worst case: this market has a third of all changes.
       {
         name: 'busiest of ten / ten markets',
         value: ms('busiest of ten') / ms('ten markets'),

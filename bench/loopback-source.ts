@@ -1,5 +1,5 @@
-// A process that does nothing but send: 256 KiB pieces of one buffer over TCP, to each client so many bytes. It shows
-// what this machine's loopback gives a Node client when no work is done for the bytes.
+// A process that only sends: pieces of 256 KiB from one buffer over TCP, up to a given number of bytes per client. It shows the
+// speed of this machine's loopback for a Node client, without any work for the bytes.
 
 import { createServer } from 'node:net'
 import type { Socket } from 'node:net'

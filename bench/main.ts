@@ -1,5 +1,5 @@
-// `npm run bench`: runs the benchmarks against the built server and prints what was measured, and where. One at a time:
-// they would measure each other.
+// `npm run bench`: runs the benchmarks against the built server and prints the figures and the environment. They run one at a time,
+// because they would affect each other.
 
 import { writeFile } from 'node:fs/promises'
 import { parseArgs } from 'node:util'
@@ -31,7 +31,7 @@ import { runVolume } from './volume.ts'
 import { runWorkers } from './workers.ts'
 import type { BenchReport, BenchSize } from './report.ts'
 
-/** What long benchmarks are asked for. */
+/** Options of long benchmarks. */
 interface AskedLength extends Partial<SoakLength> {
   readonly hours?: number
 }
@@ -69,7 +69,7 @@ const BENCHMARKS: ReadonlyMap<string, Benchmark> = new Map<string, Benchmark>([
   ['soak-hours', (_lake, size, length) => runSoakHours(size, length)],
 ])
 
-/** They take ten minutes and more, and run when they are named. */
+/** These take ten minutes or more, and run only if they are named. */
 const LONG = new Set(['endurance', 'replicas', 'soak', 'soak-hours'])
 
 const MS_PER_MINUTE = 60_000
@@ -109,7 +109,7 @@ async function runParquetOut(_lake: BenchLake, size: BenchSize): Promise<BenchRe
   }
 }
 
-/** A positive number of the command line, as what it means; nothing where it is not given. */
+/** A positive number from the command line, converted by `mean`; undefined if it is not given. */
 function asked<T>(name: string, text: string | undefined, mean: (value: number) => T): T | undefined {
   if (text === undefined) return undefined
   const value = Number(text)

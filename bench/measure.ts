@@ -1,4 +1,4 @@
-// Times repeated runs with tinybench and says how far to trust the result.
+// Times repeated runs with tinybench and states the margin of error.
 
 import { Bench } from 'tinybench'
 
@@ -14,11 +14,11 @@ export interface Timing {
 export interface TimeRunsOptions {
   readonly samples: number
   readonly warmUps: number
-  /** Runs before each sample and is not timed. */
+  /** Runs before each sample, untimed. */
   readonly before?: () => Promise<void>
 }
 
-/** Times `action` many times over; an error of any run is thrown. */
+/** Times `action` repeatedly; throws the error of any run. */
 export async function timeRuns(options: TimeRunsOptions, action: () => Promise<void>): Promise<Timing> {
   const { samples, warmUps, before } = options
   const bench = new Bench({
@@ -38,8 +38,8 @@ export async function timeRuns(options: TimeRunsOptions, action: () => Promise<v
 }
 
 /**
- * Runs each action once per round, one after the other, and returns each one's results without the first `warmUps`
- * rounds. What else the machine does then slows all of them alike, so that their ratios can be trusted.
+ * Runs the actions in turn in each round, and returns the results of each without the first `warmUps` rounds. Other load on the
+ * machine then slows all of them alike, so that their ratios are reliable.
  */
 export async function alternate<T>(
   rounds: number,
@@ -56,7 +56,7 @@ export async function alternate<T>(
   return results
 }
 
-/** The middle value, the upper one of two; NaN of nothing. */
+/** The median, the upper one of two; NaN for no values. */
 export function median(values: readonly number[]): number {
   const sorted = values.toSorted((a, b) => a - b)
   return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN

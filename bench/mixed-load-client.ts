@@ -1,7 +1,7 @@
-// The clients of the mixed load, in a process of their own: what they do must not count as the server's work. Streams of
-// order books that begin again when they end, first alone and then beside small requests: at a steady rate, sent when they
-// are due whether or not the ones before are answered (an open loop), or by callers who each wait for their answer before
-// they ask again (a closed one). Takes a MixedLoad as JSON and prints a MixedLoadResult.
+// The clients of the mixed load, in their own process, so that their work does not count as the server's. Order-book streams that
+// restart when they end, first alone and then beside small requests. These are sent at a steady rate, whether or not earlier ones
+// are answered (an open loop), or by callers that each wait for the response before the next request (a closed loop). Takes a
+// MixedLoad as JSON and prints a MixedLoadResult.
 
 import { Pool } from 'undici'
 import { type Address, type RunningStream, startStream } from './http-stream.ts'
@@ -11,29 +11,29 @@ export interface MixedLoad {
   readonly address: Address
   /** The server's process, whose processor time is read. */
   readonly pid: number
-  /** Paths with query, asked for in turn; `{n}` in one stands for a number that no request before had. */
+  /** Paths with query, requested in turn; `{n}` stands for a number not used before. */
   readonly targets: readonly string[]
   readonly phases: readonly LoadPhase[]
-  /** A path with query, asked for by each stream again and again. */
+  /** A path with query that each stream requests repeatedly. */
   readonly streamTarget: string
   readonly streams: number
-  /** Of each phase, and of the streams alone. */
+  /** Of each phase, and of the time with streams alone. */
   readonly durationMs: number
 }
 
-/** So many requests a second whatever happens, or so many callers. */
+/** A fixed number of requests a second, or a fixed number of callers. */
 export type LoadPhase =
   | { readonly kind: 'open'; readonly requestsPerSecond: number }
   | { readonly kind: 'closed'; readonly callers: number }
 
-/** Delays of the server's event loop, as its own histogram saw them. */
+/** Delays of the server's event loop, from the server's own histogram. */
 export interface LoopDelay {
   readonly p50Ms: number
   readonly p99Ms: number
   readonly maxMs: number
 }
 
-/** What the callers of one path met. */
+/** The latencies of one path. */
 export interface PathLatency {
   readonly path: string
   readonly p50Ms: number
@@ -44,11 +44,11 @@ export interface PhaseResult {
   readonly phase: LoadPhase
   readonly loop: LoopDelay
   readonly requests: number
-  /** From the moment a request was due to the last byte of its answer. */
+  /** From the time a request was due to the last byte of its response. */
   readonly p50Ms: number
   readonly p99Ms: number
   readonly paths: readonly PathLatency[]
-  /** Processors that the server kept busy; null where that cannot be read. */
+  /** Processors that the server kept busy; null if that cannot be read. */
   readonly processors: number | null
   /** Of the streams beside the requests. */
   readonly bytesPerS: number
@@ -56,15 +56,15 @@ export interface PhaseResult {
 
 export interface MixedLoadResult {
   readonly idle: LoopDelay
-  /** Of the streams without any request beside them. */
+  /** Of the streams without requests beside them. */
   readonly aloneBytesPerS: number
   readonly phases: readonly PhaseResult[]
   readonly streamsBegun: number
-  /** What failed, requests and streams, each by its target. */
+  /** Failed requests and streams, each with its target. */
   readonly failures: readonly string[]
 }
 
-/** Connections of the small requests; a request that finds them all busy waits, and that counts as its time. */
+/** Connections for small requests. If all are busy, a request waits, and the wait counts as its latency. */
 const CONNECTIONS = 64
 const TICK_MS = 5
 const GZIP_HEADERS = { 'accept-encoding': 'gzip' }
@@ -81,7 +81,7 @@ async function ask(pool: Pool, target: string, isCompressed: boolean): Promise<s
   return text
 }
 
-/** The delays since the metrics were asked for last: that is when the server begins its histogram anew. */
+/** The delays since the last request for metrics, which resets the server's histogram. */
 async function loopDelay(pool: Pool): Promise<LoopDelay> {
   const text = await ask(pool, '/metrics', false)
   const gaugeMs = (name: string): number => {
@@ -118,7 +118,7 @@ function latencyByPath(latencies: readonly Latency[]): PathLatency[] {
   })
 }
 
-/** Asks for the targets in turn, every second round of them compressed, and keeps what the callers met. */
+/** Requests the targets in turn, compressed in every second round, and stores the latencies. */
 class Callers {
   readonly #pool: Pool
   readonly #targets: readonly string[]
@@ -145,10 +145,10 @@ class Callers {
   }
 }
 
-/** Goes into targets that must not have been asked for before. */
+/** Makes targets that were not requested before. */
 let nextNumber = 1_000
 
-/** Sends what is due at every tick until the time is over, and resolves when all of it is answered. */
+/** Sends the requests due at each tick until the time is over, and resolves when all are answered. */
 async function sendAtRate(callers: Callers, requestsPerSecond: number, durationMs: number): Promise<void> {
   const pending: Promise<void>[] = []
   const startMs = performance.now()
@@ -163,7 +163,7 @@ async function sendAtRate(callers: Callers, requestsPerSecond: number, durationM
   await Promise.all(pending)
 }
 
-/** Callers who ask again as soon as they have their answer. */
+/** Callers that send the next request as soon as they have a response. */
 async function askAgainAndAgain(callers: Callers, count: number, durationMs: number): Promise<void> {
   const endMs = performance.now() + durationMs
   const caller = async (): Promise<void> => {
@@ -172,7 +172,7 @@ async function askAgainAndAgain(callers: Callers, count: number, durationMs: num
   await Promise.all(Array.from({ length: count }, caller))
 }
 
-/** Streams that begin again as long as the load lasts. */
+/** Streams that restart until the load ends. */
 class Streams {
   readonly #load: MixedLoad
   readonly #failures: string[]
@@ -229,7 +229,7 @@ async function runPhase(
   { load, streams, failures }: { load: MixedLoad; streams: Streams; failures: string[] },
 ): Promise<PhaseResult> {
   const callers = new Callers(pool, load.targets, failures)
-  // The server's histogram begins anew.
+  // Resets the server's histogram.
   await loopDelay(pool)
   const startMs = performance.now()
   const startBytes = streams.bytes
@@ -256,7 +256,7 @@ async function runPhase(
 async function runLoad(load: MixedLoad): Promise<MixedLoadResult> {
   const { address, targets, durationMs } = load
   const pool = new Pool(`http://${address.host}:${address.port}`, { connections: CONNECTIONS })
-  // Every thread of the server has then met every kind of request.
+  // Warms up: every thread of the server gets every kind of request.
   for (let round = 0; round < 4; round += 1) {
     await Promise.all(
       targets.map((target) => ask(pool, target.replace('{n}', String(nextNumber++)), round % 2 === 1)),
@@ -279,6 +279,6 @@ async function runLoad(load: MixedLoad): Promise<MixedLoadResult> {
   return { idle, aloneBytesPerS, phases, streamsBegun: streams.begun, failures }
 }
 
-// The one who starts this program writes its argument, so it has the right form.
+// The parent process writes the argument, so its form is correct.
 const load: MixedLoad = JSON.parse(process.argv[2] ?? '')
 process.stdout.write(`${JSON.stringify(await runLoad(load))}\n`)

@@ -1,7 +1,7 @@
-// Everything at once: four order-book streams as fast as they go, and small JSON requests over all other endpoints, hot
-// and cold, asked for before or never yet: at 50 and at 200 a second (an open loop), and by callers who ask one after the
-// other (a closed one). Measured is what the callers wait, endpoint by endpoint, the delay of the server's event loop, by
-// its own histogram, and what the streams keep of what they have alone. The clients are a process of their own.
+// Mixed load: four order-book streams at full speed, and small JSON requests to all other endpoints, with and without cached
+// responses: at 50 and at 200 a second (an open loop), and by callers that send one request after the other (a closed loop).
+// Measures the latency of each endpoint, the delay of the server's event loop by its own histogram, and the throughput of the
+// streams relative to streams alone. The clients have their own process.
 
 import { execFile } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -31,17 +31,17 @@ const PHASES: readonly LoadPhase[] = [
   { kind: 'open', requestsPerSecond: 200 },
   { kind: 'closed', callers: 4 },
 ]
-/** What a caller may have to wait, by the rate of an open loop. */
+/** The latency goals, by the rate of an open loop. */
 const GOALS: ReadonlyMap<number, { readonly p50Ms?: number; readonly p99Ms: number }> = new Map([
   [50, { p50Ms: 10, p99Ms: 50 }],
   [200, { p99Ms: 150 }],
 ])
 const LOOP_P99_MS_MAX = 10
-/** The histogram counts its own step in. */
+/** The histogram's values include its own step. */
 const HISTOGRAM_STEP_MS = 10
 const STREAMS_SHARE_MIN = 70
 
-/** One target for every endpoint and store; those of candles for several markets. */
+/** One target for every endpoint and store; several markets for candles. */
 export function smallTargetsOf(days: number): string[] {
   const sample = 'from=2026-07-01&to=2026-07-02'
   return [
@@ -124,7 +124,7 @@ function figuresOf({ idle, phases, aloneBytesPerS, streamsBegun, failures }: Mix
   ]
 }
 
-/** `storeDirectory`: a data directory whose store holds the sample records already; making one takes seconds. */
+/** `storeDirectory`: a data directory whose store already has the sample records, because making one takes seconds. */
 export async function runMixedLoad(
   lake: BenchLake,
   size: BenchSize,

@@ -1,4 +1,4 @@
-// nginx with the text of operations/nginx.conf, its addresses put in, in front of two servers.
+// nginx in front of two servers, with the text of operations/nginx.conf and their addresses.
 
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url'
 import { freePort } from './server-process.ts'
 
 const EXAMPLE = fileURLToPath(new URL('../../operations/nginx.conf', import.meta.url))
-/** Undefined where nginx is not installed. */
+/** Undefined if nginx is not installed. */
 export const NGINX = ['nginx', '/usr/sbin/nginx'].find((name) => spawnSync(name, ['-v']).error === undefined)
 const START_TRIES = 200
 const START_PAUSE_MS = 50
@@ -20,7 +20,7 @@ export interface NginxProxy {
   stop(): Promise<void>
 }
 
-/** Starts nginx in front of the servers at these ports; its files go to the directory. */
+/** Starts nginx in front of the servers at these ports; its files are in the directory. */
 export async function startNginx(
   directory: string,
   [first, second]: readonly [number, number],
@@ -45,7 +45,7 @@ export async function startNginx(
   const log = join(directory, 'error.log')
   await writeFile(
     join(directory, 'nginx.conf'),
-    // As root, its workers would be another user, who may not enter the directory.
+    // As root, nginx would run its workers as another user, which may not enter the directory.
     `${process.getuid?.() === 0 ? 'user root; ' : ''}daemon off; pid ${directory}/pid; error_log ${log} warn;\n${text}`,
   )
   const child = spawn(NGINX, ['-p', directory, '-e', log, '-c', join(directory, 'nginx.conf')], {

@@ -1,5 +1,5 @@
-// A year of reports of four stations, one every six minutes, as lake files for the benchmark of exports: every column,
-// with as many nulls as the archives have.
+// A year of reports of four stations, one every six minutes, as lake files for the export benchmark: every column, with as many
+// nulls as the archives have.
 
 import { mkdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
@@ -10,7 +10,7 @@ export const OBSERVATION_YEAR = '2025'
 const STATIONS = ['NYC', 'ORD', 'MIA', 'LAX'] as const
 const REPORT_MS = 360_000
 
-/** Of every hundred reports so many lack the value. */
+/** The second number: reports of every hundred that lack the value. */
 const NUMBERS = [
   ['temp_f', 2, 800, 10],
   ['dewpoint_f', 2, 700, 10],
@@ -45,7 +45,7 @@ const TEXTS = [
   ['weather_codes', 80, ['RA', '-RA', 'BR', 'SN', '-SN BR', 'TSRA']],
 ] as const
 
-/** Writes the files, sorted as lake.md wants them, and returns how many reports they have. */
+/** Writes the files, sorted as in lake.md, and returns the number of reports. */
 export async function writeObservationYear(lake: string, reportsPerStation: number): Promise<number> {
   const instance = await DuckDBInstance.create(':memory:')
   const connection = await instance.connect()
@@ -62,7 +62,7 @@ export async function writeObservationYear(lake: string, reportsPerStation: numb
   return STATIONS.length * reportsPerStation
 }
 
-/** A number below `bound` that depends on report, station and what it is for. */
+/** A pseudo-random number below `bound` that depends on report, station and use. */
 function some(station: string, use: string, bound: number): string {
   return `(hash(n, '${station}', '${use}') % ${bound})::INTEGER`
 }

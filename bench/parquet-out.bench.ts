@@ -1,6 +1,6 @@
 // Parquet output: this project's encoder against parquet-wasm's stream writer on the same rows in the same run, both
-// single-threaded, with equal row groups and snappy. Goal: at least 1.5 million rows/s and three times the peer.
-// Not measured: book replay, and the way of the bytes to a client.
+// single-threaded, with equal row groups and snappy. Goal: at least 1.5 million rows/s and three times the peer. Not measured: book
+// replay, and the transfer to a client.
 
 import { createHash } from 'node:crypto'
 import { cpus } from 'node:os'
@@ -40,10 +40,10 @@ const SEED = 20_260_701
 interface Run {
   readonly totalMs: number
   readonly firstRowGroupMs: number
-  /** Of the total: building Arrow batches and handing them over. */
+  /** Part of the total: building Arrow batches and passing them to the writer. */
   readonly arrowMs: number
   readonly sizeBytes: number
-  /** Rows that the file's own footer states. */
+  /** Rows by the file's own footer. */
   readonly rows: number
   readonly sha256: string
 }
@@ -56,7 +56,7 @@ export interface ParquetOutBenchResult {
   readonly ratio: number
 }
 
-/** Runs both writers in turn and reports the median run of each, without the rounds that warm them up. */
+/** Runs both writers in turn and reports the median run of each, without the warm-up rounds. */
 export async function runParquetOutBench(
   size: keyof typeof SIZES,
   print: (line: string) => void,
@@ -100,7 +100,7 @@ function describe(name: string, rows: number, run: Run): string {
   )
 }
 
-/** Where a writer's bytes are copied to: memory that is there before the clock starts, as a stream's chunks are. */
+/** Receives the writers' bytes: memory allocated before the clock starts, like a stream's chunks. */
 const outputBytes = new Uint8Array(32 * 1024 * 1024)
 
 /** One run's output. Hashing and checking happen after the clock has stopped. */
@@ -149,7 +149,7 @@ function encodeOurs(input: SnapshotRows, rowGroupRows: number): Run {
     marketIds: input.marketIds,
     maxRowGroupRows: rowGroupRows,
   })
-  // The tick loop hands over reused arrays, so the copy into them is part of the run.
+  // The tick loop reuses its arrays, so the copy into them is part of the run.
   const bidPrices = new Uint8Array(input.levels)
   const bidQtys = new Float64Array(input.levels)
   const askPrices = new Uint8Array(input.levels)
@@ -216,7 +216,7 @@ async function encodePeer(input: SnapshotRows, rowGroupRows: number): Promise<Ru
     const { done, value } = await reader.read()
     if (done) break
     output.write(value)
-    // The magic alone is no row group.
+    // The magic number alone is not a row group.
     if (output.sizeBytes > 1024) output.markRowGroup()
   }
   return output.finish()
@@ -236,7 +236,7 @@ const ARROW_SCHEMA = new Schema([
   new Field('asks', LEVELS_TYPE, false),
 ])
 
-/** Rows `[start, end)` as one Arrow batch. No value passes through a BigInt or an object: the peer gets its best case. */
+/** Rows `[start, end)` as one Arrow batch. To favour the peer, no value passes through a BigInt or an object. */
 function arrowBatch(input: SnapshotRows, start: number, end: number): RecordBatch {
   const length = end - start
   const ts = new BigInt64Array(length)

@@ -1,4 +1,4 @@
-// A process of export workers whose parts are no work. Arguments: the database's URL, the number of loops.
+// A process of export workers whose parts do no work. Arguments: the database's URL, the number of loops.
 
 import { PartQueue, type SubmittedPlan } from '../server/export/part-queue.ts'
 import { type PartWork, PartWorker } from '../server/export/part-worker.ts'

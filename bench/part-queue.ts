@@ -1,6 +1,6 @@
-// The queue of exports alone, with parts of no work: parts per second against the number of workers and against the number
-// of parts, with the load of the database. A farm of a hundred machines cannot be run here; this shows where the queue would
-// limit it. Needs a PostgreSQL server in DATABASE_URL.
+// The export queue alone, with parts that do no work: parts per second by number of workers and by number of parts, with the load
+// of the database. A hundred machines cannot be run here; this shows where the queue would limit them. Needs a PostgreSQL server in
+// DATABASE_URL.
 
 import { once } from 'node:events'
 import { fork } from 'node:child_process'
@@ -16,7 +16,7 @@ const SIZES: Readonly<
   full: { workers: [1, 2, 4, 8, 16, 32, 64], parts: [1_000, 10_000, 100_000, 1_000_000], seconds: 10 },
   smoke: { workers: [1, 2], parts: [20], seconds: 0.2 },
 }
-/** Loops that share a process, as `bookcast work --concurrency` has them. */
+/** Loops that share a process, as with `bookcast work --concurrency`. */
 const LOOPS_PER_PROCESS = 16
 
 const CHILD = fileURLToPath(new URL('part-queue-child.js', import.meta.url))
@@ -32,7 +32,7 @@ export async function runPartQueue(
   const figures: Figure[] = []
   const queue = await PartQueue.open(databaseUrl, false, () => {})
   const database = postgres(databaseUrl, { max: 1 })
-  /** Sessions of the queue that the server works for at this moment. */
+  /** Sessions of the queue that the server is working for now. */
   const sessionsAtWork = async (): Promise<number> => {
     const rows = await database`
       select 1 from pg_stat_activity where state = 'active' and application_name = 'bookcast-export'`
@@ -47,7 +47,7 @@ export async function runPartQueue(
       })
       const perS = (count * 1000) / Math.max(Date.now() - submitMs, 1)
       figures.push({ name: `${count} parts: submitted`, value: perS, unit: 'parts/s' })
-      // The rate against the workers at a middle size; at every other size with a few.
+      // All numbers of workers at a middle size; a few workers at every other size.
       for (const loops of count === parts[Math.min(1, parts.length - 1)] ? workers : workers.slice(1, 2)) {
         const { rate, sessions } = await measure(queue, id, databaseUrl, loops, seconds, sessionsAtWork)
         const name = `${count} parts, ${loops} workers`

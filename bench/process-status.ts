@@ -1,11 +1,10 @@
-// What the kernel says about another process: the memory it holds and the processor time it has used. Linux only:
-// elsewhere the answers are undefined.
+// The kernel's figures of another process: its memory and its processor time. Linux only: elsewhere the results are undefined.
 
 import { readFile } from 'node:fs/promises'
 
 export interface ProcessMemory {
   readonly residentBytes: number
-  /** The most that was ever resident. */
+  /** Peak resident memory. */
   readonly peakBytes: number
 }
 
@@ -15,14 +14,14 @@ export async function readProcessMemory(pid: number): Promise<ProcessMemory | un
   return { residentBytes: kilobytesOf(status, 'VmRSS'), peakBytes: kilobytesOf(status, 'VmHWM') }
 }
 
-/** Linux counts processor time in hundredths of a second, whatever its clock really does. */
+/** Linux reports processor time in hundredths of a second, whatever the kernel's tick is. */
 const MS_PER_CLOCK_TICK = 10
 
-/** Milliseconds of processor time that all threads of the process have used so far. */
+/** Processor time of all threads of the process so far, milliseconds. */
 export async function readProcessCpuMs(pid: number): Promise<number | undefined> {
   if (process.platform !== 'linux') return undefined
   const stat = await readFile(`/proc/${pid}/stat`, 'utf8')
-  // The second field is the program's name, which may hold spaces and brackets.
+  // The second field is the program's name, which may contain spaces and brackets.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
   return (Number(fields[11]) + Number(fields[12])) * MS_PER_CLOCK_TICK
 }

@@ -1,5 +1,5 @@
-// What the server process holds in memory while it sends pages of half a million candles: for one in each streamed format,
-// for several at once, with a client that stops reading, and after many of them. Linux only.
+// Memory of the server process while it sends pages of half a million candles: one page in each streamed format, several at once,
+// with a client that stops reading, and after many pages. Linux only.
 
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -20,7 +20,7 @@ const FORMATS = ['csv', 'ndjson', 'parquet'] as const
 const AT_ONCE = 3
 const ROWS = 500_000
 const STALL_AFTER_BYTES = 64 * 1024
-/** How often memory is looked at. */
+/** Interval between memory samples. */
 const LOOK_MS = 10
 
 function pageTarget(format: string): string {
@@ -40,7 +40,7 @@ async function residentMb(server: ChildServer): Promise<number> {
   return memory.residentBytes / 1e6
 }
 
-/** The most that is resident while something happens: the process has been larger before, when it made its database. */
+/** Peak resident memory while something happens. The process's own peak is of no use: making the database took more. */
 async function mostResidentMb(server: ChildServer, happening: Promise<unknown>): Promise<number> {
   const ended = happening.then(() => true)
   let mostMb = 0
@@ -78,13 +78,13 @@ async function measure(server: ChildServer, repeats: number): Promise<Figure[]> 
   figures.push(
     { name: `resident over ${half} more, on average`, value: early, unit: 'MB' },
     { name: `over another ${half}`, value: late, unit: 'MB' },
-    // The allocator's noise: pages that were kept would be 17 GB.
+    // Allows for the allocator's noise: retained pages would be 17 GB.
     { name: 'growth from one to the other', value: late - early, unit: 'MB', atMost: 100 },
   )
   return figures
 }
 
-/** `storeDirectory`: a data directory whose store holds the sample records already; making one takes seconds. */
+/** `storeDirectory`: a data directory whose store already has the sample records, because making one takes seconds. */
 export async function runRecordMemory(
   lake: BenchLake,
   size: BenchSize,

@@ -1,5 +1,5 @@
-// What candles are measured against: fastify and DuckDB put together the usual way, rows as objects and JSON.stringify,
-// and DuckDB's own COPY for parquet.
+// The peer for candles: fastify and DuckDB combined in the usual way, rows as objects and JSON.stringify, and DuckDB's own COPY for
+// parquet.
 
 import { type DuckDBConnection, DuckDBInstance } from '@duckdb/node-api'
 import { fastify } from 'fastify'
@@ -45,7 +45,7 @@ export class RecordPeer {
     })
   }
 
-  /** DuckDB's own export of the first rows of the file in the answer's order. */
+  /** DuckDB's own export of the first rows of the file in the response's order. */
   async copy(rows: number, target: string): Promise<void> {
     await this.#connection.run(
       `COPY (SELECT market_ticker, period_interval, end_period_ts, open // 100 AS open, high // 100 AS high,
@@ -56,7 +56,7 @@ export class RecordPeer {
     )
   }
 
-  /** DuckDB's own export of some columns of observation files in the answer's order. */
+  /** DuckDB's own export of some columns of observation files in the response's order. */
   async copyObservations(pattern: string, columns: readonly string[], target: string): Promise<void> {
     await this.#connection.run(
       `COPY (SELECT ${columns.join(', ')} FROM read_parquet('${pattern}', hive_partitioning = false)
@@ -64,7 +64,7 @@ export class RecordPeer {
     )
   }
 
-  /** DuckDB's own export of the first trades of some files in the answer's order and units. */
+  /** DuckDB's own export of the first trades of some files in the response's order and units. */
   async copyTrades(paths: readonly string[], rows: number, target: string): Promise<void> {
     const files = paths.map((path) => `'${path}'`).join(', ')
     await this.#connection.run(

@@ -1,5 +1,5 @@
-// The recorder as a process of its own, so that its memory and its processor time are its own. It answers each message of
-// its parent with its figures.
+// Runs the recorder in its own process, to measure its memory and processor time. It answers each message of its parent with its
+// figures.
 
 import { generateKeyPairSync } from 'node:crypto'
 import { KalshiLane } from '../server/exchanges/kalshi/lane.ts'

@@ -1,6 +1,6 @@
-// What the recorder holds: a loopback exchange sends deltas at a steady rate; measured are the processor time of the
-// recorder's process (all its threads, the fold included), its memory, how old messages are when they come, and
-// how far the lake is behind at the end. Then what trades cost: the same deltas with and without trades between them, in turns.
+// The load that the recorder sustains: a loopback exchange sends deltas at a steady rate. Measures processor time of the recorder's
+// process (all its threads, including the fold), its memory, the age of messages on arrival, and the lag of the lake at the end.
+// Then the cost of trades: the same deltas with and without trades between them, in turns.
 
 import { fork } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
@@ -21,7 +21,7 @@ const SIZES = {
   smoke: { perSecond: 2_000, seconds: 1, tradeRounds: 1, tradeSeconds: 1 },
   full: { perSecond: 20_000, seconds: 30, tradeRounds: 5, tradeSeconds: 15 },
 } as const
-/** Book messages to a trade. */
+/** Book messages per trade. */
 const TRADE_EVERY = 20
 const SERIES = ['KXHIGHNY', 'KXHIGHCHI', 'KXHIGHMIA', 'KXHIGHAUS']
 const MARKETS_PER_SERIES = 6
@@ -40,11 +40,11 @@ interface Command {
 interface Sending {
   readonly perSecond: number
   readonly seconds: number
-  /** A trade follows each delta that this number divides. */
+  /** A trade follows every delta whose number is a multiple of this. */
   readonly tradeEvery: number
 }
 
-/** What the recorder's process was when nothing had been sent, when all was, and when all of it was folded. */
+/** Figures of the recorder's process before the first message, after the last one, and after all were folded. */
 interface Recording {
   readonly before: RecorderChildFigures
   readonly during: RecorderChildFigures
@@ -151,7 +151,7 @@ export async function runRecorderBench(size: BenchSize): Promise<BenchReport> {
   }
 }
 
-/** Starts a recorder of its own, sends it deltas, and waits until they are folded. */
+/** Starts a recorder, sends it deltas, and waits until they are folded. */
 async function record(sending: Sending): Promise<Recording> {
   const root = await mkdtemp(join(tmpdir(), 'bookcast-bench-recorder-'))
   const server = new WebSocketServer({ host: '127.0.0.1', port: 0, perMessageDeflate: false })
@@ -167,7 +167,7 @@ async function record(sending: Sending): Promise<Recording> {
     const sentMs = performance.now() - startMs
     const during = await ask(child)
     const memory = await readProcessMemory(child.pid!)
-    // The answers to the subscriptions belong to no chain; a trade shows that the chains of its connection go on.
+    // The answers to the subscriptions belong to no chain. A trade shows that its connection's chains are alive.
     const trades = Math.floor(sent / sending.tradeEvery)
     const caughtUpMs = await catchUp(child, TICKERS.length + sent + trades)
     const end = await ask(child)

@@ -1,5 +1,5 @@
-// Candles over HTTP against fastify with DuckDB: one day of one market as json, and an export as parquet. Server and
-// peer run in this process and are asked in turns, so that whatever else the machine does slows both alike.
+// Candles over HTTP against fastify with DuckDB: one day of one market as json, and an export as parquet. Server and peer run in
+// this process and take turns, so that other load on the machine slows both alike.
 
 import { createHash } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -44,7 +44,7 @@ function benchConfig(lake: string): ServeConfig {
   return call.config
 }
 
-/** Neither compresses: the client does not ask for it. */
+/** Neither response is compressed, because the client does not request it. */
 async function readBody(address: string): Promise<{ ms: number; sha256: string }> {
   const { hostname, port, pathname, search } = new URL(address)
   const pieces: Buffer[] = []
@@ -64,7 +64,7 @@ async function elapsedMs(action: () => Promise<void>): Promise<number> {
   return performance.now() - startMs
 }
 
-/** `DATABASE_URL` names the store that is asked besides the lake; without it an embedded one is. */
+/** `DATABASE_URL` names the store that is queried besides the lake; without it, an embedded one is. */
 export async function runRecords({ lake }: BenchLake, size: BenchSize): Promise<BenchReport> {
   const { days, rounds, exportRows, reports } = SIZES[size]
   const root = await mkdtemp(join(lake, 'records-'))
@@ -75,7 +75,7 @@ export async function runRecords({ lake }: BenchLake, size: BenchSize): Promise<
   await store.migrate()
   const server = await startServer(benchConfig(root), {
     logger: pino({ level: 'silent' }),
-    // As `bookcast serve` has it: without these no answer is kept.
+    // As in `bookcast serve`: without these options no response is cached.
     store: storeServices(store.postgres),
     storeAddress: store.postgres.address,
   })
@@ -90,7 +90,7 @@ export async function runRecords({ lake }: BenchLake, size: BenchSize): Promise<
       () => readBody(same.ours),
       () => readBody(same.peer),
     ])
-    // Another limit is another request, whose answer is made of the rows that are remembered.
+    // Another limit makes it another request, whose response is made from cached rows.
     let limit = 10_000
     const [made = []] = await alternate(rounds, 0, [() => readBody(`${same.ours}&limit=${limit--}`)])
     let next = 0

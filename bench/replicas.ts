@@ -1,6 +1,6 @@
-// Two servers over one lake behind nginx, as operations/nginx.conf has it. First a large answer that nginx keeps, against
-// the same bytes over plain loopback. Then small requests of all kinds and order-book streams while one server after the
-// other is ended by SIGTERM and started again: a request must be answered, a stream must end whole or visibly broken.
+// Two servers over one lake behind nginx, configured as in operations/nginx.conf. First a large response cached by nginx, against
+// the same bytes over plain loopback. Then small requests of all kinds and order-book streams while the servers are restarted in
+// turn by SIGTERM: every request must be answered; a stream must end complete or visibly broken.
 
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -27,7 +27,7 @@ const SIZES = {
     cacheRounds: 9,
   },
 } as const satisfies Record<BenchSize, object>
-/** As many as one server has slots for: the other one may be gone. */
+/** As many as the slots of one server, since the other one may be down. */
 const CALLERS = 2
 const STREAMS = 2
 const HOURS = 24
@@ -37,14 +37,14 @@ const FAILURES_SHOWN = 5
 
 type Replicas = [ChildServer, ChildServer]
 
-/** What the clients met while the servers were ended and started. */
+/** The clients' results while the servers were restarted. */
 interface Met {
   requests: number
   streams: number
   brokenStreams: number
   restarts: number
   readonly failures: string[]
-  /** Body bytes of each stream that ended whole, by its target. */
+  /** Body bytes of each complete stream, by its target. */
   readonly bytesByTarget: Map<string, number>
 }
 
@@ -97,7 +97,7 @@ export async function runReplicas(
   }
 }
 
-/** The kept answer and as many bytes of plain TCP in turn, and the processor time of both servers meanwhile. */
+/** The cached response and as many bytes of plain TCP in turn, and the processor time of both servers meanwhile. */
 async function measureCache(
   proxy: NginxProxy,
   replicas: Replicas,
@@ -171,7 +171,7 @@ async function callAgainAndAgain(
   }
 }
 
-/** Streams of one hour after the other, each with more levels when the day is over; nginx has few of them already. */
+/** Streams of successive hours; after the last hour, the number of levels changes, so that nginx has cached few of them. */
 async function streamAgainAndAgain(
   port: number,
   series: string,
@@ -196,7 +196,7 @@ async function streamAgainAndAgain(
   }
 }
 
-/** A server is gone only while the other one is there. */
+/** Restarts one server at a time, so that the other one is up. */
 async function restartInTurn(
   replicas: Replicas,
   start: (at: 0 | 1) => Promise<ChildServer>,
@@ -212,7 +212,7 @@ async function restartInTurn(
   }
 }
 
-/** Asks a server itself for what came through nginx. */
+/** Counts the streams whose length differs from a direct response of a server. */
 async function countWrongLengths(
   { address }: ChildServer,
   bytesByTarget: ReadonlyMap<string, number>,

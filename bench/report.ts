@@ -1,10 +1,10 @@
-// What a benchmark hands back, and how it is printed: figures beside the goals that they are measured against.
+// The result of a benchmark, and how it is printed: figures beside their goals.
 
 export interface Figure {
   readonly name: string
   readonly value: number
   readonly unit: string
-  /** What the value should not exceed or fall below. */
+  /** Goals for the value. */
   readonly atMost?: number
   readonly atLeast?: number
 }
@@ -13,9 +13,9 @@ export interface BenchReport {
   readonly benchmark: string
   readonly size: BenchSize
   readonly figures: readonly Figure[]
-  /** Hashes of outputs by what made them. */
+  /** Hashes of outputs, by their producer. */
   readonly hashes: Readonly<Record<string, string>>
-  /** What the figures do not say, such as a platform on which something cannot be measured. */
+  /** Facts that the figures do not show, such as what a platform cannot measure. */
   readonly notes: readonly string[]
 }
 
@@ -32,7 +32,7 @@ export interface Environment {
 
 /** A markdown section: one table of figures, then hashes and notes. */
 export function reportMarkdown(report: BenchReport): string {
-  // At smoke size nothing is warm and everything is short: goals would mean nothing.
+  // At smoke size nothing is warm and everything is short, so goals are meaningless.
   const goal = (figure: Figure) => (report.size === 'full' ? goalText(figure) : '')
   const lines = [
     `### ${report.benchmark} (${report.size})`,
@@ -65,7 +65,7 @@ function goalText({ value, unit, atMost, atLeast }: Figure): string {
   return atLeast === undefined ? '' : `≥ ${numberText(atLeast)}${suffix}${mark}`
 }
 
-/** Three significant digits, or the whole number. */
+/** Three significant digits, or a whole number. */
 function numberText(value: number): string {
   if (Number.isInteger(value) || Math.abs(value) >= 1000) return Math.round(value).toLocaleString('en-US')
   return String(Number(value.toPrecision(3)))

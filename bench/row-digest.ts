@@ -1,4 +1,4 @@
-// A running digest of snapshot rows as ndjson, by which outputs of different programs are compared.
+// A running digest of snapshot rows as ndjson, to compare the outputs of different programs.
 
 import { createHash } from 'node:crypto'
 
@@ -9,7 +9,7 @@ export class RowDigest {
   rows = 0
   sizeBytes = 0
 
-  /** Bytes of ndjson, cut anywhere. */
+  /** Bytes of ndjson, split anywhere. */
   addBytes(bytes: Uint8Array): void {
     this.#hash.update(bytes)
     this.sizeBytes += bytes.length

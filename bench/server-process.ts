@@ -1,4 +1,4 @@
-// The real server in a process of its own, as a user starts it: `bookcast serve` on a free port. Its log goes nowhere.
+// The real server in its own process, as a user starts it: `bookcast serve` on a free port. Its log is discarded.
 
 import { spawn } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
@@ -11,25 +11,25 @@ const MAIN = fileURLToPath(new URL('../server/main.js', import.meta.url))
 const LOOPBACK_SOURCE = fileURLToPath(new URL('loopback-source.js', import.meta.url))
 const CATALOGUE_SERVER = fileURLToPath(new URL('catalogue-server.js', import.meta.url))
 const START_TIMEOUT_MS = 60_000
-/** Characters of standard output that are looked at for the address. */
+/** Characters of standard output that are searched for the address. */
 const PRINTED_TEXT_MAX = 4096
 
 export interface ChildServer {
   readonly address: Address
   readonly pid: number
-  /** Ends the process at once; what it was doing is of no interest any more. */
+  /** Kills the process at once. */
   stop(): Promise<void>
-  /** Lets it end what it has begun, as an operator does. */
+  /** Ends it gracefully, as an operator does. */
   end(): Promise<void>
 }
 
 function serveArguments(lake: string, port = '0'): string[] {
-  // Options for Node itself, such as --cpu-prof, to look into what was measured.
+  // Options for Node itself, such as --cpu-prof, to analyse a measurement.
   const nodeOptions = process.env['BENCH_SERVER_NODE_OPTIONS']?.split(' ') ?? []
   return [...nodeOptions, MAIN, 'serve', '--lake', lake, '--port', port, '--host', '127.0.0.1']
 }
 
-/** A port of the loopback interface that nothing listens on. */
+/** A free port of the loopback interface. */
 export async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -48,7 +48,7 @@ export async function startBookcast(
   return await startChild([...serveArguments(lake, port), '--store', 'off', ...options])
 }
 
-/** Starts `bookcast serve` with a store that is filled with the sample records, unless it has them: an embedded one. */
+/** Starts `bookcast serve` with an embedded store, which it fills with the sample records unless it has them. */
 export async function startBookcastWithStore(
   lake: string,
   dataDirectory: string,
@@ -58,7 +58,7 @@ export async function startBookcastWithStore(
   return await startChild([...serveArguments(lake), ...store], { DATABASE_URL: databaseUrl })
 }
 
-/** Starts a process that sends `sizeBytes` of plain TCP to whoever connects. */
+/** Starts a process that sends `sizeBytes` of plain TCP to each client. */
 export async function startLoopbackSource(sizeBytes: number): Promise<ChildServer> {
   return await startChild([LOOPBACK_SOURCE, String(sizeBytes)])
 }
@@ -107,7 +107,7 @@ async function printedAddress(child: ChildProcess): Promise<Address> {
     let text = ''
     child.once('error', reject)
     child.once('exit', (code) => reject(new Error(`exit ${code}: ${child.spawnargs.join(' ')}`)))
-    // Stays attached, so that whatever is printed later cannot fill the pipe.
+    // Keep reading, so that later output cannot fill the pipe.
     child.stdout?.setEncoding('utf8').on('data', (piece: string) => {
       text = (text + piece).slice(-PRINTED_TEXT_MAX)
       const address = /\b(?:http|tcp):\/\/([\d.]+):(\d+)\b/.exec(text)

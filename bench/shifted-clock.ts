@@ -1,7 +1,6 @@
-// Loaded before a program and before each of its threads (`node --import`): its wall clock goes BENCH_CLOCK_SHIFT_MS
-// ahead of the machine's, or behind, so that a midnight comes when it is wanted, and BENCH_CLOCK_SPEED times as fast from
-// the instant BENCH_CLOCK_FROM_MS on, so that hours pass in minutes. What the kernel stamps (files), what is measured
-// (performance.now) and what is waited for is as it was.
+// Loaded before a program and before each of its threads (`node --import`). Its wall clock is BENCH_CLOCK_SHIFT_MS ahead of the
+// machine's, or behind, so that midnight comes when it is needed; and BENCH_CLOCK_SPEED times as fast after the instant
+// BENCH_CLOCK_FROM_MS, so that hours take minutes. File times, performance.now and timers are not changed.
 
 import { benchClock, CLOCK_VARIABLES } from './bench-clock.ts'
 

@@ -1,5 +1,5 @@
-// Snapshot rows of books that change: random walks of a few markets, one row per market and tick, from a fixed seed.
-// Made for the benchmarks of the output encoders; it is no model of a real market and replays no deltas.
+// Snapshot rows of changing books: random walks of a few markets, one row per market and tick, from a fixed seed. Only for
+// benchmarks of the output encoders: it does not imitate a real market and replays no deltas.
 
 /** One side of all rows; row i's levels are `[offsets[i], offsets[i + 1])`, best first. */
 export interface SnapshotSide {
@@ -25,7 +25,7 @@ export interface SnapshotRows {
 }
 
 const START_S = Date.UTC(2026, 6, 1) / 1000
-/** Level changes per tick over all markets: as many as 2 million deltas a day. */
+/** Level changes per tick over all markets, equal to 2 million deltas a day. */
 const CHANGES_PER_TICK = 23
 const MID_MOVE_PROBABILITY = 0.02
 const BOOK_REACH_CENTS = 30
@@ -35,7 +35,7 @@ interface Book {
   middle: number
 }
 
-/** Rows in the order of the service: by time, then by market. */
+/** Rows in the service's order: by time, then by market. */
 export function makeSnapshotRows(
   rowCount: number,
   marketCount: number,
@@ -89,7 +89,7 @@ class SideBuilder {
     this.#levels = levels
   }
 
-  /** Returns the best price, 0 for an empty side. */
+  /** Returns the best price; 0 for an empty side. */
   append(row: number, book: Book, direction: 1 | -1): number {
     const start = this.#size
     for (let price = book.middle + direction; price > 0 && price < 100; price += direction) {
@@ -121,7 +121,7 @@ function makeBook(random: () => number, middle: number): Book {
   return { quantityAt, middle }
 }
 
-/** The first market is the busiest: market n gets a share of 1 / (n + 1), as activity in real series is uneven. */
+/** The first market is the busiest: market n gets a share of 1 / (n + 1), because activity in real series is uneven. */
 function busyBook(random: () => number, books: readonly Book[]): Book {
   const total = books.reduce((sum, _, market) => sum + 1 / (market + 1), 0)
   let left = random() * total

@@ -1,6 +1,6 @@
-// Holds a lake row by row against what a fake exchange truly did: every change that was heard has its row, with its time,
-// side, price and quantity; after every row whose book is known the book is the true one; and no message is missing
-// between the first and the last that were heard of a connection.
+// Compares a lake row by row with the true changes of a fake exchange: every received change has its row with time, side, price and
+// quantity; after every row whose book is known, the book is correct; and no message is missing between the first and the last one
+// received on a connection.
 
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -17,17 +17,17 @@ export interface SoakComparison {
   readonly rows: number
   readonly changes: number
   readonly gaps: number
-  /** Rows that are not as the exchange's change was, or after which a book is not the true one. */
+  /** Rows that differ from the exchange's change, or after which a book is wrong. */
   readonly differentRows: number
-  /** Rows of changes that came so late that the lake has them at the time of their receipt. */
+  /** Rows of changes that came so late that the lake has them at their receive time. */
   readonly lateRows: number
-  /** Changes without a row between the first and the last that were heard of a connection. */
+  /** Changes without a row between the first and the last received one of a connection. */
   readonly missingRows: number
-  /** Changes while the book was unknown to the lake although its connection was heard. */
+  /** Changes while the lake did not know the book although its connection was alive. */
   readonly unknownRows: number
-  /** By connection: changes sent after the last one that is in the lake. */
+  /** By connection: changes sent after the last one in the lake. */
   readonly lostAtEnds: readonly number[]
-  /** The first differences, for people. */
+  /** The first differences, as text. */
   readonly told: readonly string[]
 }
 
@@ -44,16 +44,16 @@ interface Row {
 
 interface Market {
   readonly book: ComparedBook
-  /** The last true change that the book has. */
+  /** The last true change applied to the book. */
   change: number
-  /** Of the last row: no row is told as earlier than one before it, such as a snapshot, which comes when it comes. */
+  /** The last row's time. Rows never go back in time, even after a snapshot, which has no time of its own. */
   ts: bigint
 }
 
 export class LakeComparison {
   readonly #truth: SoakTruth
   readonly #markets: readonly Market[]
-  /** By connection: rows, and the last message that has one. */
+  /** By connection: rows, and the last message that has a row. */
   readonly #heard: { rows: number; lastSeq: number }[]
   readonly #told: string[] = []
   #rows = 0
@@ -69,7 +69,7 @@ export class LakeComparison {
     this.#heard = Array.from({ length: truth.connectionCount }, () => ({ rows: 0, lastSeq: 0 }))
   }
 
-  /** Takes the rows of a market in their order; those of one market follow each other over all its files. */
+  /** Takes the rows of a market in order; rows of one market are consecutive over all its files. */
   take(row: Row): void {
     this.#rows++
     const market = this.#markets[row.market]!
@@ -159,7 +159,7 @@ export class LakeComparison {
   }
 }
 
-/** Reads every date of every series, and compares. */
+/** Reads every date of every series, and compares it. */
 export async function compareLake(lake: string, truth: SoakTruth): Promise<SoakComparison> {
   const comparison = new LakeComparison(truth)
   const numbers = new Map(truth.markets.map((ticker, index) => [ticker, index]))

@@ -1,5 +1,5 @@
-// An exchange on loopback that trades at a steady rate for as long as it is told to, by a clock of its own, and keeps what
-// it truly did. Who subscribes gets snapshots and then every change; nobody is waited for.
+// A loopback exchange that trades at a steady rate on its own clock until it is stopped, and stores every true change. Subscribers
+// get snapshots and then every change; it does not wait for slow ones.
 
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
@@ -12,7 +12,7 @@ import { centsOf, levelOf, sideOf, SoakTruth } from './soak-truth.ts'
 
 const STEP_MS = 10
 const FULL_CENTS = 97
-/** Of what a level holds, changes take all so often. */
+/** The share of changes to a non-empty level that empty it. */
 const REMOVALS = 0.5
 const CONTRACTS_MAX = 50
 
@@ -69,7 +69,7 @@ export class SoakExchange {
     return `http://${this.#address}/v2`
   }
 
-  /** What waits in this process to be sent. */
+  /** Bytes in this process that wait to be sent. */
   get unsentBytes(): number {
     return [...this.#sessions].reduce((sum, { socket }) => sum + socket.bufferedAmount, 0)
   }
@@ -80,13 +80,13 @@ export class SoakExchange {
     this.#server.close()
   }
 
-  /** Breaks every connection off. */
+  /** Terminates every connection. */
   dropConnections(): void {
     for (const { socket } of this.#sessions) socket.terminate()
     this.#sessions.clear()
   }
 
-  /** Trades at a steady rate until the signal; what was late is caught up on. */
+  /** Trades at a steady rate until the signal; catches up after delays. */
   async trade(perSecond: number, signal: AbortSignal): Promise<void> {
     const startMs = performance.now()
     for (let count = 0; !signal.aborted;) {
@@ -154,7 +154,7 @@ export class SoakExchange {
     this.#send(session, JSON.stringify({ ...head, type: 'orderbook_snapshot', sid: 1, seq, msg }))
   }
 
-  /** Some level of some market gets more, or loses what it has. Bids below the middle, asks above it. */
+  /** Adds to a random level of a random market, or empties it. Bids are below the middle, asks above it. */
   #change(): void {
     const { truth } = this
     const market = this.#random.below(truth.markets.length)

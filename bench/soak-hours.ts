@@ -1,4 +1,4 @@
-// The recorder for several hours without a kill, by a clock that is faster than the machine's: what it holds hour by hour.
+// Runs the recorder for several hours without a kill, on a fast clock, and records its memory hour by hour.
 
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -13,15 +13,15 @@ import { SoakExchange } from './soak-exchange.ts'
 import { SoakProcess } from './soak-process.ts'
 
 export interface SoakHours {
-  /** Of the recorder's clock. */
+  /** By the recorder's clock. */
   readonly hours: number
-  /** Changes of the exchange, by the machine's clock. */
+  /** Changes of the exchange per second of the machine's clock. */
   readonly perSecond: number
 }
 
-/** Its clock still ticks several times within the recorder's bounds for pauses and late messages. */
+/** At this speed, the clock still ticks several times within the recorder's limits for pauses and late messages. */
 const SPEED = 12
-/** The first hour begins so early in its day that most hours are of one date. */
+/** The first hour begins this long after midnight, so that most hours are of one date. */
 const FIRST_MINUTES = 30
 const PLENTY: SoakHours = { hours: 5, perSecond: 2_000 }
 const LITTLE: SoakHours = { hours: 1.5, perSecond: 500 }
@@ -30,7 +30,7 @@ const MARKETS_PER_SERIES = 6
 const LOOK_MS = 1_000
 const CATCH_UP_MS_MAX = 10 * 60_000
 
-/** @param changed other hours or another rate than the size's */
+/** @param changed overrides hours or rate of the size */
 export async function runSoakHours(size: BenchSize, changed: Partial<SoakHours>): Promise<BenchReport> {
   const { hours, perSecond } = { ...(size === 'full' ? PLENTY : LITTLE), ...changed }
   const root = await mkdtemp(join(tmpdir(), 'bookcast-soak-hours-'))
@@ -82,7 +82,7 @@ export async function runSoakHours(size: BenchSize, changed: Partial<SoakHours>)
   }
 }
 
-/** What was written, by thread; the first hour is a start's. */
+/** The recorded memory by thread. The first hour includes the start. */
 async function readHeld(path: string) {
   const text = await readFile(path, 'utf8').catch(() => '')
   const all = text

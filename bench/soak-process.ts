@@ -1,5 +1,5 @@
-// The recorder as operators run it (`bookcast record`), by a clock that may be ahead of the machine's, and what can be
-// seen of it from outside: its memory, its descriptors, its log.
+// The recorder as operators run it (`bookcast record`), on a clock that may be ahead of the machine's, and its state seen from
+// outside: memory, descriptors, log.
 
 import { spawn, type ChildProcess } from 'node:child_process'
 import { generateKeyPairSync } from 'node:crypto'
@@ -17,18 +17,18 @@ const CLOCK = new URL('shifted-clock.js', import.meta.url).href
 const PROBE = new URL('heap-probe.js', import.meta.url).href
 const LOG_TAIL_CHARACTERS = 4_000
 const CATCH_UP_LOOK_MS = 250
-/** What may still be told by nobody but the log's own clock. */
+/** Unread log bytes up to this size may be nothing but the log's time records. */
 const CLOCK_BYTES = 64 * 1024
 
 export interface SoakSample {
   /** By the recorder's clock. */
   readonly atMs: number
-  /** Which of the processes, from 1 on. */
+  /** The number of the process, from 1. */
   readonly life: number
   readonly residentBytes: number
   readonly descriptors: number
   readonly logBytes: number
-  /** The UTC hour in which the oldest segment of the log was begun: yyyymmddhh. */
+  /** The UTC hour in which the log's oldest segment was started: yyyymmddhh. */
   readonly oldestLogHour: string | undefined
 }
 
@@ -38,7 +38,7 @@ export interface SoakProcessOptions {
   readonly socketUrl: string
   readonly restUrl: string
   readonly clock: BenchClockTimes
-  /** Where its threads write once an hour what they hold (heap-probe.ts). */
+  /** The file in which its threads record their memory once an hour (heap-probe.ts). */
   readonly heapFile?: string | undefined
 }
 
@@ -50,7 +50,7 @@ export class SoakProcess {
   #child: ChildProcess | undefined
   #life = 0
   #output = ''
-  /** What its status said last. */
+  /** Its last status. */
   #heard = { atMs: 0, frames: -1 }
 
   constructor(options: SoakProcessOptions) {
@@ -65,7 +65,7 @@ export class SoakProcess {
     return this.#life
   }
 
-  /** The last of what it said on its error stream. */
+  /** The end of its error output. */
   get output(): string {
     return this.#output
   }
@@ -95,7 +95,7 @@ export class SoakProcess {
     this.#life++
   }
 
-  /** Ends it as a failing machine would, or as an operator does. Rejects when it does not end well then. */
+  /** Ends it like a failing machine, or like an operator. Rejects if a graceful end fails. */
   async end(signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
     const child = this.#child
     this.#child = undefined
@@ -108,14 +108,14 @@ export class SoakProcess {
     if (signal === 'SIGTERM' && child.exitCode !== 0) throw new Error(`the recorder failed: ${this.#output}`)
   }
 
-  /** Suspends it for a while, as a machine that is overloaded or moved does. */
+  /** Suspends it for a while, like an overloaded or migrated machine. */
   async suspend(ms: number): Promise<void> {
     this.#child?.kill('SIGSTOP')
     await sleep(ms)
     this.#child?.kill('SIGCONT')
   }
 
-  /** Undefined when it has ended by itself, which it must not; rejects then. */
+  /** Rejects if the process has ended by itself. */
   async sample(): Promise<SoakSample> {
     const child = this.#child
     const pid = child?.pid
@@ -135,7 +135,7 @@ export class SoakProcess {
     }
   }
 
-  /** Resolves when everything that the exchange has sent, and sends no more, has been received and folded. */
+  /** Resolves when all messages of the exchange, which sends no more, have been received and folded. */
   async caughtUp(waitMs: number): Promise<void> {
     for (const startMs = performance.now(); ;) {
       if (await this.#isCaughtUp()) return

@@ -1,10 +1,10 @@
-// What a fake exchange truly did, compactly: every change of every book, and as which message of which connection it
-// was told. Twenty million changes take some 400 MB.
+// The true changes of a fake exchange in compact form: every change of every book, and the message of each connection that states
+// it. Twenty million changes take some 400 MB.
 
-/** Quantities count hundredths of a contract. */
+/** Quantities are in hundredths of a contract. */
 export interface TrueChange {
   readonly market: number
-  /** `levelOf` its side and price. */
+  /** From `levelOf`. */
   readonly level: number
   readonly delta: number
   /** Microseconds since the epoch. */
@@ -13,16 +13,16 @@ export interface TrueChange {
 
 const LEVELS = 200
 const NO_CHANGE = -1
-/** Numbers of one connection's messages: the next connection begins with another of these. */
+/** Range of the message numbers of one connection; each connection has its own range. */
 const SEQ_SPAN = 1_000_000_000
 const CENT_UNITS = 100
 
-/** A book's levels by number: bids at 0 to 99 cents, then asks. */
+/** The index of a book's level: bids at 0 to 99 cents, then asks. */
 export function levelOf(side: number, cents: number): number {
   return side * (LEVELS / 2) + cents
 }
 
-/** The price of a level's row counts 1/10000 dollar. */
+/** A row's price is in 1/10000 dollar. */
 export function levelOfRow(side: number, price: number): number {
   return levelOf(side, price / CENT_UNITS)
 }
@@ -35,7 +35,7 @@ export function centsOf(level: number): number {
   return level % (LEVELS / 2)
 }
 
-/** Numbers, in as much memory as they need. */
+/** A growing array of numbers. */
 class Column<T extends Float64Array | Int32Array | Uint8Array> {
   #values: T
   readonly #make: (length: number) => T
@@ -67,7 +67,7 @@ export class SoakTruth {
   readonly #level = new Column((length) => new Uint8Array(length))
   readonly #delta = new Column((length) => new Int32Array(length))
   readonly #micros = new Column((length) => new Float64Array(length))
-  /** By connection: the change that each message told of, or none. */
+  /** By connection: the change that each message states, or none. */
   readonly #told: Column<Int32Array>[] = []
 
   constructor(markets: readonly string[]) {
@@ -87,14 +87,14 @@ export class SoakTruth {
     return this.#books[market]![level]!
   }
 
-  /** Of a market: the levels that hold something, each with its quantity. */
+  /** A market's non-empty levels, with their quantities. */
   levels(market: number): (readonly [level: number, quantity: number])[] {
     return [...this.#books[market]!].flatMap((quantity, level) =>
       quantity === 0 ? [] : [[level, quantity] as const],
     )
   }
 
-  /** Returns the change's number, from 0 on. */
+  /** Returns the change's index, from 0. */
   change({ market, level, delta, micros }: TrueChange): number {
     this.#books[market]![level]! += delta
     this.#market.push(market)
@@ -120,19 +120,19 @@ export class SoakTruth {
     return next
   }
 
-  /** Returns the number of a new connection. */
+  /** Returns the index of a new connection. */
   connect(): number {
     return this.#told.push(new Column((length) => new Int32Array(length))) - 1
   }
 
-  /** Notes the next message of a connection, which tells of a change or of something else, and returns its `seq`. */
+  /** Records the next message of a connection, which states a change or something else, and returns its `seq`. */
   tell(connection: number, change?: number): number {
     const told = this.#told[connection]!
     told.push(change ?? NO_CHANGE)
     return connection * SEQ_SPAN + told.length
   }
 
-  /** The change of a message; undefined for one that told of none, or was never sent. */
+  /** The change of a message; undefined if it states none, or was never sent. */
   changeOf(seq: number): { readonly connection: number; readonly change: number } | undefined {
     const connection = Math.floor(seq / SEQ_SPAN)
     const told = this.#told[connection]
@@ -142,7 +142,7 @@ export class SoakTruth {
     return change === NO_CHANGE ? undefined : { connection, change }
   }
 
-  /** How many changes the first messages of a connection told of, up to and including `seq`; without it, all. */
+  /** The number of changes in the messages of a connection up to and including `seq`; without it, in all messages. */
   toldUntil(connection: number, seq = Infinity): number {
     const told = this.#told[connection]!
     const count = Math.min(told.length, seq - connection * SEQ_SPAN)
@@ -152,14 +152,14 @@ export class SoakTruth {
   }
 }
 
-/** A book as rows tell it, beside what it truly was. */
+/** A book according to the rows, beside the true book. */
 export class ComparedBook {
   readonly #rows = new Float64Array(LEVELS)
   readonly #truth = new Float64Array(LEVELS)
   #differing = 0
   isKnown = false
 
-  /** How many levels differ. */
+  /** The number of differing levels. */
   get differing(): number {
     return this.#differing
   }

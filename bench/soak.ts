@@ -1,6 +1,6 @@
-// The recorder for an hour around midnight, killed again and again: it is the real process, against an exchange that keeps
-// what it truly did. Afterwards the lake is held against that row by row, and the memory, the descriptors and the log
-// that were seen meanwhile are told. Midnight comes by a clock that is ahead of the machine's, or behind.
+// The real recorder process for an hour around midnight, killed repeatedly, against an exchange that stores its true changes.
+// Afterwards the lake is compared with these row by row; memory, descriptors and log are sampled and reported. Midnight comes by a
+// clock that is ahead of the machine's, or behind.
 
 import { mkdtemp, readdir, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -22,16 +22,16 @@ export interface SoakLength {
 
 interface Plan extends SoakLength {
   readonly sampleMs: number
-  /** When it is killed, as shares of the duration; midnight is at a half. */
+  /** When it is killed, as shares of the duration; midnight is at one half. */
   readonly kills: readonly number[]
-  /** When the exchange breaks the connection off. */
+  /** When the exchange terminates the connection. */
   readonly drops: readonly number[]
-  /** When it is suspended, for so long. */
+  /** When it is suspended, for stallMs. */
   readonly stalls: readonly number[]
   readonly stallMs: number
-  /** It stays dead for at most so long. */
+  /** The longest time until the restart. */
   readonly deadMsMax: number
-  /** After midnight, the log of the date before is removed within this time. */
+  /** After midnight, the log of the previous date must be removed within this time. */
   readonly logMsMax: number
 }
 
@@ -62,11 +62,11 @@ const PLANS: Readonly<Record<BenchSize, Plan>> = {
 const SERIES = ['KXHIGHNY', 'KXHIGHCHI', 'KXHIGHMIA', 'KXHIGHAUS']
 const MARKETS_PER_SERIES = 6
 const CATCH_UP_MS_MAX = 10 * 60_000
-/** A process that has just started grows: its threads start and its buffers find their sizes. */
+/** A process that has just started grows, while threads start and buffers reach their sizes. */
 const WARM_SHARE = 0.25
 const TOLD_SAMPLES = 13
 
-/** @param changed a rate or a duration other than the plan's, where a machine cannot carry that or nobody can wait */
+/** @param changed overrides rate or duration of the plan, for a slow machine or a shorter run */
 export async function runSoak(size: BenchSize, changed: Partial<SoakLength> = {}): Promise<BenchReport> {
   const plan = { ...PLANS[size], ...changed }
   const root = await mkdtemp(join(tmpdir(), 'bookcast-soak-'))
@@ -82,7 +82,7 @@ export async function runSoak(size: BenchSize, changed: Partial<SoakLength> = {}
     while (exchange.unsentBytes > 0) await sleep(plan.sampleMs)
     await recorder.caughtUp(CATCH_UP_MS_MAX)
     samples.push(await recorder.sample())
-    // An hour is closed some seconds after its end. Its log is removed when its slices have become one segment.
+    // An hour is closed some seconds after its end. Its log is removed once its slices are merged into one segment.
     while (
       logRemovedMs(samples) === undefined &&
       samples.at(-1)!.atMs < midnightOf(samples) + plan.logMsMax
@@ -116,11 +116,11 @@ interface SoakRun {
   readonly lakeBytes: number
 }
 
-/** By how much a clock is ahead for which the nearest midnight is `beforeMs` away. */
+/** The clock shift that puts the nearest midnight `beforeMs` away. */
 function shiftToMidnight(beforeMs: number): number {
   const nowMs = Date.now()
   const shiftMs = MS_PER_DAY - (nowMs % MS_PER_DAY) - beforeMs
-  // Files are stamped by the machine's clock: none may look a day old.
+  // The machine's clock stamps files: none may look a day old.
   return shiftMs > MS_PER_DAY / 2 ? shiftMs - MS_PER_DAY : shiftMs
 }
 
@@ -211,12 +211,12 @@ function processFigures({ plan, exchange, samples }: SoakRun): Figure[] {
   ]
 }
 
-/** The midnight that is nearest to the last sample. */
+/** The midnight nearest to the last sample. */
 function midnightOf(samples: readonly SoakSample[]): number {
   return Math.round(samples.at(-1)!.atMs / MS_PER_DAY) * MS_PER_DAY
 }
 
-/** How long after midnight the log of the date before was gone; undefined if it is still there. */
+/** Time after midnight until the log of the previous date was removed; undefined if it still exists. */
 function logRemovedMs(samples: readonly SoakSample[]): number | undefined {
   const midnightMs = midnightOf(samples)
   const today = new Date(midnightMs).toISOString().slice(0, 10).replaceAll('-', '')
@@ -226,7 +226,7 @@ function logRemovedMs(samples: readonly SoakSample[]): number | undefined {
   return sample === undefined ? undefined : sample.atMs - midnightMs
 }
 
-/** How the memory, the descriptors and the log went. */
+/** Memory, descriptors and log over time. */
 function notes({ samples }: SoakRun): string[] {
   const step = Math.max(1, Math.floor(samples.length / TOLD_SAMPLES))
   return samples
@@ -243,7 +243,7 @@ function megabytes({ residentBytes }: SoakSample): number {
   return residentBytes / 1e6
 }
 
-/** Of the straight line that fits best. */
+/** The slope of the best-fitting line. */
 function slope(xs: readonly number[], ys: readonly number[]): number {
   const mean = (values: readonly number[]): number =>
     values.reduce((sum, value) => sum + value, 0) / values.length

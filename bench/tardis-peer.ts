@@ -1,6 +1,6 @@
-// The peer that a Node programmer would write with published packages: hyparquet reads objects, tardis-dev's OrderBook
-// keeps the book, JSON.stringify writes each row. It reads one hour at a time, so that it need not hold the day. Its
-// file must have whole cents, whole contracts, hour blocks with keyframes and no gaps, as benchmark files do.
+// The peer that a Node programmer would write with published packages: hyparquet reads objects, tardis-dev's OrderBook keeps the
+// book, JSON.stringify writes each row. It reads one hour at a time, so as not to hold the day. Its file must have whole cents,
+// whole contracts, hour blocks with keyframes and no gaps, like benchmark files.
 
 import { asyncBufferFromFile, parquetMetadataAsync, parquetReadObjects } from 'hyparquet'
 import { compressors } from 'hyparquet-compressors'
@@ -97,13 +97,13 @@ function writeHour(
       onRow(book.snapshot(Number(tickTs), options.levels))
     }
   }
-  // What happened after the hour's last tick.
+  // Events after the hour's last tick.
   for (const [index, book] of ordered.entries()) {
     for (const row of (pending.get(book.id) ?? []).slice(next[index])) book.apply(row)
   }
 }
 
-/** An OrderBook wants absolute amounts, so the sums are kept beside it. */
+/** OrderBook needs absolute amounts, so the sums are stored beside it. */
 class PeerBook {
   readonly id: string
   readonly #book = new OrderBook()

@@ -1,4 +1,4 @@
-// Trades of one series as lake files, for the benchmarks that read trades: five dates, six markets a day, an id for each trade.
+// Trades of one series as lake files, for the benchmarks that read trades: five dates, six markets a day, each trade with an id.
 
 import { createHash } from 'node:crypto'
 import { mkdir, rename } from 'node:fs/promises'

@@ -1,5 +1,5 @@
-// Trades over HTTP as parquet against DuckDB's COPY of the same rows. Server and peer run in this process and are asked in turns, so
-// processor time is that of the process, and whatever else the machine does slows both alike.
+// Trades over HTTP as parquet against DuckDB's COPY of the same rows. Server and peer run in this process and take turns, so that
+// processor time is that of the process, and other load on the machine slows both alike.
 
 import { mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'

@@ -1,5 +1,5 @@
-// A server over a history of some days: series whose candles are in the lake, series whose candles are in the store,
-// the catalogue of all of their markets, and order-book files. The latest days are the same in every history.
+// A server over a history of some days: series with candles in the lake, series with candles in the store, the catalogue of all
+// their markets, and order-book files. The latest days are the same in every history.
 
 import { link, mkdir, mkdtemp } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
@@ -22,7 +22,7 @@ import { MS_PER_DAY, utcDateOf } from '../shared/utc-date.ts'
 
 export interface VolumeSize {
   readonly days: number
-  /** In the lake, and as many in the store. */
+  /** Series in the lake; the store has as many. */
   readonly series: number
   readonly candlesPerMarket: number
   readonly lobFiles: number
@@ -40,7 +40,7 @@ export const VOLUME_STRIKES = 3
 export const VOLUME_END_MS = Date.UTC(2026, 10, 1)
 export const VOLUME_LOB_DATE = '2026-10-31'
 const LOB_DELTAS = 20_000
-/** Days of one statement: it stays far below the time-out of the store. */
+/** Days inserted by one statement, which stays far below the statement timeout. */
 const DAYS_PER_INSERT = 10
 /** Order-book files of one series. */
 const LOB_DATES = 1_000
@@ -59,13 +59,13 @@ export function volumeSeries(kind: 'L' | 'S', number: number): string {
   return `KX${kind}${String(number).padStart(3, '0')}`
 }
 
-/** Some days before the end, and some series, as first and last number. */
+/** Ranges of days before the end and of series, each as first and last number. */
 interface Part {
   readonly days: readonly [first: number, last: number]
   readonly series: readonly [first: number, last: number]
 }
 
-/** Candles of a part in the SQL of both stores. A market trades on one day; its event is named by the days to the end. */
+/** SQL for the candles of a part, for both stores. A market trades on one day; its event is named by the days to the end. */
 function candlesSql(kind: 'L' | 'S', { days, series }: Part, { candlesPerMarket }: VolumeSize): string {
   const stepS = Math.floor(84_000 / candlesPerMarket / 60) * 60
   return `SELECT event || '-B' || strike AS market_ticker, event AS event_ticker, series AS series_ticker,
@@ -84,7 +84,7 @@ function eventsSql(kind: 'L' | 'S', { days, series }: Part): string {
       FROM generate_series(${series.join(', ')}) AS numbers(number)) AS names`
 }
 
-/** Writes the files as compaction does, with the spans of their markets and a checksum, and returns how many. */
+/** Writes the files as compaction does, with the spans of their markets and a checksum; returns the number of files. */
 async function writeCandleFiles(lake: string, size: VolumeSize): Promise<number> {
   const instance = await DuckDBInstance.create(':memory:')
   const connection = await instance.connect()
@@ -111,7 +111,7 @@ async function writeCandleFiles(lake: string, size: VolumeSize): Promise<number>
   return files
 }
 
-/** The months of the last days, each with the first and the last of its days before the end. */
+/** The months of the last days, each with its first and last day before the end. */
 function monthsOf(days: number): Map<string, [number, number]> {
   const months = new Map<string, [number, number]>()
   for (let day = 0; day < days; day += 1) {
@@ -144,7 +144,7 @@ async function fillStore(postgres: Postgres, size: VolumeSize): Promise<void> {
   await run('VACUUM ANALYZE')
 }
 
-/** One real file, which is asked for; the others are links to it, of which a request sees only that they are there. */
+/** One real file, which is requested; the others are links to it, because a request only checks that they exist. */
 async function writeLobFiles(lake: string, { lobFiles }: VolumeSize): Promise<void> {
   const asked = { lake, series: lobSeries(0), date: VOLUME_LOB_DATE }
   await generateBenchmarkLake({ ...asked, markets: VOLUME_STRIKES, deltas: LOB_DELTAS, seed: 1 })
@@ -157,7 +157,7 @@ async function writeLobFiles(lake: string, { lobFiles }: VolumeSize): Promise<vo
   }
 }
 
-/** A database of the server of `DATABASE_URL`; without one the store is embedded. */
+/** A database on the server of `DATABASE_URL`; without it the store is embedded. */
 async function emptyDatabase(
   name: string,
 ): Promise<{ readonly url: string | null; readonly drop: () => Promise<void> }> {

@@ -1,5 +1,5 @@
-// Whether the cost of an answer follows the answer and not the history: the same requests to servers over histories of
-// different lengths, asked in turns. The latest days, and so the answers, are the same in all of them.
+// Whether the cost of a response depends on its size and not on the history: the same requests to servers over histories of
+// different lengths, in turns. The latest days, and so the responses, are the same in all of them.
 
 import { createHash, type Hash } from 'node:crypto'
 import { MS_PER_DAY, utcDateOf } from '../shared/utc-date.ts'
@@ -39,19 +39,19 @@ const SIZES: Readonly<
     rounds: 41,
   },
 }
-/** Rounds in which threads read what they remember. */
+/** Rounds in which threads fill their caches. */
 const WARM_UPS = 8
 const RATIO_MAX = 1.3
 
 interface Question {
   readonly name: string
-  /** Another target in every round, so that no answer is one that is kept. */
+  /** Another target in every round, so that no response comes from the cache. */
   readonly target: (round: number) => string
-  /** Milliseconds at the longest history, with a store on PostgreSQL. */
+  /** Milliseconds with the longest history and a store on PostgreSQL. */
   readonly atMost?: number
 }
 
-/** @param days all that may be asked for */
+/** @param days the days that may be requested */
 function questions(days: number, series: number): Question[] {
   const dayOf = (round: number): number => 1 + (round % (days - 2))
   const dateOf = (day: number): string => utcDateOf(VOLUME_END_MS - (day + 1) * MS_PER_DAY)
@@ -98,11 +98,11 @@ function questions(days: number, series: number): Question[] {
 }
 
 interface AskedWorld extends VolumeWorld {
-  /** Of all of its answers. */
+  /** Of all its responses. */
   readonly hash: Hash
 }
 
-/** How long the answer takes. */
+/** Returns the response time. */
 async function ask({ url, hash }: AskedWorld, target: string): Promise<number> {
   const startMs = performance.now()
   const response = await fetch(url + target, { headers: { 'accept-encoding': 'identity' } })
@@ -142,7 +142,7 @@ async function measure(
   return [...figures, { ...ratio, atMost: RATIO_MAX }]
 }
 
-/** `DATABASE_URL` names a server of which each history gets a database; without it the stores are embedded. */
+/** Each history gets a database on the server of `DATABASE_URL`; without it the stores are embedded. */
 export async function runVolume({ lake }: BenchLake, size: BenchSize): Promise<BenchReport> {
   const { worlds: sizes, rounds } = SIZES[size]
   const worlds: AskedWorld[] = []

@@ -1,6 +1,6 @@
 // The time that one and two `bookcast work` take for one export, each with one part at a time. In turns with them, one and two
-// `bookcast export run` of that export, each to a place of its own and without a queue: they share nothing, so the parts that two
-// of them make in the time of one are the most that a second worker can bring on this machine. Needs a PostgreSQL server in
+// `bookcast export run` of that export, each to its own target and without a queue. These share nothing, so the parts that two of
+// them make in the time of one are the most that a second worker can add on this machine. Needs a PostgreSQL server in
 // DATABASE_URL.
 
 import { spawn } from 'node:child_process'
@@ -65,12 +65,12 @@ export async function runWorkers(
   await threads.close()
   const queue = await PartQueue.open(databaseUrl, false, () => {})
 
-  /** Resolves when the export is made, to when its first part was begun and what was used until then. */
+  /** Resolves when the export is finished, to the start time of its first part and the processor time used by then. */
   const exported = async (plan: MadePlan, usedMs = async () => 0): Promise<readonly [number, number]> => {
     const id = await queue.submit(plan)
     while ((await queue.status(id))?.parts.waiting === dates) await delay(10)
     const begun = [performance.now(), await usedMs()] as const
-    // Looking for the file takes nothing from the workers, as asking the queue would.
+    // Checking for the file does not load the workers, unlike querying the queue.
     while (!existsSync(join(plan.target, 'manifest.json'))) await delay(20)
     return begun
   }
@@ -85,10 +85,10 @@ export async function runWorkers(
       const used = await Promise.all(workers.map(({ pid }) => readProcessCpuMs(pid!)))
       return used.reduce<number>((sum, ms) => sum + (ms ?? 0), 0)
     }
-    // Each says that it is there.
+    // Each worker prints a line when it is ready.
     await Promise.all(workers.map(({ stderr }) => once(stderr, 'data')))
     for (const { stderr } of workers) stderr.resume()
-    // Workers live long: the first export is there to have their code compiled.
+    // Workers are long-lived: the first export only warms up their code.
     await exported(plans[1]!)
     const [beganMs, usedBeforeMs] = await exported(plans[0]!, usedMs)
     const tookMs = performance.now() - beganMs

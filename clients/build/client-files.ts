@@ -1,5 +1,5 @@
-// What the build makes of the clients' sources: the parts that are written from the server's declarations, and the files
-// that the server hands out at /clients.
+// What the build makes from the clients' sources: the parts generated from the server's declarations, and the files that the server
+// serves at /clients.
 
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
@@ -18,13 +18,13 @@ const COMPILED = new URL('dist/clients/typescript/', ROOT)
 const SERVED = new URL('dist/site/clients/', ROOT)
 
 export interface GeneratedSource {
-  /** From the root of the repository. */
+  /** Path from the root of the repository. */
   readonly name: string
   readonly place: URL
   readonly text: string
 }
 
-/** The generated sources that are not what the declarations make of them. */
+/** The generated sources that differ from what the declarations give. */
 export async function outdatedSources(endpoints: readonly ClientEndpoint[]): Promise<GeneratedSource[]> {
   const python = await readFile(PYTHON_SOURCE, 'utf8')
   const wanted: readonly (readonly [URL, string])[] = [
@@ -43,7 +43,7 @@ function entryPath(extension: string): string {
   return fileURLToPath(new URL(`bookcast${extension}`, COMPILED))
 }
 
-/** Writes the files that the server hands out. */
+/** Writes the files that the server serves. */
 export async function writeServedFiles(): Promise<void> {
   const version = readVersion()
   const source = await readFile(PYTHON_SOURCE, 'utf8')

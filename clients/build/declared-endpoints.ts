@@ -1,5 +1,5 @@
-// The endpoints as the server declares them, under the names that the clients give them: what the clients' types and
-// methods are made from. An endpoint that documents itself and is not named here fails the build.
+// The endpoints as the server declares them, with their names in the clients. The clients' types and methods are generated from
+// them. A documented endpoint without a name here fails the build.
 
 import { formatNames, OUTPUT_FORMATS } from '../../shared/formats.ts'
 import { candlesEndpoint } from '../../server/endpoints/candles.ts'
@@ -25,20 +25,20 @@ import type { JsonSchema } from '../../server/http/documentation.ts'
 import type { Parameter, TextSchema } from '../../server/query/parameters.ts'
 
 export interface ClientEndpoint {
-  /** The method, in TypeScript's spelling. */
+  /** The name of the method in TypeScript. */
   readonly method: string
-  /** The type of a row, or of the one object that is answered. */
+  /** The type of a row, or of the single object in the response. */
   readonly row: string
-  /** What stands before `Parameters` and `Column` in the names of types; endpoints of the same parameters share it. */
+  /** Prefix of `Parameters` and `Column` in type names; endpoints with the same parameters share it. */
   readonly prefix: string
   readonly path: string
   readonly summary: string
   readonly parameters: readonly Parameter[]
   readonly schema: JsonSchema
-  /** A record as it is without parameters; fields that it lacks are there on request. */
+  /** A record without optional parameters; fields that it lacks are returned on request. */
   readonly exampleRecord: object
   readonly formats: readonly string[]
-  /** Its place in the viewer at /docs, behind the #. */
+  /** The endpoint's fragment in the viewer at /docs, after the #. */
   readonly anchor: string
 }
 
@@ -70,7 +70,7 @@ const FORMATS: ReadonlyMap<string, string> = new Map(
   formatNames().map((name) => [OUTPUT_FORMATS[name].contentType, name]),
 )
 
-/** Every endpoint with nothing behind it: their declarations are read, and nobody asks them. */
+/** Every endpoint without services: only the declarations are read, no request is made. */
 function endpointsWithoutServices(): Endpoint[] {
   const nobody = {} as never
   return [
@@ -116,12 +116,12 @@ export function clientEndpoint({
   return { ...names, path, summary, parameters, schema, exampleRecord, formats, anchor }
 }
 
-/** The endpoints that the clients have methods for, in the documentation's order. */
+/** The endpoints that have client methods, in the documentation's order. */
 export function declaredEndpoints(): ClientEndpoint[] {
   return endpointsWithoutServices().filter(isDocumented).map(clientEndpoint)
 }
 
-/** The fields of a row; where nulls have to be asked for, as they are without them. */
+/** The fields of a row. If nulls are optional, the types are those without nulls. */
 export function rowFields(endpoint: ClientEndpoint): [string, JsonSchema][] {
   const { schema } = endpoint
   const row = schema.type === 'array' ? (schema.items ?? {}) : schema
@@ -133,7 +133,7 @@ export function rowFields(endpoint: ClientEndpoint): [string, JsonSchema][] {
   ])
 }
 
-/** The highest `limit`; null where there are no pages unless a request asks for them, as of order books. */
+/** The highest `limit`; null if pages are only made on request, as for order books. */
 export function limitMax({ parameters }: ClientEndpoint): number | null {
   const schema = parameters.find(({ name }) => name === 'limit')?.schema
   return schema?.type === 'integer' && schema.default !== undefined ? schema.maximum : null
@@ -149,8 +149,8 @@ export function isTime({ format }: TextSchema): boolean {
 }
 
 /**
- * The endpoints that bring a type of row with them, which the others share.
- * @throws when two of them mean different things by one name
+ * The endpoints that define a row type, which the others share.
+ * @throws if two of them define different types with one name
  */
 export function endpointsByRow(endpoints: readonly ClientEndpoint[]): Map<string, ClientEndpoint> {
   const byRow = new Map<string, ClientEndpoint>()
@@ -163,7 +163,7 @@ export function endpointsByRow(endpoints: readonly ClientEndpoint[]): Map<string
   return byRow
 }
 
-/** The endpoint that brings its parameters' types with it, which those of the same prefix share. */
+/** The endpoint that defines the parameter types shared by its prefix. */
 export function firstOfPrefix(
   endpoints: readonly ClientEndpoint[],
   { prefix }: ClientEndpoint,

@@ -1,4 +1,4 @@
-// The documentation as files: the viewer, which comes from its package, and the guides, which are written in Markdown.
+// The documentation as files: the viewer, copied from its package, and the guides, written in Markdown.
 
 import { cp, mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
@@ -20,7 +20,7 @@ interface Guide {
   readonly html: string
 }
 
-/** The guides, in the order of their names; the numbers that they begin with are left out of the addresses. */
+/** The guides, ordered by file name. Addresses omit the leading number of the name. */
 async function readGuides(): Promise<Guide[]> {
   const names = (await readdir(GUIDES)).filter((name) => name.endsWith('.md')).toSorted()
   return Promise.all(
@@ -43,7 +43,7 @@ function page(
   guides: readonly Guide[],
   more: { readonly isGuide: boolean },
 ): string {
-  // From the page itself, so that a proxy may put the server behind a path of its own.
+  // Relative to the page, so that a proxy may serve the server under a path prefix.
   const root = more.isGuide ? '../../' : './'
   const link = (address: string, text: string): string =>
     `<a href="${root}${address}"${text === title ? ' aria-current="page"' : ''}>${text}</a>`
@@ -70,7 +70,7 @@ function escaped(text: string): string {
   return text.replaceAll(/[&<>"]/g, (character) => ENTITIES[character] ?? '')
 }
 
-/** An endpoint in a line; the link opens it in the viewer, also when the viewer comes after the click. */
+/** An endpoint as one line. Its link opens it in the viewer, even if the viewer loads after the click. */
 function endpointLine({ path, summary, parameters, anchor }: ClientEndpoint): string {
   const names = parameters.map(({ name }) => `<code>${escaped(name)}</code>`).join(' ')
   return `<li><a href="docs#${escaped(encodeURI(anchor))}"><code>GET ${escaped(path)}</code></a> ${escaped(summary)}
@@ -78,8 +78,8 @@ ${names === '' ? '' : `<br><small>${names}</small>`}</li>`
 }
 
 /**
- * The endpoints as a list, in whose place the viewer is drawn. The viewer is half a megabyte, compressed, which a busy or slow machine
- * takes seconds to run; who looks for a path need not wait for it, nor have JavaScript.
+ * The endpoints as a list, which the viewer replaces. The viewer is half a megabyte, compressed, and takes seconds to start on a
+ * busy or slow machine. A reader who looks for a path need not wait for it, nor have JavaScript.
  */
 function viewerBody(endpoints: readonly ClientEndpoint[]): string {
   return `<main><div id="viewer"><ul class="endpoints">
@@ -90,7 +90,7 @@ ${endpoints.map(endpointLine).join('\n')}
 <script type="module" src="docs/docs.js"></script>`
 }
 
-/** Writes what the server has at /docs. */
+/** Writes the files that the server serves at /docs. */
 export async function writeDocsFiles(endpoints: readonly ClientEndpoint[]): Promise<void> {
   const guides = await readGuides()
   await mkdir(new URL('guides/', SERVED), { recursive: true })

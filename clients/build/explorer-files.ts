@@ -1,8 +1,7 @@
-// The explorer as files: one script, one style sheet and an icon in a directory that is named by what is in them, and the page
-// that names it. So every file but the page may be kept for ever. The compiler checks and makes the modules; they are put
-// into one file because a browser asks for a few files at a time, and some seventy small ones cost the first picture more
-// time than all its data. Beside it lies its source map with the modules as they were written, comments and all, which a
-// browser asks for when somebody opens its developer tools, and not before.
+// The explorer as files: one script, one style sheet and an icon in a directory named by their digest, and the page that refers to
+// it. So every file but the page can be cached forever. The compiler checks and builds the modules. They are bundled into one file,
+// because a browser requests only a few files at a time, and some seventy small ones delayed the first picture more than all its
+// data. The source map beside it has the modules with their comments; browsers request it only when the developer tools are open.
 
 import { createHash } from 'node:crypto'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
@@ -24,15 +23,15 @@ const OPTIONS: BuildOptions = {
   format: 'esm',
   target: 'es2022',
   charset: 'utf8',
-  // A name that is made up here would be another one with every version.
+  // Generated names would change with every version.
   legalComments: 'none',
   absWorkingDir: fileURLToPath(ROOT),
   logLevel: 'warning',
 }
 
-/** The files made of an entry and all it imports, by name. */
+/** The files built from an entry and all its imports, by name. */
 async function bundled(name: string, options: BuildOptions): Promise<[name: string, text: string][]> {
-  // Sources are named as they are seen from where the file is said to be.
+  // Source paths are relative to the output file's location.
   const outfile = fileURLToPath(new URL(name, ROOT))
   const { outputFiles } = await build({ ...OPTIONS, ...options, outfile, write: false })
   return outputFiles.map(({ path, text }) => [basename(path), text])
@@ -56,7 +55,7 @@ async function explorerFiles(): Promise<[name: string, text: string][]> {
   ]
 }
 
-/** Writes what the server has at `/` for browsers. */
+/** Writes the files that the server serves at `/` to browsers. */
 export async function writeExplorerFiles(): Promise<void> {
   const files = await explorerFiles()
   const hash = createHash('sha256').update(JSON.stringify(files)).digest('hex').slice(0, HASH_DIGITS)

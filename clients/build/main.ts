@@ -1,5 +1,5 @@
-// The last step of the build: checks that what the clients' sources say of the API is what the server declares, and makes
-// the files that the server hands out. With --write it brings the sources up to date instead.
+// The last step of the build: checks that the generated parts of the clients' sources match the server's declarations, and makes
+// the files that the server serves. With --write it updates the sources instead.
 
 import { writeFile } from 'node:fs/promises'
 import { outdatedSources, writeServedFiles } from './client-files.ts'

@@ -1,5 +1,4 @@
-// An npm package: a compressed tar archive (POSIX ustar) of the module, its types and package.json. The same input gives
-// the same bytes.
+// An npm package: a compressed tar archive (POSIX ustar) of the module, its types and package.json. Equal input gives equal bytes.
 
 import { gzipSync } from 'node:zlib'
 import { SUMMARY } from './wheel.ts'
@@ -9,7 +8,7 @@ const CHECKSUM_AT = 148
 /** Two empty blocks end an archive. */
 const END = Buffer.alloc(2 * BLOCK_BYTES)
 
-/** The name under which the package of a version is installed. */
+/** The file name of a version's package. */
 export function npmPackageName(version: string): string {
   return `bookcast-${version}.tgz`
 }
@@ -34,7 +33,7 @@ export function npmPackage(module: string, types: string, version: string): Buff
   return gzipSync(Buffer.concat([...files, END]), { level: 9 })
 }
 
-/** A plain file that all may read, of no user and no time. */
+/** A plain file, readable by all, without owner and time. */
 function tarEntry(name: string, text: string): Buffer {
   const content = Buffer.from(text)
   const size = content.length.toString(8).padStart(11, '0')

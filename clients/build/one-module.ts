@@ -1,6 +1,6 @@
-// The TypeScript client as one ES module and one declaration file, so that it can be served, saved and imported as one
-// file. Its modules are put one behind the other, those that others need first; they have no imports but each other, and
-// no two of them declare the same name. What the entry does not export stays inside.
+// The TypeScript client as one ES module and one declaration file, so that it can be served, saved and imported as a single file.
+// Its modules are concatenated, dependencies first. They import only each other, and no two declare the same name. Names that the
+// entry does not export stay internal.
 
 import { readFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
@@ -12,11 +12,11 @@ const EXPORTED =
 interface Module {
   readonly path: string
   readonly text: string
-  /** Its own statements that bind other modules. */
+  /** Its import and export statements that refer to other modules. */
   readonly bindings: readonly RegExpExecArray[]
 }
 
-/** The text of a module and of all it imports, without the statements that bound them together. */
+/** The text of a module and all its imports, without the statements that connect them. */
 export async function oneModule(entry: string, extension: '.js' | '.d.ts'): Promise<string> {
   const modules: Module[] = []
   const seen = new Set<string>()

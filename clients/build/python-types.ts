@@ -1,5 +1,5 @@
-// The part of clients/python/bookcast.py that is written from the server's declarations: the types of rows, the kinds of
-// columns and a method for every endpoint.
+// The generated part of clients/python/bookcast.py, from the server's declarations: row types, column kinds and a method for every
+// endpoint.
 
 import type { JsonSchema } from '../../server/http/documentation.ts'
 import { acceptedValues, type Parameter } from '../../server/query/parameters.ts'
@@ -17,7 +17,7 @@ const BEGIN = '# --- written by the build from the server’s declarations: npm 
 const END = '# --- end of what the build writes'
 const TEXT_WIDTH = 96
 
-/** `from` is a word of Python's. */
+/** `from` is a keyword in Python. */
 const RENAMED: Readonly<Record<string, string>> = { from: 'start', to: 'end' }
 
 function snakeCase(name: string): string {
@@ -44,7 +44,7 @@ function valueType(schema: JsonSchema, row: string): string {
   return types.includes('null') ? `Optional[${text}]` : text
 }
 
-/** What to_df makes of a column. */
+/** The type that to_df gives a column. */
 function columnKind(name: string, schema: JsonSchema): string {
   const types = typeof schema.type === 'string' ? [schema.type] : (schema.type ?? [])
   const nullable = types.includes('null') ? '?' : ''
@@ -89,7 +89,7 @@ function sentence(text: string): string {
   return `${text[0]?.toUpperCase()}${text.slice(1)}.`
 }
 
-/** Text in lines of at most `TEXT_WIDTH` characters, the first behind `head`. */
+/** Text in lines of at most `TEXT_WIDTH` characters, the first after `head`. */
 function wrapped(text: string, head: string, indent: string): string {
   const lines: string[] = []
   let line = head
@@ -191,7 +191,7 @@ ${END}
 `
 }
 
-/** The text of bookcast.py with the part that the build writes. */
+/** The text of bookcast.py with its generated part. */
 export function withPythonTypes(source: string, endpoints: readonly ClientEndpoint[]): string {
   const begin = source.indexOf(BEGIN)
   const end = source.indexOf(END)

@@ -1,5 +1,5 @@
-// clients/typescript/wire.ts: the types of rows and parameters, written from the declarations that validate requests and
-// the schemas that answers are documented, and tested, with.
+// clients/typescript/wire.ts: the types of rows and parameters, generated from the declarations that validate requests and the
+// schemas that document responses; tests check responses against these.
 
 import type { JsonSchema } from '../../server/http/documentation.ts'
 import { acceptedValues, type Parameter } from '../../server/query/parameters.ts'
@@ -17,7 +17,7 @@ const HEAD = `// Written by the build from the server's own declarations: npm ru
 // something else fails.
 `
 
-/** A longer type takes several lines. */
+/** Longer types are broken into several lines. */
 const LINE_TYPE_MAX = 80
 
 function literal(value: unknown): string {
@@ -64,7 +64,7 @@ function parameterType({ schema }: Parameter): string {
   return schema.type === 'integer' ? 'number' : 'string'
 }
 
-/** What the clients mean by a parameter, where it is not what the server means by it. */
+/** The meaning of a parameter in the clients, where it differs from the server's. */
 function meaningOf({ name, description }: Parameter): string {
   if (name === 'limit') return 'Rows at most, of all pages together. Default: all there are.'
   if (name === 'format') return 'Of bytes and files; rows are read in the form that suits them.'

@@ -1,4 +1,4 @@
-// A Python wheel: a zip archive of the package and what PEP 427 asks for beside it. The same input gives the same bytes.
+// A Python wheel: a zip archive of the package and the files required by PEP 427. Equal input gives equal bytes.
 
 import { createHash } from 'node:crypto'
 import { crc32, deflateRawSync } from 'node:zlib'
@@ -8,24 +8,24 @@ interface ArchiveFile {
   readonly content: Buffer
 }
 
-/** 1 January 1980, midnight: the first date that zip knows. */
+/** 1 January 1980, midnight: the earliest date in zip. */
 const DOS_DATE = 0x21
 const DEFLATED = 8
 const ZIP_VERSION = 20
-/** A plain file that all may read, made on Unix. */
+/** A plain file, readable by all, made on Unix. */
 const UNIX_ATTRIBUTES = (0o100644 << 16) >>> 0
 const MADE_BY_UNIX = (3 << 8) | ZIP_VERSION
 
-/** What the packages of the clients say of themselves. */
+/** The description in the clients' packages. */
 export const SUMMARY =
   'Client of a Bookcast server: order books, candles, weather and climate of temperature prediction markets'
 
-/** The name under which a wheel of a version is installed from. */
+/** The file name of a version's wheel. */
 export function wheelName(version: string): string {
   return `bookcast-${version}-py3-none-any.whl`
 }
 
-/** The wheel of the client: its one file as a package, since type checkers look for `py.typed` only in packages (PEP 561). */
+/** The wheel of the client: its single file as a package, because type checkers look for `py.typed` only in packages (PEP 561). */
 export function pythonWheel(source: string, version: string): Buffer {
   const information = `bookcast-${version}.dist-info`
   const files = [
@@ -113,7 +113,7 @@ function zipArchive(files: readonly ArchiveFile[]): Buffer {
   return Buffer.concat([...parts, directoryBytes, end])
 }
 
-/** What the local header and the directory say alike of a file, up to the length of its name. */
+/** The fields that the local header and the directory entry of a file share, up to the length of its name. */
 function sharedFields(name: string, content: Buffer, packed: Buffer): Buffer {
   return Buffer.concat([
     // No flags; names are ASCII.

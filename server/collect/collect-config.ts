@@ -1,6 +1,5 @@
-// What one collecting process does, from text to checked values: the upstreams it asks, the order books it records, the
-// compaction of its lake and the object storage it brings that to. The same options serve `bookcast ingest` and
-// `bookcast serve --collect`.
+// The configuration of one collecting process, from text to checked values: sources, order books to record, compaction of the lake,
+// and object storage to push it to. `bookcast ingest` and `bookcast serve --collect` have the same options.
 
 import { UsageError } from '../options/usage-error.ts'
 import {
@@ -27,11 +26,11 @@ import {
 } from '../../shared/limits.ts'
 import { MS_PER_HOUR } from '../../shared/utc-date.ts'
 
-/** Pause between two compactions of a running process. A row that arrives late for a moved day waits at most this long. */
+/** Time between two compactions of a running process. A late row of a day that has moved waits at most this long. */
 const COMPACTION_INTERVAL_MS = 15 * 60 * 1000
 /**
- * Rows stay in the relational store for so long after their file was brought to object storage, so that servers with a
- * copy of the lake have fetched it before they need it: three of their synchronizations.
+ * Rows stay in the relational store this long after their file was pushed to object storage, so that servers with a copy of the
+ * lake fetch it before they need it: three of their synchronizations.
  */
 const COMPACTION_GRACE_MS = 15 * 60 * 1000
 
@@ -41,7 +40,7 @@ export interface CompactionConfig {
   readonly lake: string
   /** Time after a day's end before it counts as closed. */
   readonly delayMs: number
-  /** Rows stay in the store so long after their file can be fetched from object storage. 0: they go at once. */
+  /** How long rows stay in the store after their file is in object storage. 0: they leave at once. */
   readonly graceMs: number
   readonly intervalMs: number
 }
@@ -58,9 +57,9 @@ export interface PushConfig {
 
 export interface CollectConfig {
   readonly ingest: IngestConfig
-  /** The sources that are asked. */
+  /** The sources to request. */
   readonly names: readonly SourceName[]
-  /** The next three are null where nothing is to be done. */
+  /** The next three are null if disabled. */
   readonly recording: RecordingConfig | null
   readonly compaction: CompactionConfig | null
   readonly push: PushConfig | null
@@ -81,7 +80,7 @@ export const COLLECT_OPTIONS = [
 ] as const satisfies readonly OptionDeclaration[]
 
 /**
- * @param lake the lake of this process; null when it has none, or one that is only a copy
+ * @param lake the lake of this process; null if it has none, or only a copy
  * @throws {UsageError} that names the wrong option
  */
 export function readCollectConfig(
@@ -110,7 +109,7 @@ export function readCollectConfig(
   }
 }
 
-/** Of a command that only asks sources, in whatever environment: nothing is recorded, moved or pushed. */
+/** For a command that only runs sources, whatever the environment says: nothing is recorded, compacted or pushed. */
 export function readSourcesConfig(options: ParsedOptions): CollectConfig {
   const [ingest, names] = [readIngestConfig(options), readNames(options)]
   return { ingest, names, recording: null, compaction: null, push: null }
@@ -127,7 +126,7 @@ function readNames(options: ParsedOptions): readonly SourceName[] {
   })
 }
 
-/** What cannot be done without a lake of one's own. */
+/** Refuses options that need a lake owned by this process. */
 function refuseWithoutLake(options: ParsedOptions): void {
   for (const name of [...seriesOptions().map((option) => option.name), 'sync-to']) {
     const option = options.get(name)

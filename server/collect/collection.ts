@@ -1,6 +1,6 @@
-// Collecting as a service inside a process: the upstreams' schedule, the recorders, the compaction and the push to object
-// storage beside each other, each a task with its own state, pauses and figures. One that fails stops no other. Used by
-// `bookcast ingest` and, for a set-up of one machine, by the serving process.
+// Collection as a service inside a process: the sources' schedule, the recorders, the compaction and the push to object storage run
+// side by side, each a task with its own state, back-off and figures. A failed task does not stop the others. `bookcast ingest`
+// uses it and, on a single machine, so does the serving process.
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
@@ -28,17 +28,17 @@ import { compactionTask } from './compaction-task.ts'
 import { PushLog } from './push-log.ts'
 import { RecorderTask } from './recorder-task.ts'
 
-/** Object storage that does not answer holds a process's end up for at most twice as long. */
+/** Timeout of the last push. An unresponsive object storage delays shutdown for at most twice this long. */
 const LAST_PUSH_MS_MAX = 15_000
 const REST_LOOK_MS = 50
-/** Recorders wait for the raw of the open dates at most this long. */
+/** Recorders wait for the raw segments of the open dates at most this long. */
 const OPEN_DATES_MS_MAX = 30_000
 /** Files named in the log when the last push failed. */
 const UNPUSHED_TOLD_MAX = 100
 
 export interface CollectionOptions extends Omit<RegistryOptions, 'names'> {
   readonly config: CollectConfig
-  /** Migrated, and open until `stop` has resolved. */
+  /** Migrated. It must stay open until `stop` has resolved. */
   readonly postgres: Postgres
   readonly logger: Logger
 }
@@ -46,13 +46,13 @@ export interface CollectionOptions extends Omit<RegistryOptions, 'names'> {
 export interface Collection {
   metrics(): CollectionMetrics
   /**
-   * Lets nothing begin any more and resolves when what runs has ended. False where the last push failed: the log names the
-   * files that are not in object storage.
+   * Starts no further work and resolves when the running work has ended. False if the last push failed: the log names the files
+   * that are not in object storage.
    */
   stop(): Promise<boolean>
 }
 
-/** Starts at once. Nothing that fails in it reaches the caller: it is logged, counted and tried again. */
+/** Starts at once. Failures do not reach the caller: they are logged, counted and retried. */
 export function startCollection(options: CollectionOptions): Collection {
   const { config, postgres, logger } = options
   const clock = options.http?.clock
@@ -113,7 +113,7 @@ export function startCollection(options: CollectionOptions): Collection {
     }),
     async stop() {
       stopping.abort(new Error('collecting is stopped'))
-      // What the recorders publish at their end is pushed after it.
+      // What the recorders publish when they end is pushed afterwards.
       await Promise.all([sources.stop(), push?.rest(), ...running])
       await naming
       return (await push?.close()) ?? true
@@ -121,7 +121,7 @@ export function startCollection(options: CollectionOptions): Collection {
   }
 }
 
-/** Pushes begin when the recorders do. */
+/** Pushes start together with the recorders. */
 async function runPushes(
   { schedule, raw }: ReturnType<typeof openPush>,
   pulled: Promise<void>,
@@ -161,18 +161,18 @@ function openPush(
     schedule,
     raw: openDates?.task,
     pullOpenDates: async (signal: AbortSignal): Promise<void> => await openDates?.pull(signal),
-    // An empty lake fetches a file before rows are added to it: the file would otherwise lose its earlier rows.
+    // A file is fetched into an empty lake before rows are added to it; otherwise it would lose its earlier rows.
     fetchFile: (file: WantedFile, signal: AbortSignal | undefined) =>
       fetchLakeFile(lake, remote, file, signal),
-    /** Lets a push that runs end, if that takes no longer than may be waited for: one broken off leaves half of its files. */
+    /** Waits for a running push to end, with a timeout: an aborted push leaves half of its files. */
     async rest(): Promise<void> {
       const untilMs = performance.now() + LAST_PUSH_MS_MAX
       while (schedule.metrics.nextRunAtMs === null && performance.now() < untilMs) await sleep(REST_LOOK_MS)
     },
-    /** Pushes a last time what the lake has by now; false where a file of it is not in object storage then. */
+    /** Pushes a last time; false if a lake file is not in object storage after that. */
     async close(): Promise<boolean> {
       await schedule.close()
-      // No later push folds what this one leaves.
+      // No later push folds dates that this one leaves, so folding is not throttled.
       const folder = new RawFolder(lake, { shareMax: 1 })
       try {
         const signal = AbortSignal.timeout(LAST_PUSH_MS_MAX)
@@ -186,7 +186,7 @@ function openPush(
   }
 }
 
-/** Pulls the raw of the open dates once, and pushes new segments of them again and again. */
+/** Pulls the raw segments of the open dates once, and pushes new segments of them repeatedly. */
 function openOpenDates(
   { lake, intervalMs }: PushConfig,
   remote: ObjectStore,
@@ -227,7 +227,7 @@ function openOpenDates(
   return { pull, task }
 }
 
-/** Whether there is nothing to tell. */
+/** Logs the files that were not pushed; returns whether there are none. */
 function tellUnpushed(keys: readonly string[], logger: Logger): boolean {
   if (keys.length === 0) return true
   const fields = { count: keys.length, files: keys.slice(0, UNPUSHED_TOLD_MAX) }
@@ -235,7 +235,7 @@ function tellUnpushed(keys: readonly string[], logger: Logger): boolean {
   return false
 }
 
-/** Whether every file of records is in object storage now; what is wrong with order books keeps no row in the store. */
+/** Whether every record file is in object storage. Failures of order books do not keep rows in the store. */
 function hasAllRecords({ failures, conflicts }: LakeSyncResult): boolean {
   const missing = [...conflicts, ...failures.map(({ key }) => key)]
   return !missing.some((key) => Object.keys(RECORD_PARTITIONS).includes(key.split('/')[0] ?? ''))

@@ -1,5 +1,5 @@
-// The compaction as a task that runs again and again in a collecting process: it logs what it moved, and leaves rows in
-// the store for as long as other servers need to fetch the files that hold them from now on.
+// Compaction as a repeated task of a collecting process. It logs what it moved, and keeps rows in the store until other servers
+// have had time to fetch the files that hold them.
 
 import type { Logger } from 'pino'
 import { compactClosedDays } from '../compaction/compaction.ts'
@@ -21,10 +21,10 @@ export interface CompactionTaskOptions {
   readonly postgres: Postgres
   readonly logger: Logger
   readonly clock?: Clock | undefined
-  /** Null where the lake is not pushed by this process. */
+  /** Null if this process does not push the lake. */
   readonly pushes: PushLog | null
   readonly fetchFile?: CompactionOptions['fetchFile']
-  /** Called when files of the lake have changed. */
+  /** Called when lake files have changed. */
   readonly onChange: () => void
 }
 
@@ -59,7 +59,7 @@ export function compactionTask(options: CompactionTaskOptions): TaskLoop {
   })
 }
 
-/** Files published before it have been in object storage for long enough; undefined: no server waits for them. */
+/** Files published before this instant have been in object storage long enough; undefined: no server waits for them. */
 function retiredBefore(
   { config: { graceMs }, pushes }: CompactionTaskOptions,
   nowMs: number,
@@ -74,11 +74,11 @@ interface Warner {
   readonly nowMs: number
 }
 
-/** A full disk and a store that is away are every partition's: one warning says how many. Others are their own. */
+/** A full disk or an unavailable store affects every partition: one warning has the count. Other failures are logged one by one. */
 function warnOf(failures: readonly CompactionFailure[], { logger, warnings, nowMs }: Warner): void {
   const passing = failures.filter(({ isPassing }) => isPassing)
   const [first] = passing
-  // A full disk's words name another temporary file each time.
+  // The message of a full disk names a different temporary file each time.
   const passingTimes = first === undefined ? null : warnings.timesToTell(warningKey('passing'), nowMs)
   if (first !== undefined && passingTimes !== null) {
     const { path, reason } = first

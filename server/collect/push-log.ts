@@ -1,7 +1,7 @@
-// Remembers when the lake was pushed to object storage, to tell what has been there for some time. It forgets what a
-// later push says better, and everything when the process ends: then rows stay in the store a little longer.
+// Remembers the pushes of the lake to object storage, to know how long files have been there. A push that later ones make redundant
+// is dropped. The log ends with the process: then rows stay in the store a little longer.
 
-/** Pushes that a collector remembers to know what has long been in object storage. */
+/** Pushes that a collector remembers. */
 const SYNC_PUSHES_REMEMBERED_MAX = 4_096
 
 interface Push {
@@ -18,7 +18,7 @@ export class PushLog {
     if (this.#pushes.length < SYNC_PUSHES_REMEMBERED_MAX) this.#pushes.push({ startMs, endMs })
   }
 
-  /** An instant before which every file of the lake was in object storage `ageMs` ago; null when there is none. */
+  /** An instant before which every file of the lake was in object storage `ageMs` ago; null if there is none. */
   pushedBefore(nowMs: number, ageMs: number): number | null {
     const at = this.#pushes.findLastIndex(({ endMs }) => endMs <= nowMs - ageMs)
     if (at === -1) return null

@@ -12,7 +12,7 @@ import type { RecorderMetrics } from '../recorder/recorder-metrics.ts'
 import type { RecordingConfig } from '../recorder/recording-config.ts'
 import { TaskLoop, type TaskMetrics } from '../ingest/task-loop.ts'
 
-// The longest pause: a disk that has space again is written again soon.
+// The longest back-off: after a full disk has space again, recording soon resumes.
 const RETRY_MS_MAX = 20_000
 /** A recording that has lasted this long counts as a success. */
 const STEADY_MS = 60_000
@@ -36,7 +36,7 @@ export class RecorderTask {
     this.#options = options
     this.#loop = new TaskLoop({
       task: `recorder-${exchange}`,
-      // A recording that ended begins again at once, unless it failed.
+      // A recording that has ended starts again at once, unless it failed.
       intervalMs: 0,
       run: (signal) => this.#record(signal),
       ...(clock === undefined ? {} : { clock }),
@@ -52,7 +52,7 @@ export class RecorderTask {
     return this.#loop.run(signal)
   }
 
-  /** Rows are messages of the exchange here, and the last success is the last of them. */
+  /** Here, rows are messages of the exchange, and the last success is the last message. */
   get metrics(): TaskMetrics {
     const { metrics } = this.#loop
     const recorder = this.recorderMetrics
@@ -67,7 +67,7 @@ export class RecorderTask {
     }
   }
 
-  /** Of the recording that runs or ran last. */
+  /** Metrics of the current or the last recording. */
   get recorderMetrics(): RecorderMetrics | undefined {
     return this.#recorder?.metrics
   }
@@ -85,7 +85,7 @@ export class RecorderTask {
     )
     if (!end.aborted) await once(end, 'abort')
     await recorder.stop().catch((error: unknown) => {
-      // An error after the signal is not told by the loop.
+      // The loop does not report errors after the signal.
       if (!signal.aborted) throw error
       logger.error({ err: error, exchange }, 'the recording could not be ended')
     })

@@ -1,9 +1,9 @@
-// What a compaction is given, and what it tells when it has ended.
+// Options and result of a compaction.
 
 import type { Postgres } from '../storage/postgres.ts'
 import type { Clock } from '../tasks/clock.ts'
 
-/** What has just been done for a partition. */
+/** The step just finished for a partition. */
 export type CompactionStep = 'noted' | 'written' | 'verified' | 'registered' | 'renamed' | 'committed'
 
 export interface CompactionOptions {
@@ -13,13 +13,13 @@ export interface CompactionOptions {
   /** Time after a day's end before it counts as closed. */
   readonly delayMs?: number
   /**
-   * Rows leave the store only when the file that holds them was published before this instant (milliseconds since the
-   * epoch). Absent: they leave it as soon as the file is there.
+   * Rows leave the store only if the file that holds them was published before this instant (milliseconds since the epoch). Absent:
+   * they leave it as soon as the file is there.
    */
   readonly retireBeforeMs?: number
   /**
-   * Brings a file that the lake lacks, or has in an earlier revision, from where others may have pushed it; or nothing. The
-   * key is its name below the lake's root.
+   * Fetches a file that the lake lacks, or has in an earlier revision, from object storage, if it is there. The key is the file's
+   * path below the lake's root.
    */
   readonly fetchFile?:
     | ((
@@ -29,7 +29,7 @@ export interface CompactionOptions {
     | undefined
   readonly clock?: Clock
   readonly signal?: AbortSignal
-  /** Waited for; what it throws ends the partition's compaction as if the step had failed. */
+  /** Awaited. If it throws, the partition's compaction ends as if the step had failed. */
   readonly onStep?: (step: CompactionStep, path: string) => Promise<void> | void
 }
 
@@ -50,18 +50,18 @@ export interface PublishedPartition {
 export interface CompactionResult {
   readonly partitions: readonly CompactedPartition[]
   readonly published: readonly PublishedPartition[]
-  /** Partitions that stay as they were. */
+  /** Partitions that were not changed. */
   readonly failures: readonly CompactionFailure[]
 }
 
 export interface CompactionFailure {
   readonly path: string
   readonly reason: string
-  /** The disk is full or the store away: nothing is wrong with the partition. */
+  /** The disk is full or the store unavailable: the partition itself is fine. */
   readonly isPassing: boolean
 }
 
-/** A result while it is put together. */
+/** A result under construction. */
 export interface CompactionResultDraft {
   readonly partitions: CompactedPartition[]
   readonly published: PublishedPartition[]

@@ -1,13 +1,13 @@
-// Moves closed days of candles and observations from the relational store to the lake. For each partition: note what the
-// store holds, write the partition's whole file under a temporary name (the rows of the present file and those of the
-// store), read it back, and then, in one transaction, delete the rows, register the file and give it its name. Wherever
-// the process dies, the next run finds either the old state or the new one; only between the rename and the commit the
-// file is ahead of the manifest, which readers do not notice, since they read it up to the manifest's cut-over.
+// Moves closed days of candles and observations from the relational store to the lake. For each partition: record the state of the
+// rows in the store; write the partition's whole file under a temporary name (the rows of the present file and those of the store);
+// read it back; then, in one transaction, delete the rows, register the file and rename it. Wherever the process dies, the next run
+// finds either the old or the new state. Only between rename and commit is the file ahead of the manifest. Readers do not notice,
+// since they read it only up to the manifest's cut-over.
 //
-// Other servers hold copies of the lake, which they fetch from object storage some time later. For their sake the last
-// step can be cut in two (`retireBeforeMs`): first the file gets its name, and its rows are still served from the store;
-// a later run deletes the rows and moves the cut-over, when the file was published long enough ago. Files count their
-// revisions, so that a server whose copy is too old for the manifest says so instead of leaving rows out.
+// Other servers have copies of the lake, which they fetch from object storage some time later. For them the last step can be split
+// (`retireBeforeMs`): first the file is renamed, while its rows are still served from the store; a later run deletes the rows and
+// moves the cut-over, once the file has been published long enough. Files have revision numbers, so that a server whose copy is too
+// old for the manifest reports it instead of leaving rows out.
 
 import { periodInstants, recordFileName } from '../../shared/lake-layout.ts'
 import { COMPACTION_DELAY_MS } from '../../shared/limits.ts'
@@ -26,15 +26,15 @@ import type {
 import { compactPartition, type CompactionWork } from './partition-compaction.ts'
 import { RECORD_TABLES, type RecordTable } from './record-table.ts'
 
-/** Times a partition is written anew because its rows changed meanwhile. */
+/** Attempts to write a partition whose rows change meanwhile. */
 const COMPACTION_ATTEMPTS_MAX = 5
 
-/** In the system's words, as Node and DuckDB pass them on. */
+/** The system's messages, as Node and DuckDB pass them on. */
 const FULL_DISK = /ENOSPC|EDQUOT|no space left on device|disk quota exceeded/i
 
 /**
- * Compacts every partition that has closed rows in the store. Resolves also when partitions failed (see the result);
- * rejects when the store is away or the signal aborts. Running it again, or twice at once, does no harm.
+ * Compacts every partition that has closed rows in the store. Resolves even if partitions failed (see the result); rejects if the
+ * store is unavailable or the signal aborts. Repeated and concurrent runs are safe.
  */
 export async function compactClosedDays(options: CompactionOptions): Promise<CompactionResult> {
   const { postgres, signal, clock = SYSTEM_CLOCK, delayMs = COMPACTION_DELAY_MS } = options
@@ -65,7 +65,7 @@ function isPassing(error: unknown): boolean {
   return error instanceof StoreError || (error instanceof Error && FULL_DISK.test(error.message))
 }
 
-/** The partitions with rows to move, oldest first within a scope; some of them may turn out to have none. */
+/** The partitions that may have rows to move, oldest first within a scope. */
 async function findWork(postgres: Postgres, table: RecordTable, closedMs: number): Promise<CompactionWork[]> {
   const found = new Map<string, CompactionWork>()
   const add = (scope: string, instantMs: number): CompactionWork => {
@@ -86,7 +86,7 @@ function periodOf({ dataset }: RecordTable, instantMs: number): string {
   return new Date(instantMs).toISOString().slice(0, dataset === 'candles' ? 7 : 4)
 }
 
-/** Starts over, a bounded number of times, when rows arrive while the file is written. */
+/** Starts over, a bounded number of times, if rows arrive while the file is written. */
 async function compactAgain(
   options: CompactionOptions,
   work: CompactionWork,

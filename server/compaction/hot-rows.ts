@@ -1,5 +1,5 @@
-// Every row that the relational store holds of a partition up to an instant, also those that arrived late and that the
-// manifest therefore hides from the API's own statements.
+// Every row of a partition in the relational store up to an instant, including late rows, which the API's own statements skip
+// because of the manifest.
 
 import { STORE_READ_BATCH_ROWS } from '../../shared/limits.ts'
 import { keysetPages, type KeysetRead } from '../../shared/sql/keyset-pages.ts'

@@ -1,5 +1,5 @@
-// A file of the lake that gives way to a later one of object storage, while nothing tells that the one was made from the
-// other: it is kept beside it, hidden, until the partition's next file has the rows of both.
+// Keeps a lake file that is replaced by a later one from object storage, if nothing shows that the later one contains its rows. It
+// is kept beside that file, hidden, until the partition's next file has the rows of both.
 
 import type { Stats } from 'node:fs'
 import { link, rm, stat } from 'node:fs/promises'
@@ -10,7 +10,7 @@ function keptPath(path: string): string {
   return join(dirname(path), `.${basename(path)}.kept`)
 }
 
-/** Keeps the file while `replace` may put another in its place. One that is kept already stays: its rows are in no file yet. */
+/** Keeps the file while `replace` may replace it. A file kept earlier stays: its rows are in no other file yet. */
 export async function keepingFile(path: string, replace: () => Promise<void>): Promise<void> {
   await link(path, keptPath(path)).catch((error: unknown) => {
     if (!isErrno(error, 'EEXIST')) throw error
@@ -22,13 +22,13 @@ export async function keepingFile(path: string, replace: () => Promise<void>): P
   }
 }
 
-/** Where the kept file is, if there is one and the present file is another. */
+/** The path of the kept file, if there is one that differs from the present file. */
 export async function keptBeside(path: string): Promise<string | undefined> {
   const [kept, present] = [await inodeOf(keptPath(path)), await inodeOf(path)]
   return kept === undefined || kept === present ? undefined : keptPath(path)
 }
 
-/** The partition's file has its rows, or is the very same. */
+/** Call it when the partition's file has the kept file's rows, or is the same file. */
 export async function forgetKept(path: string): Promise<void> {
   await rm(keptPath(path), { force: true })
 }

@@ -1,5 +1,5 @@
-// The lake's files of records against the manifest, which all collectors of a store share: where another one has gone on from
-// a file, the lake's own can neither be compacted nor pushed any more, and its successor is fetched from object storage.
+// Compares the lake's record files with the manifest, which all collectors of a store share. If another collector has replaced a
+// file, the lake's own can no longer be compacted or pushed, and its successor is fetched from object storage.
 
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -10,7 +10,7 @@ import { RECORD_TABLES } from './record-table.ts'
 
 const EVER = { fromMs: 0, toMs: Date.UTC(9999, 0) } as const
 
-/** Whether a file is of an earlier revision. No: it is not there, or cannot be read, which is told when it must be. */
+/** Whether a file is of an earlier revision. False if it is missing or cannot be read, which is reported elsewhere. */
 export async function isOutdated(path: string, revision: bigint): Promise<boolean> {
   const found = await stat(path).catch(() => undefined)
   if (found?.isFile() !== true) return false
@@ -18,18 +18,18 @@ export async function isOutdated(path: string, revision: bigint): Promise<boolea
   return facts !== undefined && facts.revision < revision
 }
 
-/** 0 where none is known. */
+/** 0 if none is known. */
 export function highestOf(...revisions: readonly (bigint | undefined)[]): bigint {
   return revisions.reduce<bigint>((highest, each = 0n) => (each > highest ? each : highest), 0n)
 }
 
 export class LatestFiles {
-  /** By path, of the files that were looked at: a revision that the lake has. */
+  /** By path, of the files checked so far: a revision that the lake has. */
   readonly #known = new Map<string, bigint>()
 
   /**
-   * Fetches the successors of the files that are in the lake, also of those that no row is added to. Returns how many came;
-   * one that does not come is tried again with the next call.
+   * Fetches the successors of the lake's files, including those that get no new rows. Returns how many were fetched; a failed one
+   * is retried with the next call.
    */
   async fetch({ postgres, lake, fetchFile, signal }: CompactionOptions): Promise<number> {
     if (fetchFile === undefined) return 0
@@ -44,7 +44,7 @@ export class LatestFiles {
         signal?.throwIfAborted()
         const path = join(lake, ...key.split('/'))
         if (await isOutdated(path, revision)) {
-          // What is wrong with object storage is told by the push.
+          // The push reports errors of object storage.
           await fetchFile({ key, revision }, signal).catch(() => signal?.throwIfAborted())
           if (await isOutdated(path, revision)) continue
           count += 1

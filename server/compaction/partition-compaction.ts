@@ -1,5 +1,5 @@
-// The compaction of one partition: its whole file is written under a temporary name, read back and then given its name
-// together with what the manifest says of it. See compaction.ts for the order of things and why.
+// The compaction of one partition: its whole file is written under a temporary name, read back, and renamed in the transaction that
+// registers it. compaction.ts explains the order of the steps.
 
 import type { Stats } from 'node:fs'
 import { mkdir, open, rm, stat } from 'node:fs/promises'
@@ -33,7 +33,7 @@ import { highestOf, isOutdated } from './latest-files.ts'
 import { PartitionDraft } from './partition-draft.ts'
 import type { RecordTable } from './record-table.ts'
 
-/** A partition that may have rows to be moved. */
+/** A partition that may have rows to move. */
 export interface CompactionWork {
   readonly table: RecordTable
   readonly scope: string
@@ -41,7 +41,7 @@ export interface CompactionWork {
   readonly period: string
 }
 
-/** What is known of a partition before anything is written. */
+/** The state of a partition before anything is written. */
 interface Partition {
   readonly table: RecordTable
   readonly scope: string
@@ -58,13 +58,13 @@ interface Partition {
 interface Draft {
   readonly entry: PartitionEntry
   readonly state: CompactionState
-  /** Up to where the file there was before is served. */
+  /** The present file is served up to this instant. */
   readonly coldToMs: number
-  /** Nothing was written: the file of the manifest has all of the rows. */
+  /** Nothing was written: the file in the manifest has all of the rows. */
   readonly isAsBefore: boolean
 }
 
-/** Moves the partition's closed rows, as far as they may go, and adds what was done to the result. */
+/** Moves the partition's closed rows as far as allowed, and adds the outcome to the result. */
 export async function compactPartition(
   options: CompactionOptions,
   work: CompactionWork,
@@ -80,7 +80,7 @@ export async function compactPartition(
     if (movedRows !== undefined) {
       result.partitions.push({ path, movedRows, fileRows: published.partition.rows })
     }
-    // What closed or came late since then is written now; rows that are published only wait.
+    // Rows that closed or arrived late since then are written now; published rows only wait.
     const toMs = Math.min(partition.toMs, Math.max(closedMs, published.partition.cut_over))
     const state = await compactionState(options.postgres, { ...scopeOf(partition), toMs })
     if (state.rows === 0n || (!isDue && !hasCome && state.digest === published.digest)) return
@@ -114,7 +114,7 @@ function scopeOf({ table, scope, fromMs }: Partition) {
   return { dataset: table.dataset, scope, fromMs }
 }
 
-/** Deletes the rows of a published file, if they and the file are still the same, and returns how many they were. */
+/** Deletes the rows of a published file, if they and the file are unchanged, and returns their number. */
 async function retire(
   { postgres, onStep }: CompactionOptions,
   { path, name }: Partition,
@@ -149,7 +149,7 @@ async function writeClosedRows(
     const { entry, state } = written
     options.signal?.throwIfAborted()
     if (written.isAsBefore) {
-      // Archives are asked again for days that have moved: what they say twice needs no new file.
+      // Archives are queried again for days that have moved. Repeated rows need no new file.
       await dropMergedRows(options.postgres, entry, state)
       result.partitions.push({ path: entry.path, movedRows: state.rows, fileRows: entry.rows })
     } else if (options.retireBeforeMs === undefined) {
@@ -181,7 +181,7 @@ async function writeDraft(
     throw new Error(`${path} is older than the file in the manifest`)
   }
   const coldToMs = Math.max(registered?.cut_over ?? fromMs, cold.lastMs + 1)
-  // The cut-over never goes back, and no row of the file may lie behind it: the file may be ahead of the manifest.
+  // The cut-over never goes back, and covers every row of the file: the file may be ahead of the manifest.
   const cutOverMs = Math.min(toMs, Math.max(closedMs, coldToMs))
   const hot = { ...scopeOf(partition), toMs: cutOverMs }
   const state = await compactionState(postgres, hot)
@@ -190,7 +190,7 @@ async function writeDraft(
   for await (const rows of readHotRows(postgres, table, hot, signal)) await draft.addHot(rows)
   await draft.mergeCommon()
   if (kept === undefined && registered?.revision === cold.revision && (await draft.isAsBefore())) {
-    // Rows behind the cut-over are served from the store, whatever the file holds.
+    // Rows after the cut-over are served from the store, even if the file has them.
     const { rows } = await compactionState(postgres, { ...hot, fromMs: registered.cut_over })
     const entry = { ...registered, dataset: table.dataset, cut_over: cutOverMs }
     if (rows === 0n) return { entry, state, coldToMs, isAsBefore: true }
@@ -230,12 +230,12 @@ async function publish(
   await commitPublication(postgres, publication, state, coldTo, publisher(options, partition, temporary))
 }
 
-/** Gives a temporary file its name. */
+/** Returns a function that renames a temporary file to its name. */
 function publisher({ onStep }: CompactionOptions, { path, name }: Partition, temporary: string) {
   let isRenamed = false
   return async (): Promise<void> => {
     await onStep?.('registered', name)
-    // The transaction may be run again.
+    // The transaction may be retried.
     if (!isRenamed) publishPartition(temporary, path)
     isRenamed = true
     await forgetKept(path)
@@ -245,9 +245,9 @@ function publisher({ onStep }: CompactionOptions, { path, name }: Partition, tem
 }
 
 /**
- * Fetches the partition's file where the lake has none, or an earlier one than the manifest or a publication tells of: another
- * collector has gone on from it. While all rows of a published file are in the store, what object storage has goes before it.
- * One that neither tells of may be of a stale copy: a later one takes its place, and its rows come back. Whether a file came.
+ * Fetches the partition's file if the lake has none, or an earlier one than the manifest or a publication states: another collector
+ * has replaced it. While all rows of a published file are in the store, object storage takes precedence. A file stated by neither
+ * may be a stale copy's: a later one replaces it, and its rows are merged again. Returns whether a file was fetched.
  */
 async function fetchLatest(
   { name: key, path, fromMs, registered, published }: Partition,
@@ -263,14 +263,14 @@ async function fetchLatest(
   if (isThereNow && !isOnlyPublished && !(await isOutdated(path, revision))) return false
   const fetching = (): Promise<void> => fetchFile({ key, revision }, signal)
   await (isUnknown ? keepingFile(path, fetching) : fetching()).catch((error: unknown) => {
-    // Of rows that stay in the store until their file is in object storage none is lost.
+    // No row is lost: these rows stay in the store until their file is in object storage.
     const isNew = revision === 0n || (isThereNow && isOnlyPublished)
     if (retireBeforeMs === undefined || !isNew) throw error
   })
   return (await stat(path).catch(() => undefined))?.ino !== before?.ino
 }
 
-/** Whether the partition has a file. One that the manifest counts on must be there: without it rows would be lost. */
+/** Whether the partition has a file. Throws if the manifest counts on a file that is missing: rows would be lost. */
 async function isThere({ path, registered, fromMs }: Partition): Promise<boolean> {
   const isNeeded = registered !== undefined && registered.cut_over > fromMs
   let found: Stats
@@ -281,12 +281,12 @@ async function isThere({ path, registered, fromMs }: Partition): Promise<boolean
     if (isMissing && !isNeeded) return false
     throw new Error(`${path}${isNeeded ? ' is in the manifest but' : ''} cannot be read`, { cause: error })
   }
-  // Reading a pipe would wait for ever, and replacing what is there is nobody's wish.
+  // Refuse anything but a regular file: a pipe would block forever, and overwriting it is never intended.
   if (!found.isFile()) throw new Error(`${path} is not a regular file`)
   return true
 }
 
-/** Syncs the file, so that a power cut after the rename cannot empty it, and returns what the manifest says of it. */
+/** Syncs the file, so that a power cut after the rename cannot empty it, and returns its manifest fields. */
 async function describeFile(path: string): Promise<{ readonly sizeBytes: bigint; readonly sha256: string }> {
   const file = await open(path, 'r+')
   try {

@@ -1,6 +1,6 @@
-// One partition while it is put together: the rows of the file there is, and those of the relational store on top of
-// them. An analytical database in memory sorts them and writes the file, since schemas, nulls and zstd are its business;
-// afterwards the file is read back and compared with what was meant, value by value.
+// A partition's next file under construction: the rows of the present file, and on top of them those of the relational store.
+// DuckDB in memory sorts them and writes the file, because it handles schemas, nulls and zstd. Then the file is read back and
+// compared with the merged rows, value by value.
 
 import {
   type DuckDBAppender,
@@ -31,7 +31,7 @@ const TYPES = {
 
 const NS_PER_US = 1_000n
 
-/** The file's own account of itself. Instants are ns since the epoch, as in every lake file; null without rows. */
+/** The figures in the file's metadata. Instants are ns since the epoch, as in every lake file; null without rows. */
 export interface PartitionFigures {
   readonly rows: bigint
   readonly minTs: bigint | null
@@ -63,8 +63,8 @@ export class PartitionDraft {
   }
 
   /**
-   * Takes all rows of the partition's present file, and those that only the one `kept` beside it has; resolves to the last
-   * one's instant and the file's revision. Rejects when a checksum is wrong: the new file would call the damage right.
+   * Loads all rows of the partition's present file, and those that only the `kept` file has. Resolves to the time of the last row
+   * and the file's revision. Rejects if a checksum is wrong, because the new file would make the damage look right.
    */
   async loadCold(
     path: string,
@@ -99,7 +99,7 @@ export class PartitionDraft {
     appender.closeSync()
   }
 
-  /** Replaces a row that is in both stores by what counts of the two. */
+  /** Merges rows that are in both stores. */
   async mergeCommon(): Promise<void> {
     const key = this.#table.key.join(', ')
     const select = Object.entries(this.#table.columns).map(([name, type]) =>
@@ -118,12 +118,12 @@ export class PartitionDraft {
     )
   }
 
-  /** What some columns, sums among them, are of the merged rows, grouped by the others. */
+  /** Evaluates columns over the merged rows, with sums grouped by the other columns. */
   select(columns: string): Promise<readonly RecordRow[]> {
     return this.#objects(`SELECT ${columns} FROM merged GROUP BY ALL ORDER BY ALL`)
   }
 
-  /** Whether the merged rows are those of the present file. */
+  /** Whether the merged rows equal those of the present file. */
   async isAsBefore(): Promise<boolean> {
     return (await this.#digest('merged')) === (await this.#digest('cold'))
   }
@@ -131,7 +131,7 @@ export class PartitionDraft {
   /** Writes the merged rows as a lake file with its checksum. */
   async write(path: string, revision: bigint): Promise<PartitionFigures> {
     const figures = await this.#figures('merged')
-    // Only what is short may follow the checksum, which is looked for near the end.
+    // The checksum is searched near the end, so only short values may follow it.
     const metadata = {
       ...(await this.#metadata(figures, revision, 'merged')),
       [RECORD_CHECKSUM_KEY]: RECORD_CHECKSUM_PLACEHOLDER,
@@ -146,7 +146,7 @@ export class PartitionDraft {
     return figures
   }
 
-  /** Throws when the file does not read back as the merged rows. */
+  /** Throws if the rows read back from the file differ from the merged rows. */
   async verify(path: string, revision: bigint): Promise<void> {
     if ((await isChecksumRight(path)) !== true) throw damage(path, 'its checksum')
     const file = fileSql(path)
@@ -215,7 +215,7 @@ export class PartitionDraft {
     }
   }
 
-  /** A number that changes with every row and value, whatever the order; a null is a value. */
+  /** A number that changes with every row and value, independent of their order; nulls count as values. */
   async #digest(source: string): Promise<string> {
     const [row] = await this.#rows(
       `SELECT count(*) || ':' || coalesce(sum(hash(${this.#names()})::HUGEINT), 0) FROM ${source}`,
@@ -245,7 +245,7 @@ function appendValue(
   else appender.appendTimestampTZ(new DuckDBTimestampTZValue(BigInt(value) * 1_000n))
 }
 
-/** Only the file's own columns, none of its directories' names. */
+/** Reads only the file's own columns, not the names in its directories. */
 function fileSql(path: string, options = ''): string {
   return `read_parquet(${sqlText(path)}, hive_partitioning = false${options})`
 }

@@ -1,5 +1,5 @@
-// The two datasets that compaction moves, as data: columns with their types in both stores, what identifies a row, and
-// how the lake sorts it. Rules: contract.md 36 and 37.
+// The two datasets that compaction moves, as data: columns with their types in both stores, the key of a row, and the sort order in
+// the lake. Rules: contract.md 36 and 37.
 
 import { CANDLE_SPANS_KEY, candleSpansSql } from '../../shared/candle-spans.ts'
 import type { RecordDataset } from '../../shared/lake-layout.ts'
@@ -9,7 +9,7 @@ import { mergeObservation } from '../ingest/observation-precedence.ts'
 
 export type ColumnType = 'text' | 'int4' | 'int8' | 'float8' | 'timestamptz'
 
-/** A row as the relational store gives it: instants are milliseconds since the epoch, int8 is a bigint. */
+/** A row as read from the relational store: instants are milliseconds since the epoch, int8 is a bigint. */
 export type RecordRow = Readonly<Record<string, string | number | bigint | null>>
 
 export interface RecordTable {
@@ -19,13 +19,13 @@ export interface RecordTable {
   readonly columns: Readonly<Record<string, ColumnType>>
   readonly scope: string
   readonly time: string
-  /** Identify a row within its scope, in the order by which the lake sorts. */
+  /** Identify a row within its scope, in the lake's sort order. */
   readonly key: readonly string[]
-  /** The key in the order of an index that begins with the scope: how rows are read for compaction. */
+  /** The key in the order of an index that begins with the scope; compaction reads rows in this order. */
   readonly readOrder: readonly string[]
-  /** What the footer tells of the rows besides their span: a JSON list under a key, made by a DuckDB statement. */
+  /** A summary of the rows in the footer: a JSON list under a key, made by a DuckDB statement. */
   readonly summary: { readonly key: string; readonly sql: (source: string) => string } | null
-  /** What counts of a row of the file and one that came to the relational store later. */
+  /** Merges a row of the file and a later one of the relational store. */
   readonly merge: (cold: RecordRow, hot: RecordRow) => RecordRow
 }
 
@@ -38,7 +38,7 @@ const CANDLES: RecordTable = {
   key: ['market_ticker', 'period_interval', 'end_period_ts'],
   readOrder: ['period_interval', 'end_period_ts', 'market_ticker'],
   summary: { key: CANDLE_SPANS_KEY, sql: candleSpansSql },
-  // A candle that is written again replaces the one before.
+  // A candle that is written again replaces the earlier one.
   merge: (_cold, hot) => hot,
 }
 
@@ -52,7 +52,7 @@ const OBSERVATIONS: RecordTable = {
   readOrder: ['observed_at', 'observation_type'],
   summary: null,
   merge(cold, hot) {
-    // The lake does not keep where a report's single values came from: each row counts as wholly its source's.
+    // The lake does not store the origin of single values, so every value counts as one of the row's source.
     const [a, b] = [asObservation(cold), asObservation(hot)]
     return { ...mergeObservation({ observation: a, filled: {} }, { observation: b, filled: {} }).observation }
   },
@@ -60,7 +60,7 @@ const OBSERVATIONS: RecordTable = {
 
 export const RECORD_TABLES: readonly RecordTable[] = [CANDLES, OBSERVATIONS]
 
-/** A row that was read with all of an observation's columns. */
+/** Only for a row that was read with all columns of an observation. */
 function asObservation(row: RecordRow): StoredObservation {
   return row as unknown as StoredObservation
 }

@@ -1,5 +1,5 @@
-// The definition of an exchange, for code that names none: how its messages are read (import, fold, recorder), what configures
-// its recording (commands), and how a recorder listens to it. Its name and market ids are in shared/lob-sources.ts, because
+// The interface of an exchange, for code that is independent of the exchange: how to read its messages (import, fold, recorder),
+// how to configure a recording (commands), and how a recorder connects. Names and market ids are in shared/lob-sources.ts, because
 // threads that only read the lake need them too. registry.ts lists all exchanges.
 
 import type { FeedLane, LaneLog } from '../feed/feed-lane.ts'
@@ -10,14 +10,14 @@ import type { MarketDirectory } from '../feed/market-directory.ts'
 import type { OptionDeclaration, ParsedOptions } from '../options/options.ts'
 import type { UpstreamHttp } from '../upstream/upstream-http.ts'
 
-/** What is recorded of an exchange, and how it is reached: plain data and keys. */
+/** The configuration of a recording: series, addresses, keys. Plain data. */
 export interface ExchangeRecording {
   readonly series: readonly string[]
-  /** Its REST API. */
+  /** The exchange's REST API. */
   readonly restUrl: string
 }
 
-/** What a recorder needs to listen. */
+/** The parts that a recorder needs to connect. */
 export interface ExchangeFeed {
   readonly directory: MarketDirectory
   readonly lanesMax: number
@@ -25,57 +25,57 @@ export interface ExchangeFeed {
   readonly makeLane: (log: LaneLog) => FeedLane
 }
 
-/** Both throw BadLineError for a trade that is not what it promises. */
+/** Both methods throw BadLineError for a malformed trade. */
 export interface TradeReader {
   /** What the text of every frame with a trade contains. */
   readonly mark: string
-  /** The trade that a frame states; `undefined` for any other frame. */
+  /** The trade in a frame; `undefined` for any other frame. */
   ofFrame(frame: Frame): TradeMessage | undefined
-  /** The trade of a row that REST gives. */
+  /** The trade in a REST row. */
   ofRow(row: Frame): TradeMessage
 }
 
 export interface Exchange<Recording extends ExchangeRecording = ExchangeRecording> {
-  // How its messages are read. The recorder's own words are among them (server/feed/wal-mark.ts).
+  // How to read its messages. These include the recorder's own frames (server/feed/wal-mark.ts).
 
-  /** Whether a frame is typical: no other exchange has its like. */
+  /** Whether a frame is typical: no other exchange has such frames. */
   readonly isTypical: (frame: Frame) => boolean
-  /** Whether an object is a frame although it has no `type`, `event_type` or `cmd`. Absent where all have one. */
+  /** Whether an object is a frame although it has no `type`, `event_type` or `cmd`. Absent if every frame has one. */
   readonly isUntyped?: (value: Frame) => boolean
   /**
-   * What may be kept of a frame: the frame itself, a copy without its private parts, or `undefined` where it is private as a
-   * whole. Frames of public channels and commands without secrets are listed; what is not listed is private.
+   * The part of a frame that may be kept: the frame itself, a copy without its private parts, or `undefined` if all of it is
+   * private. The exchange lists frames of public channels and commands without secrets; anything else is private.
    */
   readonly publicPart: (frame: Frame) => Frame | undefined
-  /** Times of its own that a frame has beside its content, apart from `ts` and `ts_ms`; others are receive times. */
+  /** Keys of the exchange's own times beside a frame's content, apart from `ts` and `ts_ms`; other times are receive times. */
   readonly timeKeys?: readonly string[]
-  /** Throws BadLineError where the frame is not what its type promises. */
+  /** Throws BadLineError for a frame that does not match its type. */
   readFrame(frame: Frame): FeedMessage
-  /** How its trades are read. Absent where they are not kept. */
+  /** How to read its trades. Absent if they are not kept. */
   readonly trades?: TradeReader
-  /** Whether messages have numbers, in which a missing one shows. */
+  /** Whether messages are numbered, so that a missing one is noticed. */
   readonly isNumbered: boolean
-  /** Whether asks are given as bids of the `no` leg, unless the subscription asks for prices of the yes leg. */
+  /** Whether asks are bids of the `no` leg, unless the subscription requests yes prices. */
   readonly hasNoLeg: boolean
-  /** The line that a recorder writes when it loses its connection, for people. */
+  /** The line that a recorder writes when it loses its connection, for users. */
   readonly disconnectLine: string
 
-  // What configures its recording.
+  // How to configure a recording.
 
-  /** The series to record; a recording without any is none. */
+  /** The series to record. Without series, nothing is recorded. */
   readonly seriesOption: OptionDeclaration
   readonly addressOptions: readonly OptionDeclaration[]
-  /** Addresses that the collectors of markets and candles ask too, and declare themselves. */
+  /** Address options that the collectors of markets and candles also use and declare themselves. */
   readonly sharedOptions: readonly OptionDeclaration[]
-  /** Which secrets are taken from the environment, for people. Absent where none are needed. */
+  /** The secrets taken from the environment, for users. Absent if none are needed. */
   readonly secretsHelp?: string
   /** @throws {UsageError} that names the wrong option or variable, and never repeats a secret */
   readRecording(series: readonly string[], options: ParsedOptions, env: NodeJS.ProcessEnv): Recording
-  /** The recording as people may see it: without secrets. */
+  /** The recording without secrets, for users. */
   describe(recording: Recording): object
 
-  // How it is listened to.
+  // How to connect.
 
-  /** `http` is a client of the REST API, which the recorder closes. Loads what only a recorder needs. */
+  /** `http` is a client of the REST API; the recorder closes it. Loads modules that only a recorder needs. */
   openFeed(recording: Recording, http: UpstreamHttp): Promise<ExchangeFeed>
 }

@@ -1,7 +1,6 @@
-// One text for each market id: messages name the same ids again and again, and equal texts would be built, hashed and held once a
-// message.
+// Interns market ids: messages repeat the same ids, and without this, each message would build, hash and hold its own copies.
 
-/** Ids that are remembered; further ones begin anew. */
+/** Ids to remember; when there are more, the map is cleared. */
 const KNOWN_IDS_MAX = 100_000
 
 interface KnownId {
@@ -13,7 +12,7 @@ export class KnownIds {
   readonly #idOf: (market: string, asset: string) => string
   readonly #known = new Map<string, KnownId>()
 
-  /** `idOf` puts an id together. */
+  /** `idOf` builds an id. */
   constructor(idOf: (market: string, asset: string) => string) {
     this.#idOf = idOf
   }

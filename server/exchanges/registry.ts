@@ -11,7 +11,7 @@ export const EXCHANGES = {
   polymarket: POLYMARKET,
 } as const satisfies { readonly [Name in LobSource]: Exchange }
 
-/** What is recorded, by exchange; undefined where nothing is. */
+/** The configured recordings, by exchange; undefined for those not recorded. */
 export type ExchangeRecordings = {
   readonly [Name in LobSource]?: ReturnType<(typeof EXCHANGES)[Name]['readRecording']> | undefined
 }
@@ -20,7 +20,7 @@ export function exchangeOf(source: LobSource): Exchange {
   return EXCHANGES[source]
 }
 
-/** Every exchange with its name, the usual one first. */
+/** Every exchange with its name, the default one first. */
 export function exchanges(): readonly { readonly source: LobSource; readonly exchange: Exchange }[] {
   return lobSources().map((source) => ({ source, exchange: exchangeOf(source) }))
 }

@@ -1,4 +1,4 @@
-// Trades of the past over REST: the walk along the pages of an answer. What is asked and how a page looks is each exchange's own.
+// Past trades over REST: the walk through the pages of a response. Each exchange defines the request and the page format.
 
 import { NS_PER_MS } from '../../shared/utc-date.ts'
 import { isFrame, type Frame } from '../feed/frame.ts'
@@ -7,27 +7,27 @@ import { type Clock, SYSTEM_CLOCK } from '../tasks/clock.ts'
 import { UpstreamError } from '../upstream/upstream-error.ts'
 import { UpstreamHttp, type UpstreamOptions } from '../upstream/upstream-http.ts'
 
-/** Pages of one step. A walk of any length takes no more memory than this. */
+/** Pages of one step, which bound the memory of a walk. */
 const STEP_PAGES = 200
-/** Walks begun for one answer: a cursor may expire on the way. */
+/** Walks started for one response: a cursor may expire on the way. */
 const WALKS_MAX = 3
 
 export interface TradeRow {
-  /** When the page came, ns. */
+  /** When the page was received, ns. */
   readonly recvTs: bigint
   /** Path and query of its request. */
   readonly request: string
   readonly row: Frame
 }
 
-/** The rows of some pages. Each step has the last page of the one before, so that one of two has equal rows side by side. */
+/** The rows of some pages. Each step repeats the last page of the step before, so that equal rows are side by side in one step. */
 export interface TradeStep {
   readonly rows: readonly TradeRow[]
-  /** The cursor with which the walk goes on; null at its end. */
+  /** The cursor where the walk continues; null at its end. */
   readonly next: string | null
 }
 
-/** How a walk is asked for, and how its pages are read: a cursor that is no text ends it. */
+/** How to request and read the pages of a walk. A cursor that is not a string ends it. */
 export interface TradeWalk {
   readonly path: string
   /** The query of a page. */
@@ -37,7 +37,7 @@ export interface TradeWalk {
 
 /** A client of the past trades of one exchange. */
 export abstract class TradeArchive extends UpstreamHttp {
-  /** Whether requests take bounds of time. Otherwise an answer has all trades of its markets. */
+  /** Whether requests can be bounded in time. Otherwise a response has all trades of its markets. */
   abstract readonly isByTime: boolean
   readonly #clock: Clock
 
@@ -46,12 +46,12 @@ export abstract class TradeArchive extends UpstreamHttp {
     this.#clock = options.clock ?? SYSTEM_CLOCK
   }
 
-  /** Market ids, by the request that takes them. */
+  /** Market ids, grouped by request. */
   abstract batches(marketIds: readonly string[]): readonly (readonly string[])[]
 
   /**
-   * The trades of a batch in a window, and maybe others; where there are no bounds of time, from a cursor on. Throws
-   * `UpstreamError`, or the signal's reason.
+   * The trades of a batch in a window, and possibly others. If requests cannot be bounded in time, the walk starts at a cursor.
+   * Throws `UpstreamError`, or the signal's reason.
    */
   abstract steps(
     batch: readonly string[],
@@ -66,7 +66,7 @@ export abstract class TradeArchive extends UpstreamHttp {
     throw this.malformed('the answer is no JSON object')
   }
 
-  /** The rows of all pages. A cursor that is refused has expired: the walk begins again, without the rows of the open step. */
+  /** The rows of all pages. A refused cursor has expired: the walk starts again, without the rows of the open step. */
   protected async *walk(
     { path, queryOf, pageOf }: TradeWalk,
     signal: AbortSignal,

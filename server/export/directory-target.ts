@@ -29,7 +29,7 @@ export class DirectoryTarget implements ExportTarget {
     try {
       await rename(scratch, this.#path(key))
     } catch (error) {
-      // Another process may have made the same object, and swept this file.
+      // Another process may have made the same object, and removed this file.
       if ((await digestOf(this, key, signal))?.sha256 !== sha256) throw error
     }
     await syncDirectory(dirname(this.#path(key)))

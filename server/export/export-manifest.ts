@@ -1,5 +1,5 @@
-// Finishes and verifies exports. The manifest has the parameters, the lake files and the parts. `SHA256SUMS` is written
-// last and works with `sha256sum -c`. Both depend on the plan and the parts alone, not on the processes that made the parts.
+// Finishes and verifies exports. The manifest has the parameters, the lake files and the parts. `SHA256SUMS` is written last and
+// works with `sha256sum -c`. Both depend only on the plan and the parts, not on the processes that made the parts.
 
 import { inParallel } from '../sync/in-parallel.ts'
 import type { ExportPlan, SourceFile } from './export-plan.ts'
@@ -9,7 +9,7 @@ import { recordOf, RECORDS_PREFIX } from './run-part.ts'
 export const MANIFEST_KEY = 'manifest.json'
 export const SUMS_KEY = 'SHA256SUMS'
 
-/** Objects that are looked up, or read, at once. */
+/** Objects that are checked, or read, concurrently. */
 const LOOKS_MAX = 8
 const READS_MAX = 4
 const BLOCK_LENGTH_MIN = 64 * 1024
@@ -24,7 +24,7 @@ export interface FinishedExport {
 }
 
 /**
- * Writes the manifest and then the checksums. All parts must be there. May be repeated.
+ * Writes the manifest and then the checksums. All parts must exist. Idempotent.
  * @throws {Error} that lists missing parts
  */
 export async function finishExport(
@@ -83,7 +83,7 @@ function* manifestText(
   yield '\n]\n}\n'
 }
 
-/** The same text in pieces that are worth a write each. */
+/** The same text in blocks large enough for a write. */
 function* blocksOf(lines: Iterable<string>): Generator<string, void, void> {
   let block = ''
   for (const line of lines) {
@@ -118,8 +118,8 @@ export interface ExportCheck {
 const SUM = /^([\da-f]{64}) {2}(.+)$/
 
 /**
- * Reads every byte of an export and compares it with SHA256SUMS, which has the manifest too.
- * @throws {Error} when there is no SHA256SUMS
+ * Reads every byte of an export and compares it with SHA256SUMS, which also covers the manifest.
+ * @throws {Error} if there is no SHA256SUMS
  */
 export async function verifyExport(target: ExportTarget, signal: AbortSignal): Promise<ExportCheck> {
   const text = await readText(target, SUMS_KEY, signal)
@@ -145,7 +145,7 @@ export async function verifyExport(target: ExportTarget, signal: AbortSignal): P
   return { parts: sums.size, bytes, problems: problems.toSorted() }
 }
 
-/** What lies in the target and is not part of the export: engines that read all of its files read it too. */
+/** Objects in the target that are not part of the export: engines that read all files of the target would read them too. */
 export async function foreignKeys(
   keys: readonly string[],
   target: ExportTarget,

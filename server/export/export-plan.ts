@@ -1,5 +1,5 @@
-// The plan of an export: JSON lines, the head and then one line a part with the lake files that it is made of. Any process
-// that has the plan and the lake can make any part by its index, with the same bytes. No process holds more than a few parts.
+// The plan of an export as JSON lines: a head, then one line per part with its lake files. Any process that has the plan and the
+// lake can make any part by its index, with the same bytes. A process holds only a few parts at a time.
 
 import { createHash } from 'node:crypto'
 import { open } from 'node:fs/promises'
@@ -19,14 +19,14 @@ export interface SourceFile {
   readonly sha256: string
 }
 
-/** Of order books: the seconds of the date that its file covers, and the other seconds of the date. */
+/** Of order books: the seconds of the date that its file covers, and the remaining seconds. */
 export interface Coverage {
   readonly known_s?: number
   readonly gap_s?: number
 }
 
 export interface PlannedPart extends Coverage {
-  /** Below the target, laid out as hive. */
+  /** Path below the target, in hive layout. */
   readonly key: string
   /** The series or station. */
   readonly scope: string
@@ -36,7 +36,7 @@ export interface PlannedPart extends Coverage {
   readonly rows: number
   readonly estimated_bytes: number
   readonly files: readonly SourceFile[]
-  /** Of order books: when its markets close, ms since the epoch; snapshots end there. Missing where none closes. */
+  /** Of order books: when its markets close, ms since the epoch; snapshots end there. Absent if none closes. */
   readonly closes_at?: Readonly<Record<string, number>>
 }
 
@@ -50,14 +50,14 @@ export interface LeftOut extends DateRange {
 
 export interface PlanContent {
   readonly bookcast_export: typeof EXPORT_FORM
-  /** Of the program: another version may write other bytes. */
+  /** The program's version: another version may write other bytes. */
   readonly version: string
   readonly dataset: LakeDataset
   readonly range: DateRange
   readonly parameters: ParameterTexts
   /** A directory or `s3://bucket/prefix`. */
   readonly target: string
-  /** Whether the store was asked for close times and for rows that are not in the lake. */
+  /** Whether the store was queried for close times and for rows that are not in the lake. */
   readonly store_asked: boolean
   readonly part_count: number
   readonly rows: number
@@ -95,14 +95,14 @@ export function planWithDigest(content: PlanContent, parts: readonly PlannedPart
   return { ...content, digest: hash.digest('hex'), parts }
 }
 
-/** The plan as it stands in a file. */
+/** The plan as the lines of a file. */
 export function* planLines({ parts, ...head }: MadePlan): Generator<string, void, void> {
   yield lineOf(head)
   for (const part of parts) yield lineOf(part)
 }
 
 /**
- * Checks a plan that this version of the program has written. Its parts are read again when they are iterated.
+ * Reads and checks a plan written by this version of the program. Its parts are read again when they are iterated.
  * @throws {UsageError} if it is not a plan, was edited or comes from another version
  */
 export async function readPlan(path: string): Promise<ExportPlan> {
@@ -151,7 +151,7 @@ async function* partsOf(path: string): AsyncGenerator<PlannedPart, void, void> {
   }
 }
 
-/** @throws {UsageError} when there is no such part */
+/** @throws {UsageError} if there is no such part */
 export async function partAt({ parts, part_count: count }: ExportPlan, index: number): Promise<PlannedPart> {
   let at = 0
   for await (const part of parts) {

@@ -13,7 +13,7 @@ import { instantRange } from '../endpoints/record-parameters.ts'
 import { TRADE_PARAMETERS, tradeQueryOf, tradeRule } from '../endpoints/trades.ts'
 import { ParameterParser } from '../query/parameter-parser.ts'
 
-/** More than any part has. */
+/** More than any part has, instead of no limit. */
 const PART_ROWS_MAX = 1_000_000_000
 
 /** Names and texts of parameters, as in a request. */
@@ -54,7 +54,7 @@ function rawQuery(texts: ParameterTexts): string {
   return new URLSearchParams(texts).toString()
 }
 
-/** Parsed values as texts again, of these names. */
+/** The named values as texts again. */
 function textsOf(values: object, names: readonly string[]): ParameterTexts {
   const known = Object.entries(values).filter(([name, value]) => names.includes(name) && value !== undefined)
   return Object.fromEntries(known.map(([name, value]) => [name, String(value)]))

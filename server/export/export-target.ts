@@ -15,7 +15,7 @@ export interface FileDigests {
   readonly md5: string | null
 }
 
-/** What the target knows of an object without reading it. */
+/** What the target stores about an object, available without reading it. */
 export interface TargetObject {
   readonly bytes: number
   /** Null if the target does not store it. */
@@ -29,11 +29,11 @@ export interface ExportTarget {
   readonly checksUploads: boolean
   /** A path for the file of a key until `put`. The caller removes the file. */
   scratchPath(key: string): Promise<string>
-  /** Puts a finished scratch file under its key. Tries again what may fail in passing. */
+  /** Stores a finished scratch file under its key. Retries temporary failures. */
   put(key: string, scratch: string, digests: FileDigests, signal: AbortSignal): Promise<void>
-  /** Undefined when there is none. */
+  /** Undefined if there is none. */
   stat(key: string, signal: AbortSignal): Promise<TargetObject | undefined>
-  /** Undefined when there is none. */
+  /** Undefined if there is none. */
   read(key: string, signal: AbortSignal): Promise<Readable | undefined>
   /** Every key, including left-over temporary files. */
   list(signal: AbortSignal): AsyncIterable<string>
@@ -44,7 +44,7 @@ export interface ExportTarget {
   close(): void
 }
 
-/** Writes an object, which appears only when all of it is there. A chunk is used before the next one is requested. */
+/** Writes an object, which appears only when it is complete. A chunk is consumed before the next one is requested. */
 export async function putObject(
   target: ExportTarget,
   key: string,
@@ -87,7 +87,7 @@ async function writeScratch(
   }
 }
 
-/** Tries again what fails, unless the target can say why. */
+/** Retries failures, unless the target can explain them. */
 export async function retriedAt<Value>(
   target: ExportTarget,
   signal: AbortSignal,

@@ -1,4 +1,4 @@
-// Opens the place that `--out` names.
+// Opens the target named by `--out`.
 
 import { parsePlace } from '../sync/sync-place.ts'
 import type { S3Settings } from '../sync/sync-target.ts'

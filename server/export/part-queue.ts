@@ -1,8 +1,8 @@
-// The parts of submitted exports as jobs of pg-boss on PostgreSQL. Each export has a queue of its own for its parts, so that
-// what is counted lies in one table, and each job has its line of the plan. The export itself is a job of the queue `exports`,
-// which has the plan's head and is done when the manifest is written. Both are texts: jsonb would change the order of members,
-// and with it the manifest. pg-boss 10 has no heartbeats: a job that is not renewed for EXPIRE_S goes to the next worker. Whose
-// a job is shows in its retry count, which grows each time a worker takes it.
+// The parts of submitted exports as jobs of pg-boss on PostgreSQL. Each export has its own queue of parts, so that their counts
+// come from one table; each job has its line of the plan. The export itself is a job of the queue `exports`. It has the plan's head
+// and is done when the manifest is written. Both are stored as text: jsonb would change the order of members, and with it the
+// manifest. pg-boss 10 has no heartbeats: a job not renewed for EXPIRE_S goes to the next worker. The retry count, which grows each
+// time a worker takes the job, identifies its holder.
 
 import { randomUUID } from 'node:crypto'
 import PgBoss from 'pg-boss'
@@ -15,29 +15,29 @@ const PARTS_PREFIX = 'parts-'
 
 const EXPIRE_S = 8
 export const RENEW_MS = 2_000
-/** How often a part may be taken: a kill of its worker counts, as an error does. */
+/** How often a part may be taken. A killed worker counts like an error. */
 const TAKEN_MAX = 100
-/** A part that has failed this often is not tried again. */
+/** A part with this many errors is not retried. */
 export const PART_ERRORS_MAX = 5
 const JOBS_PER_STATEMENT = 1_000
 /** How long pg-boss keeps an export and its parts after the export ended. */
 const KEPT_DAYS = 30
 const FAILURES_SHOWN_MAX = 20
-/** The place of a part in its plan, in SQL. */
+/** The index of a part in its plan, in SQL. */
 const INDEX = "(data->>'index')::int"
 const CONNECTIONS_MAX = 4
 const CONNECT_MS_MAX = 5_000
 const STATEMENT_MS_MAX = 30_000
-/** Of a person's commands: to cancel an export of a million parts takes longer than any statement of a worker. */
+/** Timeout of user commands: cancelling an export of a million parts takes longer than any statement of a worker. */
 const COMMAND_MS_MAX = 300_000
 
-/** A part of an export, or the end of one, that this worker has taken. */
+/** A part of an export, or the end of an export, taken by this worker. */
 export interface TakenJob {
   readonly queue: string
   readonly id: string
   /** The retry count at which this worker took it. */
   readonly turn: number
-  /** Errors so far; kills do not count. */
+  /** Errors so far, not counting killed workers. */
   readonly errors: number
 }
 
@@ -56,7 +56,7 @@ interface PartData {
 
 export interface ExportStatus {
   readonly id: string
-  /** Of the program that planned it: other versions leave it alone. */
+  /** The version that planned it: other versions ignore it. */
   readonly version: string
   /** `active` means that a worker writes the manifest. */
   readonly state: 'created' | 'retry' | 'active' | 'completed' | 'cancelled' | 'failed'
@@ -66,13 +66,13 @@ export interface ExportStatus {
   readonly bytes: bigint
   readonly partsPerMinute: number
   readonly workers: readonly string[]
-  /** The parts that had errors, those that failed for good first; at most FAILURES_SHOWN_MAX. */
+  /** Parts with errors, permanently failed ones first; at most FAILURES_SHOWN_MAX. */
   readonly failures: readonly { readonly index: number; readonly errors: number; readonly message: string }[]
   /** Why the export as a whole failed. */
   readonly message: string | null
 }
 
-/** A plan, of which the queue looks at the version alone. */
+/** A plan; the queue reads only its version. */
 export interface SubmittedPlan {
   readonly version: string
   readonly parts: Iterable<object> | AsyncIterable<object>
@@ -96,7 +96,7 @@ export class PartQueue {
     this.#boss = boss
   }
 
-  /** @param onError told when pg-boss's own upkeep fails; it goes on at the next interval */
+  /** @param onError called if pg-boss's own maintenance fails; it continues at the next interval */
   static async open(
     databaseUrl: string,
     isWorker: boolean,
@@ -126,7 +126,7 @@ export class PartQueue {
     await this.#boss.stop({ graceful: false, wait: true })
   }
 
-  /** Submits a plan. The export is there as a whole or, when this is killed, not at all. */
+  /** Submits a plan. If the process is killed, either the whole export is there or nothing. */
   async submit({ parts, ...head }: SubmittedPlan): Promise<string> {
     await this.#removeOldQueues()
     const id = randomUUID()
@@ -148,7 +148,7 @@ export class PartQueue {
       if (jobs.length === JOBS_PER_STATEMENT) await this.#boss.insert(jobs.splice(0))
     }
     if (jobs.length > 0) await this.#boss.insert(jobs)
-    // Without figures the server would sort all the same.
+    // Without statistics the server would sort anyway.
     await this.#rows(`analyze ${table}`, [])
     await this.#boss.insert([
       { id, name: EXPORTS, data: { version: head.version, plan: JSON.stringify(head), errors: 0 } },
@@ -156,7 +156,7 @@ export class PartQueue {
     return id
   }
 
-  /** The exports of plans of a version that are not finished, in the order in which they were submitted. */
+  /** The unfinished exports planned by a version, in the order of submission. */
   async unfinished(version: string): Promise<readonly string[]> {
     const rows = await this.#rows<{ id: string }>(
       `select id from ${SCHEMA}.job where name = $1 and state < 'completed' and data->>'version' = $2
@@ -166,7 +166,7 @@ export class PartQueue {
     return rows.map(({ id }) => id)
   }
 
-  /** The plan of an export that is there. Its parts are read as they are iterated. */
+  /** The plan of an existing export. Its parts are read while they are iterated. */
   async plan(id: string): Promise<SubmittedPlan> {
     const [job] = await this.#rows<{ plan: string }>(
       `select data->>'plan' as plan from ${SCHEMA}.job where name = $1 and id = $2`,
@@ -200,8 +200,8 @@ export class PartQueue {
   }
 
   /**
-   * Takes the end of an export, which is to write its manifest, when each part is done; fails the export when a part has
-   * failed. Null while there is something to wait for.
+   * Takes the end of an export, whose worker writes the manifest, once every part is done. Fails the export if a part has failed.
+   * Null while parts are open or the end is not available.
    */
   async takeEnd(id: string): Promise<TakenJob | null> {
     const [counts] = await this.#rows<{ open: number; failed: number }>(
@@ -224,17 +224,17 @@ export class PartQueue {
     return null
   }
 
-  /** Keeps a job for another EXPIRE_S and names the worker for `status`. False when it is this worker's no longer: taken over, or cancelled. */
+  /** Keeps a job for another EXPIRE_S and names the worker for `status`. False if the job was taken over or cancelled. */
   async renew(job: TakenJob, worker: string): Promise<boolean> {
     return this.#change(job, `started_on = now(), output = jsonb_build_object('worker', $4::text)`, worker)
   }
 
-  /** A job that another worker has completed in the meantime stays so: the bytes are the same. */
+  /** A job already completed by another worker stays so: the bytes are the same. */
   async complete(job: TakenJob, result: object): Promise<void> {
     await this.#boss.complete(job.queue, job.id, result)
   }
 
-  /** Records one more error. A job with PART_ERRORS_MAX errors is not tried again. */
+  /** Records one more error. A job with PART_ERRORS_MAX errors is not retried. */
   async fail(job: TakenJob, message: string): Promise<void> {
     const isNoted = await this.#change(
       job,
@@ -245,12 +245,12 @@ export class PartQueue {
     if (isNoted) await this.#boss.fail(job.queue, job.id, { message })
   }
 
-  /** Lets the next worker take a job at once. */
+  /** Returns a job, so that the next worker can take it at once. */
   async giveBack(job: TakenJob): Promise<void> {
     await this.#change(job, `state = 'retry', output = null`)
   }
 
-  /** Sets columns of a job; `$4` stands for the first value. False when the job is this worker's no longer. */
+  /** Sets columns of a job; `$4` is the first value. False if this worker no longer holds the job. */
   async #change(job: TakenJob, assignments: string, ...values: unknown[]): Promise<boolean> {
     const changed = await this.#rows(
       `update ${SCHEMA}.job set ${assignments}
@@ -260,7 +260,7 @@ export class PartQueue {
     return changed.length > 0
   }
 
-  /** Null when there is no export of that id. */
+  /** Null if there is no export with that id. */
   async status(id: string): Promise<ExportStatus | null> {
     const found = await this.#boss.getJobById<{ version: string }>(EXPORTS, id, { includeArchive: true })
     if (found === null) return null
@@ -305,7 +305,7 @@ export class PartQueue {
     }
   }
 
-  /** Ends an export: workers take no more parts of it and give up those they have. False when it was not under way. */
+  /** Ends an export: workers take no more of its parts and drop those they hold. False if it was already finished. */
   async cancel(id: string): Promise<boolean> {
     const cancelled = await this.#rows(
       `update ${SCHEMA}.job set state = 'cancelled', completed_on = now()
@@ -316,8 +316,8 @@ export class PartQueue {
   }
 
   /**
-   * pg-boss sorts all waiting jobs of a queue each time one is taken, and looks at all jobs each second for those that expired:
-   * with 100,000 parts that took half a second a part. With these indexes it reads what it needs, and so does who reads the parts in their order. Resolves to the queue's table.
+   * Without indexes, pg-boss sorts all waiting jobs each time one is taken, and scans all jobs each second for expired ones: half a
+   * second a part with 100,000 parts. The second index is for reading parts in order. Resolves to the queue's table.
    */
   async #addIndexes(queue: string): Promise<string> {
     const [found] = await this.#rows<{ table: string }>(
@@ -340,7 +340,7 @@ export class PartQueue {
   }
 
   async #rows<Row>(text: string, values: unknown[]): Promise<Row[]> {
-    // The pool is null-safe only while it is open: pg-boss answers nothing afterwards.
+    // The pool is null-safe only while it is open: after that pg-boss returns undefined.
     return ((await this.#boss.getDb().executeSql(text, values)) as { rows: Row[] } | undefined)?.rows ?? []
   }
 }

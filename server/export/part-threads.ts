@@ -1,4 +1,4 @@
-// Threads that make the parts of exports. They run the same workers as the endpoints and read the lake alone.
+// Threads that make the parts of exports. They run the same workers as the endpoints and read only the lake.
 
 import { pino } from 'pino'
 import { LOB_THREAD_HEAP_MB_MAX, RECORD_THREAD_HEAP_MB_MAX } from '../../shared/limits.ts'

@@ -1,5 +1,5 @@
-// `bookcast work`: takes parts of submitted exports, oldest export first, until it is stopped. While a part runs its job
-// is renewed; a part that another worker has taken, or whose export is cancelled, is given up.
+// `bookcast work`: takes parts of submitted exports, oldest export first, until it is stopped. It renews a job while its part runs.
+// It drops a part that another worker has taken, or whose export is cancelled.
 
 import { setMaxListeners } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -7,32 +7,32 @@ import { type BackOff, backOffMs } from '../tasks/back-off.ts'
 import { retried } from '../tasks/retry.ts'
 import { type PartQueue, RENEW_MS, type SubmittedPlan, type TakenJob } from './part-queue.ts'
 
-/** How long an idle worker waits before it looks again, and one that cannot reach the queue. */
+/** How long a worker waits when it has no job or cannot reach the queue. */
 const IDLE_MS = 1_000
 /**
- * The pause after an error, longer after each further one until a job succeeds: a machine whose disk is full or whose credentials
- * are wrong must not use up the attempts of every part before the others come to it, nor an outage of the target.
+ * The back-off after an error, until a job succeeds. A machine with a full disk or wrong credentials must not use up the attempts
+ * of every part before other machines take them; neither must an outage of the target.
  */
 const ERROR_PAUSE: BackOff = { firstMs: 1_000, maxMs: 60_000 }
-/** Notes a result while the queue cannot be reached; later the part is taken over, and found done. */
+/** Retries recording a result while the queue is unreachable. After that, the part is taken over and found done. */
 const NOTING = { attemptsMax: 10, backOff: { firstMs: IDLE_MS, maxMs: IDLE_MS, isExact: true } }
 
-/** What a worker does with a part. Both are pure and idempotent: a repetition gives the same bytes. */
+/** How a worker processes a part. Both functions are pure and idempotent: a repetition gives the same bytes. */
 export interface PartWork<Plan extends SubmittedPlan, Part> {
-  /** Exports that another version has planned are left to its workers. */
+  /** Exports planned by another version are left to workers of that version. */
   readonly version: string
-  /** Brings the lake up to date: before the first part of an export and before a part that has failed is tried again. */
+  /** Updates the lake: before the first part of an export and before a failed part is retried. */
   prepare(signal: AbortSignal): Promise<void>
   runPart(
     plan: Plan,
     part: Part,
     signal: AbortSignal,
   ): Promise<{ readonly rows: number; readonly bytes: number }>
-  /** Writes the manifest when every part is there. */
+  /** Writes the manifest when every part exists. */
   finish(plan: Plan, signal: AbortSignal): Promise<void>
 }
 
-/** `ended` too for a part that was given up. */
+/** A dropped part is `ended` too. */
 type Outcome = 'ended' | 'failed'
 
 export class PartWorker<Plan extends SubmittedPlan, Part> {
@@ -46,7 +46,7 @@ export class PartWorker<Plan extends SubmittedPlan, Part> {
 
   /**
    * @param name names this process in `status`
-   * @param tell takes one line per part that ended, and per error
+   * @param tell receives one line per finished part and per error
    */
   constructor(queue: PartQueue, work: PartWork<Plan, Part>, name: string, tell: (line: string) => void) {
     this.#queue = queue
@@ -55,9 +55,9 @@ export class PartWorker<Plan extends SubmittedPlan, Part> {
     this.#tell = tell
   }
 
-  /** Works on `concurrency` parts at once until the signal aborts, then gives back what it has. */
+  /** Works on `concurrency` parts at once until the signal aborts, then returns the parts it holds. */
   async run(concurrency: number, stop: AbortSignal): Promise<void> {
-    // A part and a pause of each.
+    // Each loop may have a listener for its part and one for its pause.
     setMaxListeners(2 * concurrency + 10, stop)
     await Promise.all(Array.from({ length: concurrency }, () => this.#loop(stop)))
   }
@@ -80,7 +80,7 @@ export class PartWorker<Plan extends SubmittedPlan, Part> {
     }
   }
 
-  /** Takes and ends one job. */
+  /** Takes one job and finishes it. */
   async #workOnce(stop: AbortSignal): Promise<'none' | Outcome> {
     await this.#listExports()
     for (const id of this.#unfinished) {
@@ -103,7 +103,7 @@ export class PartWorker<Plan extends SubmittedPlan, Part> {
     return 'none'
   }
 
-  /** Lists the unfinished exports again where the list is old. */
+  /** Lists the unfinished exports again if the list is old. */
   async #listExports(): Promise<void> {
     if (performance.now() - this.#listedMs < IDLE_MS) return
     this.#unfinished = await this.#queue.unfinished(this.#work.version)
@@ -111,7 +111,7 @@ export class PartWorker<Plan extends SubmittedPlan, Part> {
     for (const id of this.#plans.keys()) if (!this.#unfinished.includes(id)) this.#plans.delete(id)
   }
 
-  /** Runs what a job asks for, renewing the job meanwhile, and notes how it ended. */
+  /** Runs a job's work while renewing the job, and records how it ended. */
   async #hold(
     job: TakenJob,
     name: string,
@@ -123,7 +123,7 @@ export class PartWorker<Plan extends SubmittedPlan, Part> {
     const renew = (): void => {
       this.#queue.renew(job, this.#name).then(
         (isOurs) => isOurs || given.abort(),
-        // The queue is away: whoever is there first when it is back goes on with the part.
+        // The queue is unreachable: the first worker to reach it again continues with the part.
         () => undefined,
       )
     }
@@ -133,7 +133,7 @@ export class PartWorker<Plan extends SubmittedPlan, Part> {
         (result) => ({ result }),
         (error: unknown) => ({ error }),
       )
-      // That the queue is away is no error of the part.
+      // An unreachable queue is not an error of the part.
       if ('result' in ended) {
         await retried(() => this.#queue.complete(job, ended.result), NOTING)
         this.#tell(`${name} done`)

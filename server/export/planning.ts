@@ -27,15 +27,15 @@ import { partBytes } from './run-part.ts'
 import { SourceFiles } from './source-files.ts'
 import type { CloseTimes, StoreFacts } from './store-facts.ts'
 
-/** A sample of records for estimates of size has so many rows. */
+/** Rows of a sample of records, for estimates of size. */
 const SAMPLE_ROWS_MAX = 20_000
-/** Parts that are tried until a sample has rows. */
+/** Parts to try until a sample has rows. */
 const SAMPLES_MAX = 5
 const SERIES_NAMED_MAX = 20
 
 export interface PlanOptions {
   readonly dataset: LakeDataset
-  /** Series or stations; null for all of the lake. */
+  /** Series or stations; null for all in the lake. */
   readonly scopes: readonly string[] | null
   readonly range: DateRange
   readonly parameters: ParameterTexts
@@ -97,7 +97,7 @@ function nothingText({ range: { from, to }, dataset }: PlanOptions, left: readon
   return `the lake has nothing of ${dataset} from ${from} to ${to} to export${reasons === '' ? '' : `: ${reasons}`}`
 }
 
-/** The series or stations of the lake; for order books and trades with their dates. */
+/** The series or stations in the lake; for order books and trades with their dates. */
 async function knownPeriods(
   { dataset, threads: { lake } }: PlanOptions,
   { source }: ParameterTexts,
@@ -224,7 +224,7 @@ class Planning {
     return Object.fromEntries(Object.entries(this.#closesAt.get(scope) ?? {}).filter(([, ms]) => ms < endMs))
   }
 
-  /** The coverage that the file of a date states, if it does, and the close times of the markets in its files. */
+  /** The coverage that a date's file states, if it does, and the close times of the markets in its files. */
   async #booksOf(
     names: readonly string[],
     closesAtMs: Closes,

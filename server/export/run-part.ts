@@ -1,5 +1,5 @@
-// Makes one part of an export: a pure, idempotent function of the plan and the lake. A record of the part is written after
-// the part. If both exist and fit, there is nothing to do.
+// Makes one part of an export: a pure, idempotent function of the plan and the lake. A record of the part is written after it. If
+// both exist and match, there is nothing to do.
 
 import { createGzip } from 'node:zlib'
 import { GZIP_OPTIONS } from '../http/compression.ts'
@@ -23,7 +23,7 @@ export interface PartRecord {
   readonly last_ts: string | null
 }
 
-/** What `runPart` needs besides the plan. Several calls may share it. */
+/** The resources of `runPart` besides the plan. Several calls may share them. */
 export interface PartTools {
   readonly threads: PartThreads
   readonly target: ExportTarget
@@ -38,7 +38,7 @@ function recordKey({ key }: PlannedPart): string {
   return `${RECORDS_PREFIX}${key.split('/').at(-1)}.json`
 }
 
-/** The record of a part, if the object has its size and, if the target stores it, its checksum. */
+/** The record of a part, if the object has the recorded size and, if the target stores it, the recorded checksum. */
 export async function recordOf(
   target: ExportTarget,
   part: PlannedPart,
@@ -52,7 +52,7 @@ export async function recordOf(
   return isSame ? record : undefined
 }
 
-/** The record of a part, if all bytes of the object are right. */
+/** The record of a part, if every byte of the object matches it. */
 async function doneRecord(
   target: ExportTarget,
   part: PlannedPart,
@@ -64,8 +64,8 @@ async function doneRecord(
 }
 
 /**
- * Makes a part of a plan, unless the target has it with the right checksum, and resolves to its record. Several processes
- * may make the same part at once. An abort of `signal` rejects and leaves nothing behind.
+ * Makes a part of a plan, unless the target has it with the right checksum, and resolves to its record. Several processes may make
+ * the same part at once. If `signal` aborts, it rejects and leaves nothing behind.
  * @throws {Error} that names a lake file which changed since the plan; errors of the target as it describes them
  */
 export async function runPart(
@@ -94,7 +94,7 @@ async function makePart(
   const query = DATASETS[dataset].queryOf(parameters, range, scope, period)
   const checkUnchanged = await new SourceFiles(threads.lake).check(files)
   const stream = await threads.open(query, { closesAtMs, headOnly: false, signal })
-  /** Fails before the object gets its name. */
+  /** Checks lake files and row count at the end, so that an error comes before the object gets its name. */
   const checkedBytes = async function* () {
     yield* partBytes(stream, query)
     await checkUnchanged()
@@ -125,7 +125,7 @@ async function* compressed(stream: ByteStream): AsyncGenerator<Uint8Array, void,
   const gzip = createGzip(GZIP_OPTIONS)
   const feed = async (): Promise<void> => {
     for await (const chunk of chunksOf(stream)) {
-      // The thread overwrites this memory after the request for the next chunk.
+      // The thread reuses this memory once the next chunk is requested.
       await new Promise<void>((resolve, reject) => {
         gzip.write(chunk, (error) => (error ? reject(error) : resolve()))
       })

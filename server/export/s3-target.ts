@@ -12,14 +12,14 @@ import { S3Store, type S3StoreOptions, statusOf, storageStatusOf } from '../sync
 import { type ExportTarget, type FileDigests, retriedAt, type TargetObject } from './export-target.ts'
 
 const READ_BYTES = 1024 * 1024
-/** Client errors worth another attempt: timeout, conflict of two writers, too early, too many requests. */
+/** Client errors worth a retry: timeout, conflict of two writers, too early, too many requests. */
 const PASSING_STATUSES = new Set([408, 409, 412, 425, 429])
 
 export class S3Target implements ExportTarget {
   readonly name: string
   readonly checksUploads = true
   readonly #store: S3Store
-  /** Of this user: another one may not write in it. */
+  /** One directory per user: another user could not write into it. */
   readonly #scratch = join(tmpdir(), `bookcast-export-${process.getuid?.() ?? 0}`)
 
   constructor(options: S3StoreOptions) {

@@ -1,4 +1,4 @@
-// The lake files that parts are made of. Planning takes their digests; making a part checks that they are still the same.
+// The lake files of parts. Planning records their digests; making a part checks that they are unchanged.
 
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
@@ -11,7 +11,7 @@ const READ_BYTES = 1024 * 1024
 
 export class SourceFiles {
   readonly #lake: string
-  /** Files that were read before: neighbouring parts share files. */
+  /** Files read before: neighbouring parts share files. */
   readonly #known = new Map<string, { readonly identity: string; readonly file: SourceFile }>()
 
   constructor(lake: string) {

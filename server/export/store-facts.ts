@@ -1,4 +1,4 @@
-// What a plan asks the relational store for: close times of markets, and counts of rows that are not in the lake yet.
+// What a plan reads from the relational store: close times of markets, and counts of rows that are not in the lake yet.
 
 import { storedIntervalOf } from '../../shared/candle.ts'
 import type { CandleQuery } from '../../shared/record-task.ts'
@@ -13,7 +13,7 @@ import { type DateRange, isLobQuery, type PartQuery } from './export-query.ts'
 /** Close times, ms since the epoch, by series and market. */
 export type CloseTimes = ReadonlyMap<string, Readonly<Record<string, number>>>
 
-/** Counting stops at so many rows of one part. */
+/** Counting stops at this many rows of one part. */
 const COUNTED_MAX = 1_000_000
 
 export class StoreFacts {
@@ -23,7 +23,7 @@ export class StoreFacts {
     this.#postgres = postgres
   }
 
-  /** The same close times as in a request for the whole range. */
+  /** The same close times as for a request over the whole range. */
   async closesAt(
     series: readonly string[],
     { from, to }: DateRange,
@@ -37,7 +37,7 @@ export class StoreFacts {
     return new Map(series.map((each) => [each, closesOf(each)]))
   }
 
-  /** Rows of a part that the lake's manifest does not cover; COUNTED_MAX stands for that many or more. */
+  /** Rows of a part that the lake's manifest does not cover; COUNTED_MAX means that many or more. */
   async rowsOutsideLake(query: PartQuery): Promise<number> {
     if (isLobQuery(query) || query.kind === 'trades') return 0
     const statement =

@@ -1,4 +1,4 @@
-// What is wrong with one line of a recording. Where it stands (file and line) is added by whoever reads the lines.
+// The error in one line of a recording. The reader of the lines adds its place (file and line).
 
 export class BadLineError extends Error {
   constructor(reason: string) {

@@ -5,8 +5,8 @@ const ZERO = 48
 const NINE = 57
 
 /**
- * `text` (`0.4500`, `.48`, `-54.00`) times 10^`digits` as a safe integer, or `undefined` when it is no plain decimal
- * number, has more digits that count, or is too large.
+ * `text` (`0.4500`, `.48`, `-54.00`) times 10^`digits` as a safe integer; `undefined` if it is not a plain decimal number, has more
+ * significant digits, or is too large.
  */
 export function scaledInteger(text: string, digits: number): number | undefined {
   let index = 0

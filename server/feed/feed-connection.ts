@@ -1,16 +1,16 @@
-// One WebSocket connection that comes back: opens, listens, pings, notices silence, closes, waits and opens again, until
-// it is stopped. Waits grow from failure to failure and are half chance, so that many recorders do not come back at once.
-// A lane is such a connection, and knows what is said on it. Request headers, which may hold a signature, are made anew for
-// every attempt and never logged.
+// One WebSocket connection that reconnects: it opens, listens, pings, detects silence, closes, waits and opens again, until it is
+// stopped. The back-off grows with each failure; half of it is jitter, so that many recorders do not reconnect at once. A lane
+// extends this class and handles the messages. Request headers, which may hold a signature, are made anew for every attempt and
+// never logged.
 
 import { WebSocket } from 'ws'
 import { FEED_HANDSHAKE_TIMEOUT_MS, WAL_PAYLOAD_BYTES_MAX } from '../../shared/limits.ts'
 import { type BackOff, backOffMs, FEED_BACK_OFF } from '../tasks/back-off.ts'
 import type { LaneFigures, LaneLog } from './feed-lane.ts'
 
-/** A connection that lasted so long begins again with the first wait. */
+/** A connection that lasted this long resets the back-off. */
 const FEED_STABLE_MS = 30_000
-/** A connection on which nothing at all, not even an answer to a ping, was heard for so long is given up. */
+/** A connection without any message or pong for this long is closed. */
 const FEED_IDLE_TIMEOUT_MS = 25_000
 
 export interface FeedTiming {
@@ -20,7 +20,7 @@ export interface FeedTiming {
   readonly backoffMsMax?: number
 }
 
-/** The waits before a new attempt. */
+/** The back-off between attempts. */
 export function feedBackOff(timing: Partial<FeedTiming> = {}): BackOff {
   const { backoffMsFirst = FEED_BACK_OFF.firstMs, backoffMsMax = FEED_BACK_OFF.maxMs } = timing
   return { firstMs: backoffMsFirst, maxMs: backoffMsMax }
@@ -30,7 +30,7 @@ export interface FeedConnectionOptions {
   readonly url: string
   readonly headers?: () => Readonly<Record<string, string>>
   readonly timing: FeedTiming
-  /** Told of every beginning and end, and why a connection ended or did not come about. */
+  /** Receives every opening and closing, and the reason why a connection ended or failed. */
   readonly log: Pick<LaneLog, 'opened' | 'closed' | 'nowMs' | 'trouble'>
 }
 
@@ -40,7 +40,7 @@ export abstract class FeedConnection {
   #isOpen = false
   #isPaused = false
   #isStopped = false
-  /** Steady time (performance.now) of the opening, and of the last sign of life. */
+  /** Steady time (performance.now) of the opening, and of the last received message, ping or pong. */
   #openedMs = 0
   #signMs = 0
   #lastHeardMs = 0
@@ -57,10 +57,10 @@ export abstract class FeedConnection {
 
   protected abstract onOpen(): void
 
-  /** A message as it came; the buffer is the receiver's. */
+  /** A message as received; the receiver owns the buffer. */
   protected abstract onMessage(data: Buffer): void
 
-  /** An opened connection is over. */
+  /** Called when an opened connection has ended. */
   protected onClose(): void {}
 
   protected ping(socket: WebSocket): void {
@@ -86,14 +86,14 @@ export abstract class FeedConnection {
     this.#giveUp('stopped')
   }
 
-  /** Sends if the connection is open; false when it is not. */
+  /** Sends if the connection is open; else returns false. */
   protected send(text: string): boolean {
     if (!this.#isOpen) return false
     this.#socket?.send(text)
     return true
   }
 
-  /** Stops or goes on reading: what is not read waits in the network, and then with the exchange. */
+  /** Pauses or resumes reading. Unread data waits in the network, and then at the exchange. */
   setPaused(isPaused: boolean): void {
     this.#isPaused = isPaused
     if (!this.#isOpen) return
@@ -105,7 +105,7 @@ export abstract class FeedConnection {
     }
   }
 
-  /** Ends this connection; another one follows. */
+  /** Closes this connection; a new one follows. */
   protected reconnect(reason: string): void {
     this.#giveUp(reason)
   }
@@ -154,7 +154,7 @@ export abstract class FeedConnection {
     const { timing } = this.#options
     const idleMs = timing.idleTimeoutMs ?? FEED_IDLE_TIMEOUT_MS
     this.#watch = setInterval(() => {
-      // A paused connection hears nothing because we do not listen.
+      // A paused connection is silent because it is not read.
       const silentMs = performance.now() - this.#signMs
       if (!this.#isPaused && silentMs > idleMs) this.#giveUp(`silent for ${idleMs} ms`)
       else if (socket.readyState === WebSocket.OPEN) this.ping(socket)

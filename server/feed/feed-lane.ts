@@ -1,20 +1,20 @@
-// What the recorder asks of a connection to an exchange, whichever it is, and what it gives it.
+// The interface between the recorder and a connection to any exchange.
 
-/** Where a lane puts what it hears and says. */
+/** Receives what a lane reads and sends. */
 export interface LaneLog {
-  /** A message of the exchange, as it came. */
+  /** A message of the exchange, as received. */
   frame(data: Buffer): void
-  /** A command of ours that a reader of the recording needs. */
+  /** A command of this client that readers of the recording need. */
   command(text: string): void
-  /** A connection begins. */
+  /** A connection has opened. */
   opened(): void
-  /** A connection is over; it was last heard at `lastHeardMs`. */
+  /** A connection has ended; its last message came at `lastHeardMs`. */
   closed(lastHeardMs: number): void
-  /** The exchange says that a market came or opened; it may be one of any series. */
+  /** The exchange announces a new or opened market, of any series. */
   announced(id: string): void
-  /** The time of what is received now, ms since the epoch: never less than before. */
+  /** The receive time of the current message, ms since the epoch: never less than before. */
   nowMs(): number
-  /** Something to tell people about; never holds a secret. */
+  /** A message for the operator; never contains a secret. */
   trouble(text: string): void
 }
 
@@ -22,18 +22,18 @@ export interface LaneFigures {
   readonly isConnected: boolean
   readonly connections: number
   readonly subscribed: number
-  /** Markets that the exchange does not let us follow. */
+  /** Markets that the exchange refuses. */
   readonly refused: number
   readonly repairs: number
   readonly lastHeardMs: number
 }
 
 export interface FeedLane {
-  /** Follows exactly these from now on (tickers, or token ids). */
+  /** Replaces the set of followed markets (tickers, or token ids). */
   follow(ids: ReadonlySet<string>): void
   /**
-   * The books of these were unknown when what was received until `atMs` (ms since the epoch) had been read: asks for them anew, where
-   * they are followed and neither on their way nor here since.
+   * Requests the books of these markets again. They were unknown after the messages received until `atMs` (ms since the epoch).
+   * Skips markets that are not followed, and books that are requested or have arrived since.
    */
   repair(ids: readonly string[], atMs: number): void
   setPaused(isPaused: boolean): void

@@ -1,9 +1,9 @@
-// What the fold needs of one frame, whichever exchange sent it. Each exchange turns its frames into these.
+// One frame as the fold needs it, independent of the exchange. Each exchange converts its frames to this form.
 
 import { isDeepStrictEqual } from 'node:util'
 import type { BookLevel } from '../lake/exact-book.ts'
 
-/** A level's new quantity (`set`) or by how much it changed (`add`); units are those of lob.v1. */
+/** A level's new quantity (`set`) or its change (`add`); units are those of lob.v1. */
 export interface LevelChange extends BookLevel {
   readonly marketId: string
 }
@@ -28,7 +28,7 @@ export type FeedBody =
   | { readonly kind: 'other'; readonly name: string }
 
 export interface FeedMessage {
-  /** The subscription, and the message's number in it; `undefined` where the exchange numbers nothing. */
+  /** The subscription, and the message's number in it; `undefined` if the exchange does not number messages. */
   readonly sid: number | undefined
   readonly seq: number | undefined
   /** The exchange's time, ns. A book without a number may carry the time of its last change. */
@@ -36,24 +36,24 @@ export interface FeedMessage {
   readonly body: FeedBody
 }
 
-/** The markets that a message states a book or a change of. */
+/** The markets of the book or changes in a message. */
 export function marketsOf(body: FeedBody): readonly string[] {
   if (body.kind === 'book') return [body.marketId]
   return body.kind === 'changes' ? body.changes.map(({ marketId }) => marketId) : []
 }
 
-/** Adds those markets to a set. */
+/** Adds these markets to a set. */
 export function addMarkets(body: FeedBody, markets: Set<string>): void {
   if (body.kind === 'book') markets.add(body.marketId)
   else if (body.kind === 'changes') for (const { marketId } of body.changes) markets.add(marketId)
 }
 
-/** Whether a book or a change has no sequence number: a recording may lack those of its exchange. */
+/** Whether a book or a change has no sequence number, which may happen in recordings of exchanges with numbers. */
 export function lacksNumber({ sid, seq, body: { kind } }: FeedMessage): boolean {
   return (kind === 'book' || kind === 'changes') && (sid === undefined || seq === undefined)
 }
 
-/** Whether the messages of two lines state one event of the exchange. One connection does not send an event twice. */
+/** Whether the messages of two lines state the same event. One connection does not send an event twice. */
 export function areOfOneEvent(a: readonly FeedMessage[], b: readonly FeedMessage[]): boolean {
   return (
     a[0]?.ts !== undefined &&
@@ -65,7 +65,7 @@ export function areOfOneEvent(a: readonly FeedMessage[], b: readonly FeedMessage
   )
 }
 
-/** A body as a plain object. Decoded lines make theirs only when it is read, so a comparison would find nothing in it. */
+/** A body as a plain object: decoded lines have lazy properties, which a comparison would not see. */
 function contentOf(body: FeedBody): object {
   return body.kind === 'changes' ? { event: body.event, changes: body.changes } : body
 }

@@ -1,4 +1,4 @@
-// What a recorded line holds: frames of the exchange.
+// The content of a recorded line: frames of the exchange.
 
 /** One message of the exchange as JSON gives it. */
 export type Frame = Readonly<Record<string, unknown>>
@@ -10,7 +10,7 @@ export function isFrame(value: unknown): value is Frame {
 
 const TIME_KEY = /^_?(?:recv|received|receive|recorded|captured|local|ts|time|timestamp)(?:_[a-z]+)*$/
 
-/** Whether a member of a command is the receive time that a recorder put beside it. */
+/** Whether a member of a command is a receive time that a recorder added. */
 export function isReceiveTime(key: string, value: unknown): boolean {
   return TIME_KEY.test(key) && (typeof value === 'number' || typeof value === 'string')
 }

@@ -1,6 +1,5 @@
-// Instants in all the notations that recordings use → nanoseconds since the Unix epoch. Numbers tell their unit by their
-// size: below 10^11 seconds, below 10^14 milliseconds, below 10^17 microseconds, else nanoseconds (all of them for any
-// instant from 1973 to 2262).
+// Instants in all notations that recordings use → nanoseconds since the Unix epoch. The size of a number shows its unit: below
+// 10^11 seconds, below 10^14 milliseconds, below 10^17 microseconds, else nanoseconds (for any instant from 1973 to 2262).
 
 import { NS_PER_MS, NS_PER_SECOND, utcDateStartMs } from '../../shared/utc-date.ts'
 
@@ -8,20 +7,19 @@ const RFC3339 =
   /^(\d{4}-\d{2}-\d{2})[Tt ](\d{2}:\d{2}:\d{2})(?:[.,](\d+))?(?: ?(?:[Zz]|UTC|GMT)| ?([+-]\d{2})(?::?(\d{2}))?)$/
 const DECIMAL = /^(\d{1,19})(?:\.(\d+))?$/
 const DIGITS_MAX = 19
-/** So many digits are a safe integer, which becomes a BigInt faster than a text does. */
+/** A number with this many digits is a safe integer, which is converted to BigInt faster than text. */
 const SAFE_DIGITS = 15
-/** Numbers from here on are nanoseconds. */
+/** Numbers of at least this size are nanoseconds. */
 const NANOSECONDS_MIN = 100_000_000_000_000_000n
 const SECOND_LENGTH = '2026-06-24T15:49:55'.length
 const ZERO = 48
 const COLON = 58
-// The end of INT64 nanoseconds, less a day of margin.
+// The end of INT64 nanoseconds, minus a day of margin.
 const LAST_NS = 9_223_286_400_000_000_000n
 
 /**
- * A number, a text of digits (a fraction is allowed) or an RFC 3339 time with its zone, also as ISO 8601 and databases
- * write it (`+0000`, `+00`, ` UTC`, a decimal comma). `undefined` for anything else, also for a time without a zone and
- * for one outside 1970–2262.
+ * A number, a text of digits (a fraction is allowed) or an RFC 3339 time with its zone, also as ISO 8601 and databases write it
+ * (`+0000`, `+00`, ` UTC`, a decimal comma). `undefined` for anything else, including a time without a zone or outside 1970–2262.
  */
 export function instantOf(value: unknown): bigint | undefined {
   if (typeof value === 'number') {
@@ -60,7 +58,7 @@ function ofDecimal(text: string): bigint | undefined {
   return inRange(whole * unit + BigInt(fraction.slice(0, places).padEnd(places, '0') || '0'))
 }
 
-// Messages come by the thousand within one date, written alike: its start is worth remembering.
+// Thousands of messages share a date in the same notation, so its start is cached.
 let cachedDate = ''
 let cachedDayNs = 0n
 
@@ -82,7 +80,7 @@ function ofRfc3339(text: string): bigint | undefined {
   return inRange(fraction === undefined ? secondNs : secondNs + BigInt(fraction.slice(0, 9).padEnd(9, '0')))
 }
 
-// Nanoseconds of `…Thh:mm:ssZ`, with or without a fraction; `undefined` leaves the text to the regular expression.
+// Nanoseconds of `…Thh:mm:ssZ`, with or without a fraction; `undefined`: use the regular expression.
 function utcTimeNs(text: string): number | undefined {
   const last = text.length - 1
   const hours = twoDigits(text, 11)
@@ -112,7 +110,7 @@ function utcTimeNs(text: string): number | undefined {
   return secondsNs + fraction
 }
 
-/** The number at `at`; NaN where there are no two digits. */
+/** The number at `at`; NaN if there are not two digits. */
 function twoDigits(text: string, at: number): number {
   const tens = text.charCodeAt(at) - ZERO
   const ones = text.charCodeAt(at + 1) - ZERO

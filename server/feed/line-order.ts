@@ -1,28 +1,28 @@
-// Whether the lines of a file stand in the order in which they came. A file may hold recordings one after the other; where it
-// goes back every few messages, nothing shows which message follows which, and the file is refused.
+// Checks that the lines of a file are in the order of receipt. A file may contain recordings one after the other. If it goes back
+// every few messages, their order is unknown, and the file is refused.
 
-/** Channels of one connection may overtake each other by so much. */
+/** Channels of one connection may overtake each other by this much. */
 const BACK_NS_MAX = 5_000_000_000n
-/** A file may go back so often, and once in so many messages. */
+/** A file may go back this often, and also once in this many messages. */
 const BACKS_MAX = 8
 const MESSAGES_PER_BACK_MIN = 16
-/** The latest numbers of a subscription, among which a message is recognised that stands twice. */
+/** The latest numbers of a subscription that are remembered to recognise repeated messages. */
 const RECENT_NUMBERS = 1_024
-/** Subscriptions that are followed at once; a file with more starts anew. */
+/** Subscriptions tracked at once; if a file has more, the map is cleared. */
 const SUBSCRIPTIONS_MAX = 1_000
 
-/** Where the numbers of a subscription are. */
+/** The state of a subscription's numbers. */
 interface Numbers {
   last: number
   lastTime: bigint | undefined
-  /** Where they were left last. */
+  /** The number before the last jump. */
   left: number | undefined
-  /** The latest messages, by number: the number and its time. */
+  /** The latest messages: the number and its time, at the index of the number modulo RECENT_NUMBERS. */
   readonly recent: number[]
   readonly recentTimes: (bigint | undefined)[]
 }
 
-/** One file's lines. */
+/** Tracks the lines of one file. */
 export class LineOrder {
   readonly #name: string
   #backs = 0
@@ -30,14 +30,14 @@ export class LineOrder {
   #lastTime: bigint | undefined
   readonly #subscriptions = new Map<number, Numbers>()
 
-  /** `name` is for the message. */
+  /** `name` is for the error message. */
   constructor(name: string) {
     this.#name = name
   }
 
   /**
-   * Takes the next message. `time` (ns) is when it was received, or the exchange's time; `sid` and `seq` are its subscription and
-   * its number, where it has them.
+   * Takes the next message. `time` (ns) is its receive time or the exchange's time; `sid` and `seq` are its subscription and its
+   * number, if it has them.
    */
   count(time: bigint | undefined, sid?: number, seq?: number): void {
     this.#messages++
@@ -74,7 +74,7 @@ export class LineOrder {
     numbers.lastTime = time
     if (seq === last + 1 || last === -1) return false
     numbers.left = last
-    // The numbers go on where they were left before, or the message is an earlier one.
+    // Either the numbers continue after the place before the last jump, or the message is an earlier one.
     const isEarlier = seq <= last && time !== undefined && lastTime !== undefined && time < lastTime
     return left === seq - 1 || isEarlier
   }

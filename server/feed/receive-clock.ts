@@ -1,28 +1,28 @@
-// When something was received. The machine's clock says it, until it is put forward or back in one step; then the time that
-// has passed since goes on being counted, and the exchange's own times tell whether the step was right. So a clock that is
-// put wrong for a while moves nothing, and one that is put right is followed. Time never goes back: a clock that is right
-// again after it was ahead is waited for.
+// The receive time of messages. It follows the machine's clock until that is set forward or back in one step. Then it continues
+// with the steady clock, and the exchange's times show whether the step was right. So a clock that is wrong for a while changes
+// nothing, and a correction is followed. The time never goes back: after the clock was ahead, the time stands still until the clock
+// has caught up.
 
 import { Buffer } from 'node:buffer'
 
-/** The machine's clock is followed through differences below it: it is slewed, and read at another moment. */
+/** Smaller differences of the machine's clock are followed: the clock is slewed, and read at another moment. */
 const STEP_MS_MIN = 2_000
-/** Messages of the exchange that must agree, one after the other, on the clock that was put forward or back. */
+/** Consecutive messages of the exchange that must agree with the stepped clock. */
 const VOTES_MIN = 5
-/** A message is received so long before (a clock's difference) and after (a slow connection) its own time. */
+/** A receive time may be this long before (clock difference) or after (slow connection) the message's own time. */
 const BEFORE_MS_MAX = 5_000
 const AFTER_MS_MAX = 30_000
-/** A clock put forward is followed when no message has told anything for so long: the machine may have slept. */
+/** A clock set forward is followed if no message has been decisive for this long: the machine may have slept. */
 const QUIET_MS_MAX = 60_000
-/** What is read so soon after a step may have waited in the socket while the machine slept: it speaks of before. */
+/** A message read this soon after a step may have waited in the socket while the machine slept, with an older time. */
 const WAITING_MS_MAX = 1_000
-/** The head of a message, and its end, in which its time is looked for. */
+/** The bytes at the head and the end of a message in which its time is searched. */
 const HEAD_BYTES_MAX = 512
 const END_BYTES_MAX = 256
 
 const EXCHANGE_TIME = /"(?:ts_ms|timestamp)":\s?"?(\d{13})\b/
 
-/** The exchange's time of a message, ms since the epoch; undefined where neither its head nor its end names one. */
+/** The exchange's time of a message, ms since the epoch; undefined if neither its head nor its end has one. */
 export function exchangeMsOf(data: Buffer): number | undefined {
   const match =
     EXCHANGE_TIME.exec(data.toString('latin1', 0, Math.min(HEAD_BYTES_MAX, data.length))) ??
@@ -33,19 +33,19 @@ export function exchangeMsOf(data: Buffer): number | undefined {
 export class ReceiveClock {
   readonly #wallMs: () => number
   readonly #steadyMs: () => number
-  /** The time less the steady clock's. */
+  /** The receive time minus the steady time. */
   #offsetMs: number
   #lastMs = 0
-  /** By how much the machine's clock differs since it was put forward or back; 0 while it is followed. */
+  /** The size of the step of the machine's clock; 0 while that clock is followed. */
   #steppedByMs = 0
-  /** Steady time at which the step was noticed. */
+  /** Steady time when the step was noticed. */
   #steppedAtMs = 0
-  /** Steady time since which no message has told anything of the step. */
+  /** Steady time since which no message has been decisive. */
   #quietSinceMs = 0
   #votes = 0
   #isRefused = false
 
-  /** `steadyMs` counts on whatever happens to `wallMs`, the machine's clock in ms since the epoch. */
+  /** `steadyMs` is not affected by changes of `wallMs`, the machine's clock in ms since the epoch. */
   constructor(wallMs: () => number = () => Date.now(), steadyMs: () => number = () => performance.now()) {
     this.#wallMs = wallMs
     this.#steadyMs = steadyMs
@@ -62,18 +62,18 @@ export class ReceiveClock {
     return this.#lastMs
   }
 
-  /** By how much the machine's clock was put forward (or back, negative) without being followed, ms. */
+  /** The step of the machine's clock forward (or back, negative) that is not followed, ms. */
   get steppedByMs(): number {
     return this.#steppedByMs
   }
 
-  /** A connection has just opened. After a sleep of the machine it is the first to come, and what it says has no time yet. */
+  /** Call it when a connection has opened: after a sleep of the machine, this comes before any message with a time. */
   reconnected(): void {
     this.nowMs()
     if (this.#steppedByMs > 0 && !this.#isRefused) this.#follow(this.#wallMs(), this.#steadyMs())
   }
 
-  /** A message has just come; told before it is given its time. */
+  /** Call it with each message, before it gets its time. */
   heard(data: Buffer): void {
     this.nowMs()
     if (this.#steppedByMs === 0) return
@@ -82,12 +82,12 @@ export class ReceiveClock {
     const steadyMs = this.#steadyMs()
     const lagMs = steadyMs + this.#offsetMs - exchangeMs
     const wallLagMs = this.#wallMs() - exchangeMs
-    // An old time, as a first book may carry it, tells nothing.
+    // An old time, as in a first book, is not decisive.
     if (!isNear(lagMs) && !isNear(wallLagMs)) return
     this.#quietSinceMs = steadyMs
     if (isNear(wallLagMs) && Math.abs(wallLagMs) < Math.abs(lagMs)) {
       this.#isRefused = false
-      // Nothing is received long before it is sent: one message tells that time has passed.
+      // A message is not received long before it is sent: one such message proves that time has passed.
       if (++this.#votes >= VOTES_MIN || lagMs < -BEFORE_MS_MAX) this.#follow(this.#wallMs(), steadyMs)
     } else {
       this.#votes = 0

@@ -8,18 +8,18 @@ import { scaledInteger, scaledValue } from './decimal.ts'
 export interface TradeMessage {
   readonly marketId: string
   /**
-   * What identifies the trade. With `isUnique`, all messages of that id state one trade. Otherwise equal rows of one connection or
-   * page are several trades, and their ordinal is added to the id. Null: the message does not name the trade.
+   * The trade's id. With `isUnique`, all messages of that id are one trade. Otherwise equal rows of one connection or page are
+   * several trades, and their ordinal is added to the id. Null: the message does not identify the trade.
    */
   readonly id: string | null
   readonly isUnique: boolean
   /** ns. */
   readonly ts: bigint
-  /** Decimals of a second that `ts` states. */
+  /** Decimals of the second in the message's time. */
   readonly tsDigits: number
   /** 1/10000 dollar. */
   readonly price: number
-  /** The price was finer than that. */
+  /** Whether the message's price was more precise. */
   readonly isRounded: boolean
   /** 1/1000000 contract. */
   readonly qty: number
@@ -40,7 +40,7 @@ export function tradePrice(value: unknown): Pick<TradeMessage, 'price' | 'isRoun
   return { price, isRounded: exact === undefined }
 }
 
-/** The first digit that is cut off decides. */
+/** Rounds by the first digit after the kept ones. */
 function roundedPrice(text: string): number | undefined {
   const fine = scaledInteger(/^(\d*\.\d{5})\d*$/.exec(text)?.[1] ?? '', PRICE_DIGITS + 1)
   return fine === undefined ? undefined : Math.floor((fine + 5) / 10)
@@ -55,7 +55,7 @@ export function tradeQuantity(value: unknown): number {
   return qty
 }
 
-/** Decimals of a second of a time: by its digits for a number, by its fraction for a text. */
+/** Decimals of a second in a time: from the digits of a number, or the fraction of a text. */
 export function digitsOfTime(value: unknown): number {
   const text = String(value)
   const fraction = /\.(\d+)/.exec(text)?.[1]

@@ -1,14 +1,14 @@
-// What the recorder itself says of a connection in its log, in the form of frames. The lines of segments have the same events;
-// `close` and `alive` have other names in the log, which are those of 0.1.
+// The recorder's own events of a connection in its log, as frames. The lines of segments have the same events; in the log, `close`
+// and `alive` have the names of version 0.1.
 
 import type { Frame } from './frame.ts'
 
-/** A connection begins. */
+/** A connection has opened. */
 export function openMark(): Frame {
   return { type: 'open' }
 }
 
-/** What the connection brought since its line before may be lost. */
+/** Messages of the connection after its previous line may be lost. */
 export function lostMark(): Frame {
   return { type: 'lost' }
 }

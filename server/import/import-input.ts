@@ -9,7 +9,7 @@ const READ_BYTES = 120 * 1024
 const STDIN = '-'
 
 export interface ImportInput {
-  /** Its name in messages. */
+  /** The input's name in messages. */
   readonly name: string
   /** `undefined` for stdin. */
   readonly sizeBytes: number | undefined

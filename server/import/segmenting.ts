@@ -244,7 +244,7 @@ class InputSegmenting {
     if (this.#bad.count++ < BAD_LINES_SHOWN) this.#bad.first.push(text)
   }
 
-  /** The lines of the input. An error of the whole input names it. */
+  /** The lines of the input. Errors that concern the whole input name it. */
   async *#lines(): AsyncGenerator<readonly InputLine[]> {
     const { signal, progress } = this.#options
     try {

@@ -1,5 +1,5 @@
-// Delimited text of the archives, without quoting: neither archive quotes, and both replace their delimiter inside
-// values. Lines are cut out of the text one by one, so that a year's file is not copied into an array of lines first.
+// Delimited text of the archives, without quoting: neither archive quotes, and both replace their delimiter inside values. Lines
+// are read one by one, so that a year's file is not copied into an array of lines.
 
 /** Characters of one line of an archive. */
 const ARCHIVE_LINE_CHARACTERS_MAX = 64 * 1024
@@ -9,11 +9,11 @@ export type ArchiveRow = (column: string) => string | undefined
 
 export interface ArchiveTable {
   readonly columns: ReadonlySet<string>
-  /** One item per data line: null when it does not have the header's number of values. */
+  /** One item per data line: null if it does not have as many values as the header. */
   readonly rows: Iterable<ArchiveRow | null>
 }
 
-/** Reads the header; empty lines and lines beginning with `#` are skipped. `undefined` when there is no line at all. */
+/** Reads the header; empty lines and lines beginning with `#` are skipped. `undefined` if there is no line at all. */
 export function readArchiveTable(text: string, delimiter: string): ArchiveTable | undefined {
   const lines = linesOf(text)
   const first = lines.next()
@@ -55,6 +55,6 @@ export function readUtcMinute(value: string | undefined): number | null {
   if (match === null) return null
   const text = `${match[1]}T${match[2]}:00.000Z`
   const ms = Date.parse(text)
-  // Date.parse takes 31 February for 3 March.
+  // Date.parse accepts 31 February as 3 March.
   return Number.isNaN(ms) || new Date(ms).toISOString() !== text ? null : ms
 }

@@ -1,6 +1,5 @@
-// What the archives have in common: their past is asked month by month (UTC), and their polls look back a few days, so
-// that a short absence heals without a backfill. A month's window is complete only when nothing can arrive in it any
-// more; until then it is asked again.
+// What the archives have in common. Their past is requested month by month (UTC). Polls look back a few days, so that a short
+// outage needs no backfill. A month's window is complete only when no more data can arrive in it; until then it is requested again.
 
 import { findStation, type Station } from '../../shared/stations.ts'
 import { MS_PER_DAY } from '../../shared/utc-date.ts'
@@ -14,7 +13,7 @@ import type {
   SourceName,
 } from './source.ts'
 
-/** Days that the polls of the archives look back at, so that a few days without a collector heal by themselves. */
+/** Days that the polls of the archives look back, so that an outage of a few days needs no backfill. */
 const INGEST_ARCHIVE_POLL_DAYS = 3
 
 /** Splits a span at every month's beginning (UTC). */
@@ -22,7 +21,7 @@ export function monthsOf({ fromMs, toMs }: TimeWindow): TimeWindow[] {
   return splitAt(fromMs, toMs, (date) => Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1, 1))
 }
 
-/** Splits a span on a grid of days since the epoch (UTC), so that a repeated backfill asks the same windows again. */
+/** Splits a span on a grid of days since the epoch (UTC), so that a repeated backfill requests the same windows. */
 export function daysOf({ fromMs, toMs }: TimeWindow, days = 1): TimeWindow[] {
   const widthMs = days * MS_PER_DAY
   return splitAt(fromMs, toMs, (date) => (Math.floor(date.getTime() / widthMs) + 1) * widthMs)
@@ -43,15 +42,15 @@ function splitAt(fromMs: number, toMs: number, nextCut: (date: Date) => number):
   return windows
 }
 
-/** The part of a window in which nothing can arrive any more, or null when there is none. */
+/** The part of a window in which no more data can arrive, or null if there is none. */
 export function settledPart(window: TimeWindow, settleMs: number, nowMs: number): TimeWindow | null {
-  // Whole days, so that windows that are asked again begin at a midnight.
+  // Whole days, so that windows that are requested again begin at midnight.
   const settledToMs = Math.floor((nowMs - settleMs) / MS_PER_DAY) * MS_PER_DAY
   const toMs = Math.min(window.toMs, settledToMs)
   return toMs > window.fromMs ? { fromMs: window.fromMs, toMs } : null
 }
 
-/** The past of an archive that is asked station by station: `fetch` brings one station's part of a window. */
+/** The past of an archive that is requested station by station. `fetch` fetches a window of one station. */
 export function stationHistory(
   stations: readonly Station[],
   windows: SourceHistory['windows'],
@@ -72,7 +71,7 @@ export function stationHistory(
   }
 }
 
-/** An archive as a source; `polled` is its history as polls ask for it. */
+/** An archive as a source. Polls use `polled` instead of `history`. */
 export function archiveSource(
   name: SourceName,
   { client, intervalMs }: { readonly client: Pick<IngestSource, 'close'>; readonly intervalMs: number },
@@ -88,7 +87,7 @@ export function archiveSource(
   }
 }
 
-/** The steps of an archive's poll: what the last days miss, scope by scope. */
+/** The steps of an archive's poll: the missing windows of the last days, scope by scope. */
 async function* pollRecentDays(
   source: SourceName,
   history: SourceHistory,

@@ -1,5 +1,5 @@
-// Collecting as a service inside a process: the sources, their schedule, a log line for what people should know. Used
-// by `bookcast ingest` and, for a set-up of one machine, by the serving process.
+// Collection as a service inside a process: the sources, their schedule, and log lines. `bookcast ingest` uses it and, on a single
+// machine, so does the serving process.
 
 import type { Logger } from 'pino'
 import type { Postgres } from '../storage/postgres.ts'
@@ -14,18 +14,18 @@ import type { TaskMetrics } from './task-loop.ts'
 
 export interface CollectorOptions extends RegistryOptions {
   readonly config: IngestConfig
-  /** Migrated, and open until `stop` has resolved. */
+  /** Migrated. It must stay open until `stop` has resolved. */
   readonly postgres: Postgres
   readonly logger: Logger
 }
 
 export interface Collector {
   metrics(): readonly TaskMetrics[]
-  /** Lets no request go out any more and resolves when the running ones have ended. */
+  /** Starts no further request and resolves when the running ones have ended. */
   stop(): Promise<void>
 }
 
-/** Starts collecting at once. Nothing that fails in it reaches the caller: it is logged, counted and tried again. */
+/** Starts collecting at once. Failures do not reach the caller: they are logged, counted and retried. */
 export function startCollector(options: CollectorOptions): Collector {
   const { logger, postgres } = options
   const controller = new AbortController()
@@ -48,7 +48,7 @@ export function startCollector(options: CollectorOptions): Collector {
   }
 }
 
-/** Writes what ended a run, such as a store without space, as a line the first time and one an hour from then on. */
+/** Logs an error that ended a run, such as a full disk of the store, the first time and then once an hour. */
 function errorLog(logger: Logger, clock: Clock): (source: SourceName, error: unknown) => void {
   const errors = new RepeatedWarnings()
   return (source, error) => {
@@ -57,10 +57,10 @@ function errorLog(logger: Logger, clock: Clock): (source: SourceName, error: unk
   }
 }
 
-/** So many of a poll's problems tell it from another one. */
+/** Problems of a poll that are compared to decide whether a warning is a repeat. */
 const PROBLEMS_COMPARED = 10
 
-/** Writes events; what goes wrong again with every poll is a line the first time and one an hour from then on. */
+/** Logs events; a warning that repeats with every poll is logged the first time and then once an hour. */
 function eventLog(logger: Logger, clock: Clock): (event: IngestEvent) => void {
   const warnings = new RepeatedWarnings()
   return (event) => {

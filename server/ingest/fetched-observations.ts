@@ -1,4 +1,4 @@
-// From what a client of observations returned to what a step writes.
+// Rows fetched by a client of observations → the result of a step.
 
 import type { Observation } from '../../shared/observation.ts'
 import type { TimeWindow } from '../storage/cursor-store.ts'
@@ -11,11 +11,11 @@ import type { FetchedRows } from './source.ts'
 export interface ToldRows {
   readonly rows: readonly Observation[]
   readonly problems: readonly string[]
-  /** Reports of the future, which are refused: what brought them has to be asked for again. */
+  /** Reports refused as too far in the future; their file or response must be requested again. */
   readonly aheadCount: number
 }
 
-/** Rows of a fetch; none when nothing has changed. */
+/** Rows of a fetch; none if nothing has changed. */
 export function toldRows(fetched: ObservationRows | null, nowMs: number): ToldRows {
   if (fetched === null) return { rows: [], problems: [], aheadCount: 0 }
   const { malformed, other_station } = fetched.rejected
@@ -32,7 +32,7 @@ export function toldRows(fetched: ObservationRows | null, nowMs: number): ToldRo
   return { rows: byTime.told, problems, aheadCount: byTime.ahead.length }
 }
 
-/** The rows as a step's result. Of several reports of one observation the table of precedence keeps what counts. */
+/** The rows as a step's result. Several reports of one observation are merged by the rules of precedence. */
 export function fetchedObservations(
   rows: readonly Observation[],
   problems: readonly string[],

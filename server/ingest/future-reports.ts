@@ -1,6 +1,5 @@
-// Reports of a time that has not come yet, by the collector's own clock. An upstream whose clock is wrong, or a damaged
-// date, must not be stored as what the weather was: such reports are refused, counted and named, and taken when they are
-// still told at their time.
+// Reports with a time in the future by the collector's clock. An upstream with a wrong clock, or a damaged date, must not be stored
+// as past weather. Such reports are refused, counted and named, and accepted if they are still reported at their time.
 
 import { MS_PER_HOUR } from '../../shared/utc-date.ts'
 
@@ -10,11 +9,11 @@ export const AHEAD_MS_MAX = MS_PER_HOUR / 4
 export interface SortedByTime<T> {
   readonly told: readonly T[]
   readonly ahead: readonly T[]
-  /** One complaint for all of the latter; none without any. */
+  /** One message for all future reports; empty if there are none. */
   readonly problems: readonly string[]
 }
 
-/** Parts reports that are told in time from those that lie further ahead of the clock than clocks differ. */
+/** Separates reports from those that are further ahead of the clock than clocks differ. */
 export function withoutFuture<T>(
   reports: readonly T[],
   instantOf: (report: T) => number,

@@ -1,5 +1,5 @@
-// What the collectors are configured with: whose addresses, how often, under which name. Options and environment
-// variables are declared in one table, from which the help text comes too.
+// The configuration of the collectors: addresses, intervals, User-Agent. One table declares options and environment variables; the
+// help text comes from it too.
 
 import type { OptionDeclaration, ParsedOptions } from '../options/options.ts'
 import { integerOption, urlOption } from '../options/options.ts'

@@ -1,17 +1,17 @@
-// What every client of observations returns, and the step from parsed rows to that result: counting what was rejected
-// and noticing that an upstream has changed its format. Rows are decoded for a few milliseconds at a time,
-// because decoding a station's year takes seconds and the event loop also serves requests.
+// The result of every client of observations. collectRows makes it from parsed rows: it counts rejected rows and notices when an
+// upstream has changed its format. It yields to the event loop every few milliseconds, because decoding a station's year takes
+// seconds and the event loop also serves requests.
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Observation } from '../../shared/observation.ts'
 import { UpstreamError } from '../upstream/upstream-error.ts'
 
-/** Rows of an upstream are decoded for so long in one turn of the event loop. */
+/** The longest time for decoding rows in one turn of the event loop. */
 export const PARSE_TURN_MS_MAX = 4
 
 /**
- * Why a row was left out. `malformed`: it is not what the upstream documents. The others are expected: `synthetic` rows
- * were invented by the archive, `other_report` rows are no METAR or SPECI, `other_station` was not asked for.
+ * Why a row was left out. `malformed`: it does not match the upstream's documentation. The others are expected: `synthetic` rows
+ * were made up by the archive, `other_report` rows are neither METAR nor SPECI, `other_station` was not requested.
  */
 type Rejection = 'malformed' | 'synthetic' | 'other_report' | 'other_station'
 
@@ -24,7 +24,7 @@ export interface ObservationRows {
   readonly rejected: Readonly<Record<Rejection, number>>
 }
 
-/** Throws `UpstreamError` when the format has changed. */
+/** Throws `UpstreamError` if the format has changed. */
 export async function collectRows(upstream: string, parsed: Iterable<ParsedRow>): Promise<ObservationRows> {
   const rows: Observation[] = []
   const rejected: Record<Rejection, number> = {
@@ -44,8 +44,8 @@ export async function collectRows(upstream: string, parsed: Iterable<ParsedRow>)
       turnStartMs = performance.now()
     }
   }
-  // One bad report among hundreds is its station's fault; a majority of them, or not one usable row, means that the
-  // format has changed. Synthetic rows alone are a station's quiet hour.
+  // One bad report among hundreds is the station's fault. A majority of bad reports, or no usable row, means that the format has
+  // changed. Synthetic rows alone mean that the station sent nothing.
   const unusable = rejected.malformed + rejected.other_station + rejected.other_report
   if (rejected.malformed > rows.length || (rows.length === 0 && unusable > 0)) {
     const counts = JSON.stringify(rejected)

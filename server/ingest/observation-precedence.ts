@@ -1,19 +1,19 @@
-// Which report counts when several describe the same station, time and type. The rule, in this order:
-//   1. A corrected report (COR) replaces an uncorrected one entirely; nothing is filled in from what it corrects.
-//   2. Otherwise group by group (a wind, a sky, a temperature belong together): a group that says something before one
-//      that says nothing, then the source by the table below, then the fuller group, then the later received.
-// The result does not depend on the order in which reports arrive: merging is commutative, associative and idempotent.
-// For that a merged record remembers from where its filled-in groups came.
+// Merges reports of the same station, time and type. The rules, in this order:
+//   1. A corrected report (COR) replaces an uncorrected one entirely; nothing is filled in from the uncorrected one.
+//   2. Otherwise each group (the fields of wind, sky, temperature …) is taken from one report: from one that has values, then by
+//      the source precedence below, then the fuller group, then the one received later.
+// The order of arrival does not matter: merging is commutative, associative and idempotent. For this, a merged record stores the
+// origin of each group taken from another report.
 
 import assert from 'node:assert/strict'
 import type { Observation, ObservationSource, Weather } from '../../shared/observation.ts'
 import { feelsLikeF } from './metar/derived.ts'
 import { isCorrectedReport } from './metar/report-text.ts'
 
-/** Higher wins: the live feed relays reports as sent, IEM archives the same texts, NCEI edits and delays them. */
+/** Higher wins: the live feed relays reports as sent, IEM archives the same texts, NCEI edits them and is late. */
 const SOURCE_PRECEDENCE: Readonly<Record<ObservationSource, number>> = { awc: 3, iem: 2, ncei: 1 }
 
-/** Fields that are taken from one report together. `feels_like_f` is in none: it follows from the merged fields. */
+/** Fields that are taken from one report together. `feels_like_f` is in no group: it is computed from the merged fields. */
 // oxfmt-ignore
 const GROUPS = [
   { name: 'temperature', fields: ['temp_f', 'dewpoint_f', 'relative_humidity'] },
@@ -35,7 +35,7 @@ const GROUPS = [
 
 type Group = (typeof GROUPS)[number]
 type GroupName = Group['name']
-/** Is `never`, so that nothing can be merged, as soon as a field of `Weather` is in no group. */
+/** Becomes `never`, so that merging does not compile, if a field of `Weather` is in no group. */
 type Field =
   Exclude<keyof Weather, Group['fields'][number]> extends 'feels_like_f' ? Group['fields'][number] : never
 
@@ -75,8 +75,8 @@ export function mergeObservation(a: MergedObservation, b: MergedObservation): Me
 }
 
 /**
- * What one report says twice: `primary` with those groups of `secondary` that it leaves out. For archives that give
- * decoded columns beside the text.
+ * Merges the two forms of one report: `primary`, with groups it lacks taken from `secondary`. For archives that have decoded
+ * columns beside the text.
  */
 export function fillGroups(primary: Weather, secondary: Weather): Weather {
   const result: Draft<Weather> = { ...primary }
@@ -109,7 +109,7 @@ function originOf({ observation, filled }: MergedObservation, { name }: Group): 
   return filled[name] ?? { source: observation.source, receivedAtMs: observation.received_at }
 }
 
-/** Positive when `a` gives the record its text, source and receive time. */
+/** Positive if the record takes text, source and receive time from `a`. */
 function compareReports(a: Observation, b: Observation): number {
   return (
     SOURCE_PRECEDENCE[a.source] - SOURCE_PRECEDENCE[b.source] ||
@@ -119,7 +119,7 @@ function compareReports(a: Observation, b: Observation): number {
   )
 }
 
-/** Positive when the group of `a` counts. Ends with the values themselves, so that ties are decided alike everywhere. */
+/** Positive if the group of `a` wins. The values themselves break ties, so that the result is always the same. */
 function compareGroups(group: Group, a: MergedObservation, b: MergedObservation): number {
   const [fullnessA, fullnessB] = [fullness(group, a.observation), fullness(group, b.observation)]
   if (fullnessA === 0 || fullnessB === 0) return fullnessA - fullnessB

@@ -1,5 +1,4 @@
-// Every source with its client: a new upstream is a folder and a line here. Clients of services of one host share that
-// host's budget of requests.
+// Every source with its client: a new upstream is a folder and a line here. Clients of one host share its request budget.
 
 import { STATIONS, type Station } from '../../shared/stations.ts'
 import { AviationWeatherClient } from './aviation-weather/client.ts'
@@ -26,16 +25,16 @@ import { type IngestSource, isTradesSource, SOURCE_NAMES, type SourceName } from
 import type { UpstreamOptions } from '../upstream/upstream-http.ts'
 
 export interface RegistryOptions {
-  /** By default every source. */
+  /** Default: every source. */
   readonly names?: readonly SourceName[]
   readonly stations?: readonly Station[]
-  /** Where past trades go. Without it their sources are left out. */
+  /** The lake for past trades. Without it, their sources are left out. */
   readonly lake?: string | undefined
-  /** For tests: time-outs, clock and jitter of every client. */
+  /** For tests: timeouts, clock and jitter of every client. */
   readonly http?: Partial<Pick<UpstreamOptions, 'clock' | 'random' | 'timeoutMs' | 'attemptsMax'>>
 }
 
-/** The sources asked for, in the order of SOURCE_NAMES. Whoever runs them closes them. */
+/** The selected sources, in the order of SOURCE_NAMES. The caller closes them. */
 export function createSources(config: IngestConfig, options: RegistryOptions = {}): IngestSource[] {
   const names = options.names ?? SOURCE_NAMES
   const stations = options.stations ?? STATIONS

@@ -1,23 +1,23 @@
-// Warnings that come again with every poll: told at once the first time, then once an hour with how often they came. One
-// that stayed away for an hour counts as new.
+// Warnings that repeat with every poll: logged at once the first time, then once an hour with their count. A warning that has not
+// come for an hour counts as new.
 
 import { BoundedMap } from '../../shared/bounded-map.ts'
 
 const SUMMARY_MS = 60 * 60 * 1000
-/** Different warnings remembered; beyond them the longest unheard one is forgotten, and counts as new. */
+/** Different warnings to remember; beyond that, the one not seen for the longest time is forgotten, and counts as new. */
 const WARNINGS_MAX = 1_000
 
 interface Heard {
   toldAtMs: number
   heardAtMs: number
-  /** Times since it was told. */
+  /** Occurrences since the last log line. */
   count: number
 }
 
 export class RepeatedWarnings {
   readonly #heard = new BoundedMap<Heard>(WARNINGS_MAX)
 
-  /** How many times a warning stands for that is to be told now, or null when it is not: it was told not long ago. */
+  /** The number of occurrences to log now, or null if the warning was logged less than an hour ago. */
   timesToTell(key: string, nowMs: number): number | null {
     const heard = this.#heard.get(key)
     if (heard === undefined || nowMs - heard.heardAtMs >= SUMMARY_MS) {
@@ -32,7 +32,7 @@ export class RepeatedWarnings {
   }
 }
 
-/** A warning's text without what differs from time to time: instants, waits and counts, but no names. */
+/** A warning's text without its variable parts (instants, waits, counts), but with its names. */
 export function warningKey(...parts: readonly (string | number | null)[]): string {
   return parts
     .join(' ')

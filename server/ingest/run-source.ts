@@ -1,6 +1,6 @@
-// One run of one source: its steps one after the other, each of which is fetched whole, then written in one
-// transaction together with its completed window. A step that fails is noted under its scope and the next one follows,
-// unless the upstream is down or busy: then nothing more is asked in this run.
+// One run of one source, step by step. Each step is fetched completely, then written in one transaction together with its completed
+// window. A failed step is recorded under its scope and the next one follows, unless the upstream is down or busy: then the run
+// ends.
 
 import {
   completeWindow,
@@ -15,7 +15,7 @@ import { UpstreamError } from '../upstream/upstream-error.ts'
 /** Characters of a failure's text in the status table. */
 const INGEST_FAILURE_CHARACTERS_MAX = 500
 
-/** What a run tells while it goes. */
+/** Events during a run. */
 export type IngestEvent = { readonly source: SourceName; readonly scope: string; readonly title: string } & (
   | { readonly kind: 'written'; readonly rowCount: number }
   | { readonly kind: 'failed'; readonly error: UpstreamError }
@@ -29,24 +29,24 @@ export interface RunOutcome {
   readonly errorCount: number
   /** The last failure of a step. */
   readonly failure: UpstreamError | null
-  /** Whether asking again soon makes no sense: the upstream is down or busy, or no step went well. */
+  /** Whether the next run must back off: the upstream is down or busy, or every step failed. */
   readonly needsBackoff: boolean
 }
 
 export interface RunOptions extends SourceContext {
   readonly onEvent?: ((event: IngestEvent) => void) | undefined
-  /** Of a backfill: steps done so far and, where it is known, of how many. */
+  /** Of a backfill: the steps done and, if known, the total. */
   readonly onStep?: ((doneCount: number, totalCount: number | null) => void) | undefined
 }
 
-/** Asks a source for what is new. Throws `StoreError` when the store fails, and the signal's reason on abort. */
+/** Requests new data from a source. Throws `StoreError` if the store fails, and the signal's reason on abort. */
 export async function pollSource(source: IngestSource, options: RunOptions): Promise<RunOutcome> {
   return await runSteps(source, source.poll(options), options, null)
 }
 
 /**
- * Fetches the parts of a span that are not complete yet, window by window; run again after an interruption it goes on
- * with the first window that is not complete.
+ * Fetches the parts of a span that are not complete, window by window. After an interruption, call it again: it continues with the
+ * first incomplete window.
  */
 export async function backfillSource(
   source: IngestSource,
@@ -165,7 +165,7 @@ async function noteFailure(
   )
 }
 
-/** Whether every other request to the upstream would fail likewise. */
+/** Whether every other request to the upstream would fail too. */
 function isUpstreamDown({ failure }: UpstreamError): boolean {
   return (
     failure === 'unreachable' ||

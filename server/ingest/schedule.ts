@@ -1,5 +1,5 @@
-// Runs all sources in one process, each in a loop of its own, so there are never more requests under way than sources;
-// writes are bounded by the store's connections. Nothing that happens in one source reaches another one.
+// Runs all sources in one process, each in its own loop, so there is at most one run per source; the store's connections limit
+// writes. A failure in one source does not affect the others.
 
 import type { Postgres } from '../storage/postgres.ts'
 import { type Clock, SYSTEM_CLOCK } from '../tasks/clock.ts'
@@ -14,7 +14,7 @@ export interface ScheduleOptions {
   /** A number in [0, 1), for the jitter. */
   readonly random?: () => number
   readonly onEvent?: ((event: IngestEvent) => void) | undefined
-  /** A run that ended in something else than an upstream's failure: the store is away, or a fault of ours. */
+  /** A run ended with an error that is not an upstream's failure: the store is unavailable, or there is a bug. */
   readonly onError?: ((source: SourceName, error: unknown) => void) | undefined
 }
 

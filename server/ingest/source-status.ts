@@ -1,5 +1,5 @@
-// The state of every source as the store remembers it, one row per source: all its scopes together. What a running
-// process knows besides (its next run) is in the schedule's metrics.
+// The state of every source from the store, one row per source, summarizing its scopes. The schedule's metrics have what only the
+// running process knows (the next run).
 
 import { readCursorStatus } from '../storage/cursor-store.ts'
 import type { Postgres } from '../storage/postgres.ts'
@@ -11,16 +11,16 @@ export interface SourceStatus {
   readonly scopeCount: number
   readonly rowCount: bigint
   readonly lastSuccessAtMs: number | null
-  /** Since the oldest scope's last success; null when a scope never had one. */
+  /** Time since the oldest scope's last success; null if a scope never succeeded. */
   readonly lagMs: number | null
-  /** Holes between completed windows, over all scopes. */
+  /** Gaps between completed windows, over all scopes. */
   readonly gapCount: number
   /** Scopes whose last run failed. */
   readonly failingCount: number
   readonly lastFailure: string | null
 }
 
-/** Every source, those that never ran included. */
+/** Every source, including those that never ran. */
 export async function readSourceStatus(postgres: Postgres, nowMs: number): Promise<readonly SourceStatus[]> {
   const cursors = await readCursorStatus(postgres)
   return SOURCE_NAMES.map((source) => {

@@ -1,6 +1,6 @@
-// The contract between a source of data and what runs it. A source says which steps there are (one request or a few,
-// and the rows they bring); running them, writing, remembering completed windows, counting and backing off are the
-// same for all of them (run-source.ts, schedule.ts).
+// The interface between a data source and its runner. A source defines steps (one request or a few, and the rows they return).
+// Running, writing, recording completed windows, counting and backing off are the same for all sources (run-source.ts,
+// schedule.ts).
 
 import type { Station } from '../../shared/stations.ts'
 import type { TimeWindow } from '../storage/cursor-store.ts'
@@ -9,7 +9,7 @@ import type { StoreTransaction } from '../storage/store-transaction.ts'
 import type { Clock } from '../tasks/clock.ts'
 import { TRADES_SOURCES, type TradesSource } from './exchange/trades-sources.ts'
 
-/** In the order in which a backfill needs them: candles are asked for markets that are known. */
+/** In the order in which a backfill needs them: candles are requested for known markets. */
 export const RECORD_SOURCES = [
   'exchange-catalogue',
   'exchange-candles',
@@ -20,7 +20,7 @@ export const RECORD_SOURCES = [
   'climate-afos',
   'climate-statistics',
 ] as const
-/** Past trades of an exchange, which go to a lake. */
+/** Past trades of an exchange, written to a lake. */
 type TradesSourceName = `${TradesSource}-trades`
 export type RecordSourceName = (typeof RECORD_SOURCES)[number]
 export type SourceName = RecordSourceName | TradesSourceName
@@ -43,19 +43,19 @@ export interface SourceContext {
   readonly signal: AbortSignal
 }
 
-/** What a step fetched. Nothing is stored before all of it is there. */
+/** The result of a step. Nothing is stored before all of it is fetched. */
 export interface FetchedRows {
-  /** Writes the rows and returns how many are new or changed. May run again when the transaction is repeated. */
+  /** Writes the rows and returns how many are new or changed. Runs again if the transaction is retried. */
   write(transaction: StoreTransaction): Promise<number>
-  /** The window that is complete once the rows are written; none when more can still arrive in it. */
+  /** The window that is complete once the rows are written; none if more data can arrive in it. */
   readonly completed?: TimeWindow | null
-  /** Entries that could not be read and are left out. */
+  /** Entries that could not be read and were left out. */
   readonly problems: readonly string[]
   /** Called after the commit. */
   committed?(): void
 }
 
-/** What a source of reports of stations is made of. */
+/** The parts of a source of station reports. */
 export interface StationSourceOptions<Client> {
   readonly client: Client
   readonly stations: readonly Station[]
@@ -63,35 +63,35 @@ export interface StationSourceOptions<Client> {
 }
 
 export interface IngestStep {
-  /** What the step's progress is remembered under: a station, a series, or `live`. */
+  /** The key of the step's progress: a station, a series, or `live`. */
   readonly scope: string
-  /** For people: what is asked for. */
+  /** A description of the request, for users. */
   readonly title: string
   /** Throws `UpstreamError`, or the reason of the context's signal on abort. */
   fetch(): Promise<FetchedRows>
 }
 
-/** The past of a source, in windows that can be asked one by one. */
+/** The past of a source, in windows that can be requested one by one. */
 export interface SourceHistory {
-  /** A step that goes before the others of a span, because the scopes follow from it; null where it is not due. */
+  /** A step that runs before the others of a span, because it finds the scopes; null if it is not due. */
   first?(span: TimeWindow, context: SourceContext): Promise<IngestStep | null>
   scopes(context: SourceContext): Promise<readonly string[]>
-  /** The parts of a span that a scope has yet to be asked for; by default those that no step completed. */
+  /** The parts of a span that are still to be requested for a scope; by default those that no step completed. */
   missing?(scope: string, span: TimeWindow, context: SourceContext): Promise<readonly TimeWindow[]>
-  /** Cuts a span into the windows of one step each, always at the same instants. */
+  /** Splits a span into the windows of one step each, always at the same instants. */
   windows(span: TimeWindow): readonly TimeWindow[]
   step(scope: string, window: TimeWindow, context: SourceContext): IngestStep
-  /** What follows the steps of a span, also when some failed. */
+  /** Runs after the steps of a span, even if some failed. */
   last?(span: TimeWindow, context: SourceContext): Promise<void>
 }
 
 export interface IngestSource {
   readonly name: SourceName
-  /** Rest between the starts of two polls, milliseconds. */
+  /** Time between the starts of two polls, milliseconds. */
   readonly intervalMs: number
-  /** What is new, step by step. A step may depend on what the one before wrote. */
+  /** Requests new data, step by step. A step may depend on rows that the step before wrote. */
   poll(context: SourceContext): AsyncIterable<IngestStep>
-  /** Null where the upstream has no past. */
+  /** Null if the upstream has no past. */
   readonly history: SourceHistory | null
   /** Closes the connections. */
   close(): Promise<void>

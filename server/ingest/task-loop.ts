@@ -1,6 +1,5 @@
-// One task that runs again and again: a run, a rest, a run; after a failure a growing pause with jitter. It has one run
-// at a time and counts what came of them. Nothing that happens in it reaches another loop. What a run does is the
-// caller's.
+// Runs one task repeatedly: a run, a rest, a run; after a failure, it backs off with jitter. There is one run at a time, and its
+// results are counted. Loops are independent of each other. The caller defines the run.
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { StoreError } from '../../shared/store-error.ts'
@@ -13,26 +12,26 @@ export interface TaskMetrics<Name extends string = string> {
   readonly runCount: number
   readonly rowCount: number
   readonly errorCount: number
-  /** Runs that went well and brought nothing. */
+  /** Successful runs without rows. */
   readonly emptyRunCount: number
-  /** When a run last brought a row. */
+  /** When a run last returned rows. */
   readonly lastRowsAtMs: number | null
   readonly lastSuccessAtMs: number | null
   readonly lastFailureAtMs: number | null
   readonly lastFailure: string | null
-  /** Runs in a row that failed. */
+  /** Consecutive failed runs. */
   readonly failureCount: number
-  /** When the next run begins; null while one runs. */
+  /** When the next run starts; null during a run. */
   readonly nextRunAtMs: number | null
 }
 
 export interface TaskOutcome {
-  /** New or changed rows, or whatever the task moves. */
+  /** New or changed rows, or other items that the task moves. */
   readonly rowCount: number
   readonly errorCount: number
   /**
-   * Null for a success; else why, and how long the other side wants to be left alone. `isOwn`: the disk or the store failed,
-   * nobody else is asked.
+   * Null for a success; else the reason, and how long the upstream asked to wait. `isOwn`: the local disk or store failed; no
+   * upstream was involved.
    */
   readonly failure: {
     readonly message: string
@@ -43,13 +42,13 @@ export interface TaskOutcome {
 
 export interface TaskLoopOptions<Name extends string> {
   readonly task: Name
-  /** From the start of one run to that of the next. */
+  /** Time between the starts of two runs. */
   readonly intervalMs: number
   readonly run: (signal: AbortSignal) => Promise<TaskOutcome>
   readonly clock?: Clock
   /** A number in [0, 1), for the jitter. */
   readonly random?: () => number
-  /** A run that rejected for another reason than the signal. */
+  /** A run rejected for a reason other than the signal. */
   readonly onError?: ((error: unknown) => void) | undefined
 }
 
@@ -61,7 +60,7 @@ export class TaskLoop<Name extends string = string> {
   readonly #metrics: Mutable<TaskMetrics<Name>>
   #rest: AbortController | undefined
   #isWoken = false
-  /** Failures in a row of one kind: a disk that was full for long says nothing of an upstream. */
+  /** Consecutive failures of one kind: a disk that was full for long says nothing about an upstream. */
   #alike = { isOwn: false, count: 0 }
 
   constructor(options: TaskLoopOptions<Name>) {
@@ -85,7 +84,7 @@ export class TaskLoop<Name extends string = string> {
         const backoffMs = await this.#runOnce(signal)
         const restMs = backoffMs ?? this.#restAfter(startMs)
         metrics.nextRunAtMs = this.#clock.nowMs() + restMs
-        // A run that took longer than its interval is followed at once, but not before others had their turn.
+        // A run that took longer than its interval is followed at once, but other loops get a turn first.
         await nextTurn()
         await this.#sleep(restMs, signal)
       }
@@ -94,19 +93,19 @@ export class TaskLoop<Name extends string = string> {
     }
   }
 
-  /** Ends the rest; during a run, lets another one follow it at once. */
+  /** Ends the rest. During a run: the next one follows without a rest. */
   wake(): void {
     this.#isWoken = true
     this.#rest?.abort()
   }
 
-  /** The next failure is the first one in a row. A run that does not end calls it when it goes well. */
+  /** Resets the failure count. A run that does not end calls this while it succeeds. */
   forgetFailures(): void {
     this.#metrics.failureCount = 0
     this.#alike.count = 0
   }
 
-  /** What is left of the interval; all of it where the clock was put back meanwhile. */
+  /** The rest of the interval, or all of it if the clock was set back meanwhile. */
   #restAfter(startMs: number): number {
     const { intervalMs } = this.#options
     return Math.min(Math.max(startMs + intervalMs - this.#clock.nowMs(), 0), intervalMs)
@@ -130,7 +129,7 @@ export class TaskLoop<Name extends string = string> {
     }
   }
 
-  /** How long to wait because the run failed; undefined when the usual rest follows. */
+  /** Returns the back-off after a failure; undefined after a success. */
   async #runOnce(signal: AbortSignal): Promise<number | undefined> {
     const metrics = this.#metrics
     metrics.runCount += 1

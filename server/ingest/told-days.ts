@@ -1,6 +1,6 @@
-// What an archive's polls have told of each day, as digests in the source's state. Archives are asked for the same days
-// again and again; a day whose reports are all as before was merged then, and is left alone wherever its rows are by now.
-// Else every poll would bring rows back into the relational store that have moved to the lake.
+// Digests of the reports that an archive's polls delivered for each day, stored in the source's state. Archives are queried for the
+// same days repeatedly. A day with unchanged reports has been merged before and is skipped, wherever its rows are now. Otherwise
+// every poll would bring rows that have moved to the lake back into the relational store.
 
 import { createHash } from 'node:crypto'
 import { groupedBy } from '../../shared/grouped-by.ts'
@@ -12,10 +12,10 @@ import type { CursorState } from '../storage/cursor-store.ts'
 export type ToldDays = Readonly<Record<string, string>>
 
 const DIGEST_CHARACTERS = 16
-/** Days that are remembered; a yearly file has as many. */
+/** Days to remember; a yearly file has as many. */
 const TOLD_DAYS_MAX = 366
 
-/** The rows of days that are not as they were, and the digests when those are written. */
+/** The rows of changed days, and the digests to store with them. */
 export function changedDays(
   rows: readonly Observation[],
   told: ToldDays,

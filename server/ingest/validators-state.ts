@@ -1,8 +1,8 @@
-// Validators of an answer as a part of a source's state in the store.
+// Validators of a response, as part of a source's state in the store.
 
 import type { Validators } from '../upstream/upstream-http.ts'
 
-/** What was written as JSON; undefined for anything else. */
+/** Validators that were stored as JSON; undefined for anything else. */
 export function readStoredValidators(value: unknown): Validators | undefined {
   if (typeof value !== 'object' || value === null) return undefined
   const { etag, lastModified } = value as Readonly<Record<string, unknown>>

@@ -1,5 +1,5 @@
-// Lake files of any size for benchmarks and load tests: one series, one UTC date, markets of unequal activity, books
-// of about thirty levels a side that change all day in bursts. Made like the sample, but nothing in it imitates weather.
+// Lake files of any size for benchmarks and load tests: one series, one UTC date, markets of unequal activity, books of about
+// thirty levels a side that change all day in bursts. Generated like the sample, but without weather.
 
 import { setImmediate } from 'node:timers/promises'
 import { PRICE_UNITS_PER_CENT, QTY_UNITS_PER_CONTRACT } from '../../shared/lob-v1.ts'
@@ -30,7 +30,7 @@ const FAIR_STEP_MS = 60_000
 const FAIR_MIN = 20 * PRICE_UNITS_PER_CENT
 const FAIR_MAX = 80 * PRICE_UNITS_PER_CENT
 const ORDER_CONTRACTS_MAX = 20_000
-/** Events between two turns of the event loop, at which a signal can arrive. */
+/** Events between two turns of the event loop, so that a signal can arrive. */
 const EVENTS_PER_TURN = 50_000
 const SNAPSHOT_PROBABILITY = 2e-5
 
@@ -85,7 +85,7 @@ export function benchmarkMarketIds(series: string, markets: number): string[] {
 
 function benchmarkMarkets(recording: BenchmarkRecording, fromMs: number): SimulatedMarket[] {
   const ids = benchmarkMarketIds(recording.series, recording.markets)
-  // Zipf: the nth market gets 1/n of what the first one gets.
+  // Zipf: the nth market gets 1/n of the first one's share.
   const weights = ids.map((_, index) => 1 / (index + 1))
   const weightSum = weights.reduce((sum, weight) => sum + weight, 0)
   let weightBefore = 0
@@ -117,7 +117,7 @@ function benchmarkMarkets(recording: BenchmarkRecording, fromMs: number): Simula
   })
 }
 
-/** A fair price for every minute of the day, wandering between 20 and 80 cents. */
+/** A fair price for every minute of the day, between 20 and 80 cents. */
 function fairPath(random: SeededRandom): number[] {
   let fair = FAIR_MIN + (FAIR_MAX - FAIR_MIN) * random.unit()
   return Array.from({ length: MS_PER_DAY / FAIR_STEP_MS }, () => {
@@ -126,7 +126,7 @@ function fairPath(random: SeededRandom): number[] {
   })
 }
 
-/** Many small orders, some of thousands of contracts. */
+/** Many small orders, a few of thousands of contracts. */
 function benchmarkOrderQty(random: SeededRandom): number {
   const u = random.unit()
   return (1 + Math.floor(ORDER_CONTRACTS_MAX * u * u * u)) * QTY_UNITS_PER_CONTRACT

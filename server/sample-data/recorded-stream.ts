@@ -1,6 +1,6 @@
-// Turns simulated markets into the stream of book events that a recorder of the exchange's feed would have written:
-// in arrival order, with exchange and receive times, sequence numbers, snapshots and interruptions. It works hour by
-// hour, so its memory is one hour of one series whatever the length of the recording.
+// Turns simulated markets into the book events that a recorder of the exchange's feed would have written: in arrival order, with
+// exchange and receive times, sequence numbers, snapshots and interruptions. It works hour by hour, so it holds one hour of one
+// series, however long the recording is.
 
 import {
   EVENT_ADD,
@@ -25,7 +25,7 @@ export interface Outage {
 
 export interface SimulatedMarket {
   readonly id: string
-  /** The id of the opposite token whose book mirrors this one, where the exchange has such a thing. */
+  /** The id of the opposite token whose book mirrors this one, on exchanges that have mirror tokens. */
   readonly mirrorId: string | null
   /** Markets of one subscription share its sequence numbers. */
   readonly subscription: string
@@ -44,7 +44,7 @@ export interface SimulatedMarket {
 export interface SimulatedTrade {
   readonly market: SimulatedMarket
   readonly ts: bigint
-  /** The side of the order that rested. */
+  /** The side of the resting order. */
   readonly side: number
   readonly price: number
   readonly qty: number
@@ -56,25 +56,25 @@ export interface RecordingOptions {
   readonly fromMs: number
   readonly toMs: number
   readonly seed: number
-  /** Event times are multiples of so many ns (Kalshi 1,000; Polymarket 1,000,000). */
+  /** Event times are multiples of this many ns (Kalshi 1,000; Polymarket 1,000,000). */
   readonly resolutionNs: number
-  /** The chance that a change is followed by a fresh snapshot of its book. */
+  /** The probability that a change is followed by a fresh snapshot of its book. */
   readonly snapshotProbability: number
   /** 0: changes come one by one; 1: half of them come two or more at once, up to 25. */
   readonly burstiness: number
-  /** So many levels at most are taken at once where the price has moved past them. */
+  /** At most this many levels are taken at once when the price has moved past them. */
   readonly sweptLevelsMax: number
-  /** Level changes are given as new quantities (`set`), not as differences (`add`). */
+  /** Level changes are new quantities (`set`), not differences (`add`). */
   readonly isAbsolute: boolean
-  /** Hears of each trade; also of those whose book changes an outage loses. */
+  /** Called for each trade, including those whose book changes are lost in an outage. */
   readonly onTrade?: (trade: SimulatedTrade) => void
 }
 
 const NS_PER_HOUR_NUMBER = MS_PER_HOUR * 1_000_000
-// The exchange empties a book some milliseconds after the close, the recorder unsubscribes a little later.
+// The exchange empties a book some milliseconds after the close; the recorder unsubscribes a little later.
 const CLOSE_CLEAR_DELAY_NS = 18_000_000
 const CLOSE_GAP_DELAY_NS = 1_306_000_000
-// A book that is open when the recording starts has seen so many changes.
+// The number of earlier changes in a book that is open when the recording starts.
 const SETTLE_STEPS = 400
 // Sequence numbers lost with an outage.
 const OUTAGE_LOST_MESSAGES = 37
@@ -97,7 +97,7 @@ export function* recordMarkets(options: RecordingOptions): Generator<BookEvent> 
   }
   for (let hourMs = options.fromMs; hourMs < options.toMs; hourMs += MS_PER_HOUR) {
     const occurrences = options.markets.flatMap((market) => occurrencesInHour(market, hourMs, options))
-    // The sort is stable: occurrences of one instant keep their order within a market.
+    // The sort is stable: events at the same instant keep their order within a market.
     for (const occurrence of occurrences.toSorted((a, b) => a.offsetNs - b.offsetNs)) {
       yield* feed.play(occurrence, hourMs)
     }
@@ -178,7 +178,7 @@ class RecordedFeed {
     }
   }
 
-  /** One change of the book. While the feed is lost, the recording has no event of it, but the trade still counts. */
+  /** One change of the book. During an outage the recording has no event of it, but the trade still counts. */
   *#step(market: SimulatedMarket, ts: bigint, fair: number, isLost: boolean): Generator<BookEvent> {
     const change = market.book.step(fair)
     if (change.isTrade) {
@@ -218,7 +218,7 @@ class RecordedFeed {
     yield { marketId: market.mirrorId, ts, recvTs, seq, event, ...mirrored({ side, price, qty }) }
   }
 
-  /** Some milliseconds after the event, now and then many, and never before what arrived last. */
+  /** Some milliseconds after the event, occasionally much later, and never before the previous arrival. */
   #arrival(ts: bigint): bigint {
     const delayUs = 4_000 + Math.floor(1_500 * this.#random.heavyTail(80))
     const recvTs = ts + BigInt(delayUs) * 1_000n

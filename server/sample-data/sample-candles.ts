@@ -1,4 +1,4 @@
-// The candles of invented trades, as the exchange would make them: only periods with trades have one.
+// The candles of the sample's trades, as the exchange would make them: only periods with trades have one.
 
 import { seriesOfTicker } from '../../shared/series-name.ts'
 import { QTY_UNITS_PER_CONTRACT } from '../../shared/lob-v1.ts'
@@ -10,19 +10,19 @@ const MS_PER_MINUTE = 60_000
 /** Volumes are in 1/100 contract. */
 const QTY_PER_VOLUME = BigInt(QTY_UNITS_PER_CONTRACT / 100)
 
-/** A market's candles of 1, 60 and 1440 minutes, of its trades in the order of their times. */
+/** A market's candles of 1, 60 and 1440 minutes. `trades` are ordered by time. */
 export function candlesOf(trades: readonly SimulatedTrade[]): StoredCandle[] {
   let openInterest = 0n
   const asCandles = trades.map(({ market: { id }, ts, price, qty }): StoredCandle => {
     const volume = BigInt(qty) / QTY_PER_VOLUME
-    // Some trades open positions, others pass them on.
+    // Half of the volume opens positions, the rest changes hands.
     openInterest += volume / 2n
     return {
       market_ticker: id,
       event_ticker: id.slice(0, id.lastIndexOf('-')),
       series_ticker: seriesOfTicker(id),
       period_interval: 1,
-      // A trade belongs to the period that ends with it or after it.
+      // A trade at the end of a period belongs to that period.
       end_period_ts: Number((ts + NS_PER_MS - 1n) / NS_PER_MS),
       open: price,
       high: price,

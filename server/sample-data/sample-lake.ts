@@ -1,5 +1,5 @@
-// Writes the sample: a small lake and the metadata that says what it is. The same seed gives the same bytes, so the
-// committed sample can be checked against a fresh one.
+// Writes the sample: a small lake and metadata that describes it. The same seed gives the same bytes, so the committed sample can
+// be checked against a fresh one.
 
 import { createHash } from 'node:crypto'
 import { mkdir, readFile } from 'node:fs/promises'
@@ -31,7 +31,7 @@ interface SampleFile {
   readonly sha256: string
 }
 
-/** What `metadata.json` holds. */
+/** The content of `metadata.json`. */
 export interface SampleMetadata {
   readonly description: string
   readonly generated: true
@@ -40,7 +40,7 @@ export interface SampleMetadata {
   readonly seed: number
   readonly cases: readonly string[]
   readonly files: readonly SampleFile[]
-  /** What Polymarket's ids stand for: they do not tell themselves. */
+  /** Polymarket's markets, because their ids do not show what they are. */
   readonly polymarketMarkets: readonly SampleMarket[]
 }
 
@@ -53,7 +53,7 @@ export interface SampleLakeOptions {
 
 /**
  * Writes the sample and returns its metadata. Files of an earlier sample are replaced.
- * @throws {LobFileExistsError} when the lake holds other data for the sample's dates and no sample's metadata is there
+ * @throws {LobFileExistsError} if the lake has other data for the sample's dates and there is no metadata of a sample
  */
 export async function writeSampleLake(options: SampleLakeOptions): Promise<SampleMetadata> {
   const { directory, seed, signal } = options

@@ -1,4 +1,4 @@
-// The recording of a series' sample: its book events, and the trades that made some of them.
+// The sample recording of a series: its book events, and the trades that caused some of them.
 
 import { MS_PER_DAY, utcDateStartMs } from '../../shared/utc-date.ts'
 import type { BookEvent } from '../lake/series-recording.ts'
@@ -13,7 +13,7 @@ const POLYMARKET_RESOLUTION_NS = 1_000_000
 export const SAMPLE_FROM_MS = utcDateStartMs(SAMPLE_FIRST_DATE)!
 export const SAMPLE_TO_MS = utcDateStartMs(SAMPLE_LAST_DATE)! + MS_PER_DAY
 
-/** The book events of new markets of a series, in arrival order. It moves their books: one recording per set of markets. */
+/** The book events of new markets of a series, in arrival order. It changes their books: use a set of markets for one recording. */
 export function recordSample(
   series: SampleSeries,
   markets: readonly TemperatureMarket[],
@@ -27,7 +27,7 @@ export function recordSample(
     toMs: SAMPLE_TO_MS,
     seed,
     resolutionNs: isKalshi ? KALSHI_RESOLUTION_NS : POLYMARKET_RESOLUTION_NS,
-    // Polymarket repeats the whole book after trades, Kalshi does not.
+    // Polymarket repeats the whole book after trades; Kalshi does not.
     snapshotProbability: isKalshi ? 0 : 0.002,
     burstiness: 0.25,
     sweptLevelsMax: 8,
@@ -36,7 +36,7 @@ export function recordSample(
   })
 }
 
-/** The trades in new markets of a series, by their market's id, in the order of their times. */
+/** The trades in new markets of a series, by market id, ordered by time. */
 export function sampleTrades(
   series: SampleSeries,
   markets: readonly TemperatureMarket[],

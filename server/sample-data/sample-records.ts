@@ -1,7 +1,6 @@
-// The sample's records beside the order books: catalogue, candles, METAR observations and climate reports of the same
-// three series and days. They follow from the weather and the trades that the books follow from (station-day.ts,
-// sample-recording.ts). They go into the embedded store at the first `npm start`; like the books they are generated, and
-// none of it was ever traded, observed or issued.
+// The sample's records beside the order books: catalogue, candles, METAR observations and climate reports of the same three series
+// and days. They are derived from the same weather and trades as the books (station-day.ts, sample-recording.ts). The first `npm
+// start` loads them into the embedded store. Like the books they are generated: none of it was ever traded, observed or issued.
 
 import { PRICE_UNITS_PER_DOLLAR } from '../../shared/lob-v1.ts'
 import type { Observation } from '../../shared/observation.ts'
@@ -32,12 +31,12 @@ export interface SampleRecords {
 
 const MS_PER_MINUTE = 60_000
 const CLIMATE_DAYS = 14
-/** Dates before the sample's last one without any report, and with an estimate only. */
+/** Days before the sample's last date: a date without any report, and one with an estimate only. */
 const DAYS_WITHOUT_REPORT = 9
 const DAYS_WITH_ESTIMATE = 8
-/** The date before the sample's last one whose final was corrected. */
+/** Days before the sample's last date: the date whose final report was corrected. */
 const DAYS_WITH_CORRECTION = 3
-/** After the climate day's end. */
+/** Time after the climate day's end. */
 const FINAL_DELAY_MS = 2 * MS_PER_HOUR
 
 /** All records of a seed. */
@@ -67,7 +66,7 @@ function marketsAndCandles(series: SampleSeries, seed: number) {
   }
 }
 
-/** What an exchange calls markets whose ids do not say it. */
+/** The exchange's names of markets whose ids do not show them. */
 function namesOf(series: SampleSeries, seed: number): MarketName[] {
   const { source, ticker, station } = series
   return sampleMarkets(series, seed).described.map(({ id, event, bucket, outcome }) => {
@@ -96,7 +95,7 @@ function seriesRecord(ticker: string, station: SampleStation): SeriesRecord {
   }
 }
 
-/** A market is settled with the day's final report. */
+/** A market is settled by the day's final report. */
 function marketRecord(series: SampleSeries, market: TemperatureMarket): MarketRecord {
   const { id, event, bucket, openMs, closeMs } = market
   const settledMs = closeMs + FINAL_DELAY_MS
@@ -134,7 +133,7 @@ function marketRecord(series: SampleSeries, market: TemperatureMarket): MarketRe
   }
 }
 
-/** The tails are named by the first degree outside, brackets by their degrees. */
+/** Tails are named by the first degree outside, brackets by their degrees. */
 function strikeFields({
   lowF,
   highF,
@@ -144,7 +143,7 @@ function strikeFields({
   return { strike_type: 'between', floor_strike: lowF, cap_strike: highF }
 }
 
-/** Hourly METARs at :51 and a SPECI now and then, written as reports and decoded like real ones. */
+/** Hourly METARs at :51 and an occasional SPECI, written as reports and decoded like real ones. */
 function observationsOf(station: SampleStation, seed: number): Observation[] {
   const random = new SeededRandom(seed, `${station.code}/reports`)
   const observations: Observation[] = []
@@ -185,12 +184,12 @@ function two(number: number): string {
   return String(number).padStart(2, '0')
 }
 
-/** Tenths of a degree Celsius as the body of a METAR has them. */
+/** Tenths of a degree Celsius in the form of a METAR's body. */
 function wholeDegrees(tenths: number): string {
   return `${tenths < 0 ? 'M' : ''}${two(Math.abs(Math.round(tenths / 10)))}`
 }
 
-/** Tenths of a degree Celsius as half a T group. */
+/** Tenths of a degree Celsius as half of a T group. */
 function tenthsGroup(tenths: number): string {
   return `${tenths < 0 ? 1 : 0}${String(Math.abs(tenths)).padStart(3, '0')}`
 }
@@ -212,7 +211,7 @@ function metarText(
   return `${type} ${station.icao} ${time} AUTO ${wind} 10SM ${sky} ${wholeDegrees(tenths)}/${wholeDegrees(dewTenths)} A${altimeter} RMK AO2 T${tenthsGroup(tenths)}${tenthsGroup(dewTenths)}`
 }
 
-/** Two weeks of daily reports with what real ones have: a preliminary before each final, a correction, a gap. */
+/** Two weeks of daily reports like real ones: a preliminary before each final, a correction, a gap. */
 function reportsOf(station: SampleStation, seed: number): ClimateReportRow[] {
   const dates = utcDatesBetween(addDays(SAMPLE_LAST_DATE, -CLIMATE_DAYS), SAMPLE_LAST_DATE)
   return dates.flatMap((date, index) => {
@@ -237,7 +236,7 @@ function reportsOf(station: SampleStation, seed: number): ClimateReportRow[] {
     const isCorrected = daysBack === DAYS_WITH_CORRECTION
     const preliminaryMs = endMs - 7 * MS_PER_HOUR
     const reports = [
-      // Issued at 17:00 with the extremes until 15:00: the warmest hour may come later.
+      // Issued at 17:00 with the extremes until 15:00, so the warmest hour may come later.
       report('preliminary', preliminaryMs, extremesUntil(preliminaryMs - 2 * MS_PER_HOUR) ?? { highF, lowF }),
       report('final', endMs + FINAL_DELAY_MS, { highF: isCorrected ? highF - 1 : highF, lowF }),
     ]

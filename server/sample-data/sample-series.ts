@@ -1,5 +1,4 @@
-// The four series of the committed sample and the cases they are there for: what is listed here is what the
-// sample's metadata.json tells and what its tests look for.
+// The four series of the committed sample and the special cases in it. The sample's metadata.json and its tests use this list.
 
 import { PRICE_UNITS_PER_CENT, PRICE_UNITS_PER_DOLLAR, QTY_UNITS_PER_CONTRACT } from '../../shared/lob-v1.ts'
 import type { LobSource } from '../../shared/lob-sources.ts'
@@ -33,7 +32,7 @@ export const SAMPLE_SERIES: readonly SampleSeries[] = [
   { source: 'polymarket', ticker: 'highest-temperature-in-nyc', station: NEW_YORK, changesPerHour: 95 },
 ]
 
-/** The feed of this event breaks once, for all six markets: they share a subscription. */
+/** The feed of this event is interrupted once, for all six markets: they share a subscription. */
 export const SAMPLE_OUTAGE = {
   series: 'KXHIGHCHI',
   day: '2026-07-02',
@@ -44,7 +43,7 @@ export const SAMPLE_OUTAGE = {
 /** The upper tail of this event is quoted in tenths of a cent. */
 export const SAMPLE_DECI_CENT = { series: 'KXHIGHDEN', day: '2026-07-03' } as const
 
-/** What a market id stands for; Polymarket's ids do not tell. */
+/** The meaning of a market id, for Polymarket's ids, which do not show it. */
 export interface SampleMarket {
   readonly id: string
   readonly event: string
@@ -52,7 +51,7 @@ export interface SampleMarket {
   readonly outcome: 'Yes' | 'No'
 }
 
-/** A simulated market and what it is settled by. */
+/** A simulated market and the event that settles it. */
 export interface TemperatureMarket extends SimulatedMarket {
   readonly event: TemperatureEvent
   readonly bucket: Bucket
@@ -65,7 +64,7 @@ export interface SampleEventMarkets {
 
 /** The markets of one series that are open on some date of the sample. */
 export function sampleMarkets(series: SampleSeries, seed: number): SampleEventMarkets {
-  // A local day's event opens on the UTC date before it: the last date also holds the next day's.
+  // A local day's event opens on the UTC date before it, so the last date also has the next day's event.
   const days = utcDatesBetween(SAMPLE_FIRST_DATE, addDays(SAMPLE_LAST_DATE, 1))
   const events = days.map((day) => {
     const event = temperatureEvent(series.station, day, seed)
@@ -121,12 +120,12 @@ function outagesOf(series: SampleSeries, event: TemperatureEvent): Outage[] {
   return isOut ? [{ fromMs: SAMPLE_OUTAGE.fromMs, toMs: SAMPLE_OUTAGE.toMs }] : []
 }
 
-/** A market is worth between a third of a cent and a dollar less that, until it is settled. */
+/** A market is worth from a third of a cent to a dollar minus that, until it is settled. */
 function fairPrice(probability: number): number {
   return PRICE_UNITS_PER_DOLLAR * Math.min(Math.max(probability, 0.0035), 0.9965)
 }
 
-/** Uncertain buckets trade most; a new market is quoted quickly. */
+/** Uncertain buckets trade most; a new market gets quotes quickly. */
 function changesInHour(
   series: SampleSeries,
   event: TemperatureEvent,
@@ -141,7 +140,7 @@ function changesInHour(
   return opening + Math.floor(series.changesPerHour * interest * event.activity(hourMs) + random.unit())
 }
 
-// What people type into an order form.
+// Order sizes as people type them.
 const ROUND_CONTRACTS = [1, 2, 5, 10, 10, 20, 25, 50, 100, 100, 200, 250, 300, 500, 1000] as const
 
 function kalshiOrderQty(random: SeededRandom): number {

@@ -1,5 +1,5 @@
-// Puts the sample's records into a relational store that holds no series yet, in one transaction: a store with real data
-// is never touched, and a start that was interrupted begins anew.
+// Loads the sample's records into a relational store that has no series yet, in one transaction: a store with real data is never
+// changed, and an interrupted load starts again.
 
 import { classifyReports } from '../ingest/climate-reports/station-reports.ts'
 import { mergeObservation } from '../ingest/observation-precedence.ts'
@@ -12,7 +12,7 @@ import type { Postgres } from '../storage/postgres.ts'
 import { sampleRecords } from './sample-records.ts'
 import { SAMPLE_SEED_DEFAULT } from './sample-series.ts'
 
-/** Loads the sample and says whether it did. */
+/** Loads the sample and returns whether it did. */
 export async function loadSampleRecords(postgres: Postgres): Promise<boolean> {
   for await (const batch of readSeries(postgres, { active: null })) if (batch.length > 0) return false
   const records = sampleRecords(SAMPLE_SEED_DEFAULT)

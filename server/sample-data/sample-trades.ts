@@ -1,4 +1,4 @@
-// The trades files of the sample: the trades that made some of the book events of one series.
+// The trades files of the sample: the trades that caused some of the book events of one series.
 
 import { createHash } from 'node:crypto'
 import { join } from 'node:path'
@@ -12,9 +12,9 @@ import { stageTradesFile } from '../trades/trades-file.ts'
 import { publishTrades, settleTrades } from '../trades/trades-fold.ts'
 import type { SimulatedTrade } from './recorded-stream.ts'
 
-/** The series whose trades the sample has; those of all would make it too large. */
+/** The series whose trades the sample has; trades of all series would make it too large. */
 export const SAMPLE_TRADES_SERIES = 'KXHIGHNY'
-/** Between the trade and its receipt. */
+/** Delay from a trade to its receipt. */
 const DELAY_NS = 20n * NS_PER_MS
 
 export interface WrittenTrades {
@@ -54,7 +54,7 @@ function tradeOf({ market, ts, side, price, qty }: SimulatedTrade, index: number
     tradeId: uuid,
     price,
     qty,
-    // The order that rested was an ask: the taker bought.
+    // The resting order was an ask: the taker bought.
     aggressor: side === SIDE_ASK ? 'bid' : 'ask',
     block: false,
     origin: 'ws',

@@ -1,6 +1,6 @@
-// One market's simulated book: two sides of price levels around a fair price that the caller moves. Every step is one
-// level change, as an exchange would report it, and the book is never crossed. What leaves the best level was traded, what
-// leaves another one was withdrawn. Whose orders the levels are made of is not modelled.
+// One market's simulated book: two sides of price levels around a fair price that the caller sets. Every step changes one level, as
+// an exchange would report it, and the book is never crossed. Quantity that leaves the best level was traded; quantity that leaves
+// another level was withdrawn. Single orders are not modelled.
 
 import {
   EVENT_ADD,
@@ -14,7 +14,7 @@ import {
 import { type BookLevel, ExactBook } from '../lake/exact-book.ts'
 import type { SeededRandom } from './seeded-random.ts'
 
-/** One changed level: `qty` is what it holds now, `delta` by how much that differs from before (both 1e-6 contract). */
+/** One changed level: `qty` is its new quantity, `delta` the difference from before (both 1e-6 contract). */
 export interface LevelChange {
   readonly side: number
   readonly price: number
@@ -25,7 +25,7 @@ export interface LevelChange {
 
 export interface SimulatedBookOptions {
   readonly random: SeededRandom
-  /** Distance between levels (1/10000 dollar) where the fair price is as given. */
+  /** Distance between levels (1/10000 dollar) at a fair price. */
   readonly tickAt: (fair: number) => number
   /** Distance from the fair price to either best level, in 1/10000 dollar. */
   readonly halfSpread: number
@@ -35,11 +35,11 @@ export interface SimulatedBookOptions {
   readonly orderQty: (random: SeededRandom) => number
 }
 
-// A level above so many contracts is only ever reduced, so that sizes stay in a believable range.
+// A level above this many contracts is only reduced, so that sizes stay realistic.
 const LEVEL_QTY_MAX = 20_000 * QTY_UNITS_PER_CONTRACT
-// A side of so many levels loses its worst one before it gets another.
+// A side with this many levels loses its worst one before it gets another.
 const SIDE_LEVELS_MAX = 30
-// A level that the fair price has passed by so much is swept, one that it has passed by less goes in its time.
+// A level that the fair price has passed by more than this is swept; otherwise it goes in time.
 const JUMP = 5 * PRICE_UNITS_PER_CENT
 
 export class SimulatedBook {
@@ -50,7 +50,7 @@ export class SimulatedBook {
     this.#options = options
   }
 
-  /** Changes one level, first of all those that the fair price has moved past. */
+  /** Changes one level, with priority for those that the fair price has moved past. */
   step(fair: number): LevelChange {
     const { random, halfSpread } = this.#options
     const tick = this.#options.tickAt(fair)
@@ -91,7 +91,7 @@ export class SimulatedBook {
     const { random, depth } = this.#options
     const wanted = random.isWithin(0.5) ? SIDE_BID : SIDE_ASK
     const top = wanted === SIDE_BID ? bidTop : askTop
-    // Near the edges one side has no room; the other one always has.
+    // Near the price limits one side has no room; the other one always has.
     const side = isPrice(top) ? wanted : SIDE_BID + SIDE_ASK - wanted
     const distance = Math.floor(depth * random.unit() * random.unit()) * tick
     const price = side === SIDE_BID ? Math.max(bidTop - distance, tick) : askTop + distance
@@ -116,7 +116,7 @@ export class SimulatedBook {
     return { side, price, qty: this.#book.quantity(side, price), delta, isTrade: false }
   }
 
-  /** Withdraws the whole level with the given probability, else about half of it. */
+  /** Withdraws the whole level with the given probability, otherwise about half of it. */
   #takeFrom(side: number, price: number, wholeProbability: number): LevelChange {
     const held = this.#book.quantity(side, price)
     const isTrade = price === this.#extreme(side, 1)

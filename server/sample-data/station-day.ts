@@ -1,6 +1,6 @@
-// The invented weather of one station and climate day. Everything else in the sample follows from it: METARs tell its
-// temperatures, reports its extremes, markets settle at its high, books are quoted by its forecast. Only IEEE-exact
-// arithmetic is used, so that each machine writes the same lake.
+// The generated weather of one station and climate day. Everything else in the sample is derived from it: METARs report its
+// temperatures, climate reports its extremes, markets settle at its high, books follow its forecast. Only IEEE-exact arithmetic is
+// used, so that every machine writes the same lake.
 
 import { STATIONS, type Station } from '../../shared/stations.ts'
 import { MS_PER_DAY, MS_PER_HOUR, addDays, utcDateStartMs } from '../../shared/utc-date.ts'
@@ -18,7 +18,7 @@ export interface StationDay {
   readonly endMs: number
   /** When the day is usually warmest. */
   readonly peakMs: number
-  /** The forecast of the day before, °F, from which exchanges take their strikes. */
+  /** The forecast of the day before, °F, from which the exchanges choose their strikes. */
   readonly firstForecastF: number
   /** Where the lowest bracket of two degrees starts, whole °F. */
   readonly lowestBracketF: number
@@ -69,7 +69,7 @@ export function stationDay(station: SampleStation, day: string, seed: number): S
 interface Outlook {
   readonly firstForecastF: number
   readonly lowestBracketF: number
-  /** Where the day's temperatures peak and were lowest before, °F, but for their noise. */
+  /** The day's peak and the trough before it, °F, without noise. */
   readonly peakF: number
   readonly troughF: number
 }

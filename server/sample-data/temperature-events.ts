@@ -1,6 +1,6 @@
-// The temperature events of the sample: their strikes, life times and the forecast that moves their fair prices. Shapes
-// follow the exchanges (six buckets an event; open at 14:00Z the day before; closed at midnight local standard time), prices
-// follow the weather of the station's day.
+// The temperature events of the sample: their strikes, lifetimes and the forecast that moves their fair prices. Shapes follow the
+// exchanges (six buckets an event; open at 14:00Z the day before; closed at midnight local standard time); prices follow the
+// weather of the station's day.
 
 import { MS_PER_HOUR, addDays, utcDateStartMs } from '../../shared/utc-date.ts'
 import { SeededRandom } from './seeded-random.ts'
@@ -19,19 +19,19 @@ export interface TemperatureEvent {
   readonly openMs: number
   readonly closeMs: number
   readonly buckets: readonly Bucket[]
-  /** The bucket of the day's high, which the event is settled at. */
+  /** The bucket of the day's high, which settles the event. */
   readonly winner: Bucket
   readonly weather: StationDay
-  /** The chance (0 to 1) of one bucket at an instant between open and close. */
+  /** The probability (0 to 1) of one bucket at an instant between open and close. */
   readonly probability: (bucket: Bucket, ms: number) => number
-  /** Orders per hour of a usual market at an instant, relative to the busiest hour of the day. */
+  /** Orders per hour of an average market at an instant, relative to the busiest hour of the day. */
   readonly activity: (ms: number) => number
 }
 
 const OPEN_HOUR_UTC_THE_DAY_BEFORE = 14
 const BRACKET_COUNT = 4
 const FORECAST_STEP_MS = 600_000
-// Order flow by local standard hour: quiet nights, a morning rise, busy while the temperature climbs.
+// Order flow by local standard hour: quiet nights, a morning rise, busy while the temperature rises.
 const HOURLY_ACTIVITY = [
   0.06, 0.05, 0.04, 0.04, 0.05, 0.1, 0.25, 0.45, 0.6, 0.75, 0.85, 0.95, 1, 1, 1, 0.95, 0.9, 0.75, 0.5, 0.35,
   0.25, 0.18, 0.12, 0.08,
@@ -53,7 +53,7 @@ export function temperatureEvent(station: SampleStation, day: string, seed: numb
     winner: buckets.find(({ highF }) => highF === null || highF >= weather.highF)!,
     weather,
     probability: (bucket, ms) => {
-      // The high cannot end below what was reached: what is left is divided among the other buckets.
+      // The high cannot be lower than what was reached: the remaining probability is divided among the other buckets.
       const reachedF = weather.extremesUntil(ms)?.highF ?? Number.NEGATIVE_INFINITY
       const meanF = Math.max(forecastAt(path, openMs, ms), reachedF)
       return bucketProbability(bucket, { meanF, deviationF: spreadF(peakMs - ms), reachedF })
@@ -75,7 +75,7 @@ function bucketsFrom(lowestF: number): Bucket[] {
   return [{ lowF: null, highF: lowestF - 1 }, ...brackets, { lowF: lowestF + 2 * BRACKET_COUNT, highF: null }]
 }
 
-/** The expected high every ten minutes: wanders, jumps with the six-hourly model runs, and ends at the day's high. */
+/** The expected high every ten minutes: it drifts, jumps with the six-hourly model runs, and ends at the day's high. */
 function forecastPath(weather: StationDay, openMs: number, random: SeededRandom): number[] {
   const { firstForecastF, highF, peakMs, endMs } = weather
   const path: number[] = []
@@ -110,7 +110,7 @@ interface Outcomes {
   readonly reachedF: number
 }
 
-/** The chance of a bucket where the day's high is at least `reachedF`. */
+/** The probability of a bucket if the day's high is at least `reachedF`. */
 function bucketProbability(bucket: Bucket, { meanF, deviationF, reachedF }: Outcomes): number {
   const lost = normalDistribution((reachedF - 0.5 - meanF) / deviationF)
   const below = (limitF: number) => Math.max(normalDistribution((limitF - meanF) / deviationF), lost)

@@ -1,5 +1,5 @@
-// The sample lake as earlier versions wrote it, without the mark in its footers: images copied it to where real data was
-// to lie. SHA-256 of the files, seed 20.
+// SHA-256 of the files of the sample lake of earlier versions (seed 20), which lacks the mark in its footers. Images copied it to
+// the directory for real data.
 
 export const UNMARKED_SAMPLES: ReadonlySet<string> = new Set([
   '8ad53bf283bbf46f360d59c3c5322047e3fc31f101d742faff98210e056f27d9',

@@ -1,5 +1,5 @@
-// Bulk writes: the rows travel as one JSON parameter and become a table on the server. That keeps the number of
-// parameters at one, nulls null and numbers exact (64-bit integers go as text), and it is the same SQL for both stores.
+// Bulk writes: the rows are sent as one JSON parameter, which the server turns into a table. So there is one parameter, nulls stay
+// null, numbers are exact (64-bit integers are sent as text), and both stores run the same SQL.
 
 import type { SqlStatement } from '../../shared/sql/statement.ts'
 import type { StoreTransaction } from './store-transaction.ts'
@@ -16,7 +16,7 @@ export function recordset(alias: string, columns: ColumnTypes, parameter = 1): s
   return `jsonb_to_recordset($${parameter}::text::jsonb) AS ${alias}(${list.join(', ')})`
 }
 
-/** A statement whose only parameter is the rows; of each row the columns named. */
+/** A statement whose only parameter is the rows, with the named columns of each. */
 export function bulkStatement(text: string, rows: readonly object[], columns: ColumnTypes): SqlStatement {
   const json = rows.map((row) =>
     Object.fromEntries(
@@ -28,19 +28,19 @@ export function bulkStatement(text: string, rows: readonly object[], columns: Co
   return { text, parameters: [JSON.stringify(json)] }
 }
 
-/** The last row of every key: one statement may not write a row twice. */
+/** The last row of every key: one statement must not write a row twice. */
 export function lastOfEachKey<Row>(rows: readonly Row[], keyOf: (row: Row) => string): Row[] {
   return [...new Map(rows.map((row) => [keyOf(row), row])).values()]
 }
 
-/** Rows in pieces of what one statement takes. */
+/** Splits rows into batches for one statement each. */
 export function* writeBatches<Row>(rows: readonly Row[]): Generator<readonly Row[], void, void> {
   for (let at = 0; at < rows.length; at += STORE_WRITE_BATCH_ROWS) {
     yield rows.slice(at, at + STORE_WRITE_BATCH_ROWS)
   }
 }
 
-/** Writes any number of rows with one statement's text; resolves to all that the statements return. */
+/** Writes any number of rows, one statement a batch; resolves to all rows that the statements return. */
 export async function writeRows<Returned>(
   transaction: StoreTransaction,
   text: string,
@@ -59,14 +59,14 @@ export function assignments(columns: readonly string[]): string {
   return columns.map((name) => `${name} = excluded.${name}`).join(', ')
 }
 
-/** Whether an upsert would change any of the columns. */
+/** SQL: whether an upsert would change any of the columns. */
 export function differs(table: string, columns: readonly string[]): string {
   const stored = columns.map((name) => `${table}.${name}`)
   const written = columns.map((name) => `excluded.${name}`)
   return `(${stored.join(', ')}) IS DISTINCT FROM (${written.join(', ')})`
 }
 
-/** 64-bit integers and instants (milliseconds since the epoch) as text, which the server's types take as it is. */
+/** 64-bit integers and instants (milliseconds since the epoch) as text that the server's types accept. */
 function jsonValue(value: unknown, type: string | undefined): unknown {
   if (typeof value === 'bigint') return value.toString()
   if (type === 'timestamptz' && typeof value === 'number') return new Date(value).toISOString()

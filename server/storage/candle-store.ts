@@ -1,5 +1,5 @@
-// Recent traded candles. Writing replaces by key: a candle that is still forming is written again and again. They
-// are read with the statements of shared/sql/candle-queries.ts.
+// Recent traded candles. A write replaces the row of the same key, because a candle is written repeatedly while it forms. The
+// statements of shared/sql/candle-queries.ts read them.
 
 import { STORED_CANDLE_COLUMNS, type StoredCandle } from '../../shared/sql/candle-queries.ts'
 import { assignments, differs, lastOfEachKey, recordset, writeRows } from './bulk-write.ts'
@@ -18,7 +18,7 @@ const UPSERT = `
   WHERE ${differs('candles', VALUES)}
   RETURNING 1`
 
-/** Writes candles, of several with one key the last, and returns how many were new or changed. */
+/** Writes candles and returns how many were new or changed. Of several with one key, the last counts. */
 export async function writeCandles(
   transaction: StoreTransaction,
   candles: readonly StoredCandle[],

@@ -1,8 +1,7 @@
-// What is complete of the markets' candles. Completion is kept market by market, over the time in which a market's candles
-// can end, and follows from the catalogue as it is now: a market that was not known, or that traded longer than was
-// known, has missing windows at the next request. The exchange shows some candles days late, so a settled market becomes
-// missing as a whole a bounded number of times, after growing pauses. A candle belongs to the period that it covers:
-// windows hold the ends after `fromMs` up to `toMs`, included.
+// Which candles of the markets are complete. Completion is stored per market, over the time in which its candles can end, and is
+// compared with the current catalogue: a new market, or one that traded longer than was known, has missing windows at the next
+// request. The exchange shows some candles days late, so a settled market becomes missing as a whole a few more times, at growing
+// intervals. A candle belongs to the period that it covers: windows hold the ends after `fromMs` up to and including `toMs`.
 
 import { instantValue, rawSql, type Sql, sql } from '../../shared/sql/statement.ts'
 import { recordset, writeRows } from './bulk-write.ts'
@@ -10,9 +9,9 @@ import type { TimeWindow } from './cursor-store.ts'
 import type { Postgres } from './postgres.ts'
 import type { StoreTransaction } from './store-transaction.ts'
 
-/** Days after a market's settlement at which its candles are asked for once more. */
+/** Days after a market's settlement at which its candles are requested once more. */
 const LATE_LOOK_DAYS = [1, 3, 7]
-/** Days after its settlement in which a running collector takes these looks; what is older is left to a backfill. */
+/** A running collector takes these looks for this many days after settlement; later ones are left to a backfill. */
 const LATE_LOOKS_END_DAYS = 9
 
 /** A part of a market's life whose candles were not fetched. */
@@ -36,13 +35,13 @@ interface Row {
 /** A market and a window of its candles' ends. */
 export interface MarketWindow extends TimeWindow {
   readonly ticker: string
-  /** The looks after its settlement that were due when the window was found missing. */
+  /** The late looks that were due when the window was found missing. */
   readonly look: number
 }
 
 /**
- * What a window lacks of the candles of a series' markets, by market and time. A look that is due at `nowMs` makes a market
- * missing; null asks only for what no look has brought.
+ * The candles that a window lacks for the markets of a series, by market and time. A look that is due at `nowMs` makes a market
+ * missing; null ignores late looks.
  */
 export function missingCandles(
   postgres: Postgres,
@@ -54,7 +53,7 @@ export function missingCandles(
   return readMissing(postgres, sql`series_ticker = ${seriesTicker}`, window, nowMs, signal)
 }
 
-/** The same of every market that was settled lately, a day or more ago. */
+/** The same for every market settled lately, a day or more ago. */
 export function missingOfLateLooks(
   postgres: Postgres,
   window: TimeWindow,
@@ -63,7 +62,7 @@ export function missingOfLateLooks(
 ): Promise<readonly MissingCandles[]> {
   const [now, first] = [instantValue(nowMs), rawSql(`interval '${LATE_LOOK_DAYS[0]} day'`)]
   const end = rawSql(`interval '${LATE_LOOKS_END_DAYS} days'`)
-  // The close is for the index: markets are settled after it.
+  // The condition on the close is for the index: markets are settled after it.
   const condition = sql`settlement_ts <= ${now} - ${first} AND settlement_ts > ${now} - ${end}
     AND close_time >= ${instantValue(window.fromMs)}`
   return readMissing(postgres, condition, window, nowMs, signal)
@@ -114,7 +113,7 @@ const WINDOW_TYPES = {
 const CHANGED =
   `(SELECT market_ticker, max(look) AS look, range_agg(tstzrange(from_ts, to_ts)) AS ranges` +
   ` FROM ${recordset('written', WINDOW_TYPES)} GROUP BY market_ticker ORDER BY market_ticker) changed`
-// What an earlier look brought says nothing about a later one.
+// Windows completed by an earlier look do not count for a later one.
 const COMPLETE = `
   UPDATE markets SET candles_look = changed.look,
     candles_completed = changed.ranges + CASE WHEN candles_look < changed.look THEN '{}' ELSE candles_completed END
@@ -123,7 +122,7 @@ const REOPEN = `
   UPDATE markets SET candles_completed = candles_completed - changed.ranges
   FROM ${CHANGED} WHERE ticker = changed.market_ticker`
 
-/** Notes that the candles of some markets' windows were fetched and are written by this transaction. */
+/** Records that the candles of some markets' windows were fetched. Call it in the transaction that writes them. */
 export async function completeCandles(
   transaction: StoreTransaction,
   windows: readonly MarketWindow[],

@@ -1,6 +1,5 @@
-// The exchange's catalogue: series and their markets. Writing brings rows up to date with what the exchange said last;
-// an older answer (its REST replies are cached for seconds) never overwrites a newer one. Instants are milliseconds
-// since the epoch, prices 1/10000 dollar.
+// The exchange's catalogue: series and their markets. A write stores the exchange's newest answer; an older one (REST responses are
+// cached for seconds) never overwrites a newer one. Instants are milliseconds since the epoch, prices 1/10000 dollar.
 
 import { STORE_READ_BATCH_ROWS } from '../../shared/limits.ts'
 import { type BatchStart, type KeysetOptions, keysetPages } from '../../shared/sql/keyset-pages.ts'
@@ -21,7 +20,7 @@ const SERIES_TYPES = {
   ticker: 'text',
   measure_type: 'text',
   title: 'text',
-  /** Null when the series is not one of the known stations'. */
+  /** Null if the series belongs to no known station. */
   station_code: 'text',
   category: 'text',
   frequency: 'text',
@@ -38,7 +37,7 @@ const MARKET_TYPES = {
   ticker: 'text',
   event_ticker: 'text',
   series_ticker: 'text',
-  /** The market's own station; null stands for its series' one. */
+  /** The market's own station; null means that of its series. */
   station_code: 'text',
   status: 'text',
   /** Empty until the market is determined. */
@@ -70,7 +69,7 @@ const MARKET_TYPES = {
   last_seen_at: 'timestamptz',
 } as const
 
-/** A temperature series (contract.md 22) and what the exchange says of it besides. */
+/** A temperature series (contract.md 22) with the exchange's other fields. */
 export interface SeriesRecord extends StoredRow<
   typeof SERIES_TYPES,
   'station_code' | 'contract_url' | 'fee_type' | 'fee_multiplier'
@@ -87,7 +86,7 @@ type RequiredOfMarket =
   | 'close_time'
   | 'last_seen_at'
 
-/** A single strike with everything the exchange says of it. */
+/** A single strike with all fields of the exchange. */
 export type MarketRecord = StoredRow<
   typeof MARKET_TYPES,
   Exclude<keyof typeof MARKET_TYPES, RequiredOfMarket>
@@ -98,7 +97,7 @@ const MARKET_NAMES = Object.keys(MARKET_TYPES)
 const SERIES_CONTENT = SERIES_NAMES.slice(1, -1)
 const MARKET_CONTENT = MARKET_NAMES.slice(1, -2)
 
-// last_seen_at moves at every look; only a change of content counts as one.
+// last_seen_at changes at every look; only a change of content counts.
 const UPSERT_SERIES = `
   INSERT INTO series (${SERIES_NAMES.join(', ')})
   SELECT ${SERIES_NAMES.join(', ')} FROM ${recordset('written', SERIES_TYPES)} ORDER BY ticker
@@ -107,7 +106,7 @@ const UPSERT_SERIES = `
   WHERE excluded.last_seen_at >= series.last_seen_at AND ${differs('series', SERIES_NAMES.slice(1))}
   RETURNING written_at = now() AS is_changed`
 
-// last_seen_at moves at every look, and the volume with every trade; only a change of content counts as one.
+// last_seen_at changes at every look, and the volume with every trade; only a change of content counts.
 const UPSERT_MARKETS = `
   INSERT INTO markets (${MARKET_NAMES.join(', ')})
   SELECT ${MARKET_NAMES.join(', ')} FROM ${recordset('written', MARKET_TYPES)} ORDER BY ticker
@@ -121,7 +120,7 @@ interface Written {
   readonly is_changed: boolean
 }
 
-/** Writes series and returns how many are new or changed; being seen again is no change, although it can be read. */
+/** Writes series and returns how many are new or changed. A new last_seen_at is not a change, although readers see it. */
 export async function writeSeries(
   transaction: StoreTransaction,
   series: readonly SeriesRecord[],
@@ -132,7 +131,7 @@ export async function writeSeries(
   return written.filter(({ is_changed }) => is_changed).length
 }
 
-/** Marks the active series inactive that were not seen since an instant, and returns their tickers. */
+/** Marks active series inactive if they were not seen since an instant, and returns their tickers. */
 export async function retireSeries(transaction: StoreTransaction, notSeenSinceMs: number): Promise<string[]> {
   const rows = await transaction.run<{ readonly ticker: string }>(sql`
     UPDATE series SET active = false, written_at = clock_timestamp()
@@ -141,7 +140,7 @@ export async function retireSeries(transaction: StoreTransaction, notSeenSinceMs
   return rows.map(tickerOf).toSorted()
 }
 
-/** Writes markets and returns how many are new or changed; being seen again, or more traded, is no change. */
+/** Writes markets and returns how many are new or changed. A new last_seen_at or volume is not a change. */
 export async function writeMarkets(
   transaction: StoreTransaction,
   markets: readonly MarketRecord[],

@@ -1,7 +1,6 @@
-// Every official climate report and one estimate per station and date. A report is stored once and its values are
-// never overwritten; only its type may change, when an earlier report arrives late. Which type a report has is the
-// ingest's rule and comes in as a function over all reports of a date. An estimate is stored only where no official
-// report is, and a newer estimate replaces it.
+// Every official climate report and one estimate per station and date. A report is stored once and its values are never
+// overwritten; only its type may change, if an earlier report arrives late. The ingest passes a function that finds the types of
+// all reports of a date. An estimate is stored only if there is no official report, and a newer estimate replaces it.
 
 import { sql } from '../../shared/sql/statement.ts'
 import { groupByStationDate } from '../../shared/climate.ts'
@@ -23,8 +22,8 @@ import type { Postgres } from './postgres.ts'
 import type { StoreTransaction } from './store-transaction.ts'
 
 /**
- * An official report, as the ingest makes it. Before classification `report_type` tells only preliminary from the rest.
- * Without `is_correction` the type could not be found anew when an earlier report arrives late.
+ * An official report, as the ingest makes it. Before classification, `report_type` is `preliminary` or not. `is_correction` is
+ * stored so that types can be found again when an earlier report arrives late.
  */
 export interface ClimateReportRow extends StoredClimateRecord {
   readonly source: 'nws' | 'iem'
@@ -52,7 +51,7 @@ const REPORTS_OF_DATES = `
   SELECT ${LIST} FROM climate_records JOIN ${DATES} USING (station_code, observation_date)
   WHERE report_type <> 'estimated'`
 
-// A second copy of a product may hold a value that the first one lacked; it never changes one.
+// A second copy of a product may add a value that the first one lacked; it never changes a value.
 const UPSERT_REPORTS = `
   INSERT INTO climate_records (${LIST}, received_at)
   SELECT ${LIST}, now() FROM ${WRITTEN} ORDER BY ${KEY}
@@ -79,7 +78,7 @@ const UPSERT_ESTIMATES = `
   WHERE ${differs('climate_records', VALUES)}
   RETURNING 1`
 
-/** Stores reports that are new and brings the types of all reports of their dates up to date; returns the changes. */
+/** Stores new reports and updates the types of all reports of their dates; returns the number of changes. */
 export async function writeClimateReports(
   transaction: StoreTransaction,
   reports: readonly ClimateReportRow[],
@@ -129,12 +128,12 @@ export function readClimateDates(
   return postgres.run(climateDates(stationCode, from, to))
 }
 
-/** One writer at a time: a report's type depends on the other reports of its date. Readers are not held up. */
+/** One writer at a time, because a report's type depends on the other reports of its date. Readers do not wait. */
 async function lockWriters(transaction: StoreTransaction): Promise<void> {
   await transaction.run(sql`LOCK TABLE climate_records IN SHARE ROW EXCLUSIVE MODE`)
 }
 
-/** Each product once, as it will be stored: the first copy, with values that it lacks from the later ones. */
+/** Each product once, as it will be stored: the first copy, with missing values taken from later ones. */
 function withoutCopies(reports: readonly ClimateReportRow[]): ClimateReportRow[] {
   const byProduct = new Map<string, ClimateReportRow>()
   for (const report of reports) {

@@ -1,6 +1,5 @@
-// How far each source of the ingest has come: the windows that were fetched completely, so that none is asked for
-// twice, its own state (paging cursors, validators), and how its last runs went. A window is completed in the same
-// transaction that writes its rows.
+// The progress of each source of the ingest: the windows fetched completely, so that none is fetched twice, the source's own state
+// (paging cursors, validators), and the outcome of its last runs. A window is completed in the transaction that writes its rows.
 
 import { instantValue, rawSql, type Sql, sql } from '../../shared/sql/statement.ts'
 import { MS_PER_DAY } from '../../shared/utc-date.ts'
@@ -19,7 +18,7 @@ export interface TimeWindow {
   readonly toMs: number
 }
 
-/** Clocks of collectors differ by so much; what was completed further ahead was completed by a clock that was wrong. */
+/** The clocks of collectors may differ by this much. A window completed further ahead comes from a wrong clock. */
 export const CLOCKS_APART_MS_MAX = 10 * 60 * 1000
 
 /** One row of the status table. Instants are milliseconds since the epoch, null for never. */
@@ -37,7 +36,7 @@ export interface CursorStatus extends CursorName {
 
 const UPSERT = rawSql('ON CONFLICT (source, scope) DO UPDATE SET')
 
-/** Notes that everything in a window was fetched and written. Windows that touch become one. */
+/** Records that everything in a window was fetched and written. Adjacent windows are joined. */
 export async function completeWindow(
   transaction: StoreTransaction,
   { source, scope }: CursorName,
@@ -48,7 +47,7 @@ export async function completeWindow(
     ${UPSERT} completed = ingest_cursors.completed + excluded.completed`)
 }
 
-/** Makes a window missing again, whatever was fetched of it. */
+/** Makes a window missing again. */
 export async function reopenWindow(
   transaction: StoreTransaction,
   cursor: CursorName,
@@ -60,8 +59,8 @@ export async function reopenWindow(
 }
 
 /**
- * The parts of a window that are not complete yet, in order. Days count as complete only when they are over: a clock that was
- * ahead has completed days to come.
+ * The parts of a window that are not complete yet, in order. A day counts as complete only when it is over, because a fast clock
+ * may have completed future days.
  */
 export async function missingWindows(
   postgres: Postgres,
@@ -84,10 +83,10 @@ export async function completedWindows(postgres: Postgres, cursor: CursorName): 
   return rows.map(windowOf)
 }
 
-/** A source's own state. What stands in it may have been written by an earlier version. */
+/** A source's own state. An earlier version may have written it. */
 export type CursorState = Readonly<Record<string, unknown>>
 
-/** Empty where a source has stored none. */
+/** Empty if the source has stored none. */
 export async function readCursorState(postgres: Postgres, cursor: CursorName): Promise<CursorState> {
   const [row] = await postgres.run<{ readonly state: CursorState | null }>(
     sql`SELECT state FROM ingest_cursors ${ofCursor(cursor)}`,
@@ -106,7 +105,7 @@ export async function writeCursorState(
     ${UPSERT} state = excluded.state`)
 }
 
-/** Notes a run that went well and how many rows it wrote. Windows that end long after it were completed by a clock that was ahead. */
+/** Records a successful run and the rows it wrote. Drops windows completed by a fast clock: those that end long after `atMs`. */
 export async function recordSuccess(
   transaction: StoreTransaction,
   { source, scope }: CursorName,
@@ -122,7 +121,7 @@ export async function recordSuccess(
       rows_written = ingest_cursors.rows_written + excluded.rows_written`)
 }
 
-/** Notes a run that failed; `message` is what a status table shows. */
+/** Records a failed run; the status table shows `message`. */
 export async function recordFailure(
   transaction: StoreTransaction,
   { source, scope }: CursorName,

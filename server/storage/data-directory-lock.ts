@@ -1,5 +1,5 @@
-// One process per data directory: PGlite takes no lock, and two processes on one directory destroy it. The lock is a
-// file that names its owner. An owner that died is recognised (lock-owner.ts, lock-beat.ts).
+// One process per data directory: PGlite takes no lock, and two processes on one directory destroy it. The lock is a file that
+// names its owner. A dead owner is detected (lock-owner.ts, lock-beat.ts).
 
 import { randomUUID } from 'node:crypto'
 import { link, mkdir, open, readdir, rm, rmdir, stat, writeFile } from 'node:fs/promises'
@@ -11,17 +11,17 @@ import { STALE_TEMP_AGE_MS } from '../../shared/limits.ts'
 import { LockBeat } from './lock-beat.ts'
 import { isAlive, type LockOwner, parseOwner, processSpace, processStart, readIfThere } from './lock-owner.ts'
 
-/** A process that died while it took over a dead one's lock is forgotten after so long. */
+/** A takeover of a dead lock that takes longer than this is taken for one whose process died. */
 const LOCK_TAKEOVER_MS_MAX = 10_000
 const LOCK_RETRY_MS = 20
 const DRAFT_NAME = /^lock\.[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
-/** Rounds in which a starting process looks at the lock before it gives up. */
+/** Attempts of a starting process to take the lock. */
 const LOCK_ATTEMPTS_MAX = 1_000
 
 /** Another process uses the directory. */
 export class DataDirectoryLocked extends Error {
   readonly pid: number
-  /** Where the process listens that has the directory. */
+  /** The socket on which the owner listens. */
   readonly socketPath: string
 
   readonly host: string
@@ -51,8 +51,8 @@ export class DataDirectoryLock {
   /**
    * Takes the lock, or rejects with DataDirectoryLocked.
    * @param socketPath where the owner will listen
-   * @param onLost the owner does not listen anywhere: its lock beats instead. Called once, should another process have
-   * taken it nevertheless, as it may after this one was suspended for long
+   * @param onLost set if the owner does not listen anywhere: its lock beats instead. Called once if another process takes the lock
+   * nevertheless, as it may after this process was suspended for long
    * @param isOfThread the owner is one of several threads of its process, and its lock beats
    */
   static async acquire(
@@ -73,7 +73,7 @@ export class DataDirectoryLock {
       id: randomUUID(),
     }
     const content = `${JSON.stringify(self)}\n`
-    // Written whole under another name and then linked: a lock is never seen half written.
+    // Written completely under another name and then linked, so that no process sees a half-written lock.
     const draftPath = `${path}.${self.id}`
     try {
       await writeFile(draftPath, content, { mode: 0o600 })
@@ -92,13 +92,13 @@ export class DataDirectoryLock {
     }
   }
 
-  /** Gives the lock up, unless it is somebody else's by now. */
+  /** Releases the lock, unless another process has taken it. */
   async release(): Promise<void> {
     await this.#beating?.end()
     if ((await readIfThere(this.#path)) === this.#content) await rm(this.#path, { force: true })
   }
 
-  /** The draft is the lock: what is written into it can never be another's. */
+  /** Writes into the draft, which is the same file as the lock, so it can never write into another's lock. */
   async #beat(draftPath: string, onLost: (error: Error) => void): Promise<void> {
     try {
       this.#beating = new LockBeat(this.#path, await open(draftPath, 'r+'), onLost)
@@ -109,7 +109,7 @@ export class DataDirectoryLock {
   }
 }
 
-/** Removes what processes left that were killed while they took the lock. Best effort. */
+/** Removes drafts of processes that were killed while they took the lock. Best effort. */
 async function removeOldDrafts(directory: string): Promise<void> {
   for (const name of await readdir(directory).catch(() => [])) {
     if (!DRAFT_NAME.test(name)) continue
@@ -119,15 +119,15 @@ async function removeOldDrafts(directory: string): Promise<void> {
   }
 }
 
-/** Removes a dead owner's lock, unless somebody else is at it; rejects when the owner lives. */
+/** Removes a dead owner's lock, unless another process is doing so; rejects if the owner lives. */
 async function removeStale(directory: string, path: string, draftPath: string): Promise<void> {
   const content = await readIfThere(path)
   if (content === undefined) return
   const owner = parseOwner(content)
   if (owner !== undefined && (await isAlive(owner, path, draftPath)))
     throw new DataDirectoryLocked(directory, owner)
-  // Only inside the takeover is a lock removed, and only the one that was found dead: else a slow process would remove
-  // the lock that a faster one has made meanwhile.
+  // A lock is removed only within a takeover, and only if it is still the one found dead. Otherwise a slow process would remove the
+  // lock that a faster one has made meanwhile.
   const takeover = `${path}.takeover`
   if (await succeeds(mkdir(takeover), 'EEXIST')) {
     if ((await readIfThere(path)) === content) await rm(path, { force: true })
@@ -139,7 +139,7 @@ async function removeStale(directory: string, path: string, draftPath: string): 
   await delay(LOCK_RETRY_MS)
 }
 
-/** False when the operation fails with the code expected. */
+/** False if the operation fails with the expected code. */
 async function succeeds(operation: Promise<unknown>, expectedCode: string): Promise<boolean> {
   try {
     await operation

@@ -1,6 +1,6 @@
-// What a real server's autovacuum does, for the embedded store, which has none: planner statistics for tables that
-// outgrew theirs, and the removal of dead rows. Without statistics a page of a large table is found by sorting all of
-// it. Small steps, because everybody else waits meanwhile.
+// Replaces autovacuum, which the embedded store lacks: refreshes planner statistics of tables that have outgrown theirs, and
+// removes dead rows. Without statistics, a page of a large table is found by sorting all of it. It works in small steps, because
+// all other statements wait meanwhile.
 
 import { rawSql, sql } from '../../shared/sql/statement.ts'
 import type { Postgres } from './postgres.ts'

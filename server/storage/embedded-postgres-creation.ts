@@ -1,4 +1,4 @@
-// The thread that makes the files of a new embedded store, in the directory it is given, and says `created` once.
+// The thread that makes the files of a new embedded store in a given directory, and then posts `created`.
 
 import { appendFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -6,7 +6,7 @@ import { parentPort, workerData } from 'node:worker_threads'
 import { PGlite } from '@electric-sql/pglite'
 import type { EmbeddedWorkerMessage } from './embedded-postgres-worker.ts'
 
-/** PostgreSQL's own cache, which the system's makes up for. Of the usual 128 MB a start would clear every byte. */
+/** PostgreSQL's own cache; the system's cache makes up for it. With the usual 128 MB, each start would zero all of it. */
 const SHARED_BUFFERS_MB = 32
 
 const directory = workerData as string

@@ -1,11 +1,11 @@
-// Lets many clients use the embedded store's only session, one at a time. PGlite is a single session, and its socket
-// server mixes the messages of several clients when they meet: statements answer with another client's rows, cursors
-// vanish. So that server gets exactly one connection, from here, and this gate hands it to one client from its first
-// message until the answer is complete and no transaction is open, as a pooler in transaction mode does.
+// Lets many clients share the embedded store's only session, one at a time. PGlite is a single session, and its socket server mixes
+// the messages of concurrent clients: statements return another client's rows, cursors vanish. So that server gets one connection,
+// from this gate. The gate gives it to one client from its first message until the answer is complete and no transaction is open,
+// like a pooler in transaction mode.
 //
-// What follows from one session: session settings and advisory locks would be shared, so nobody uses them; prepared
-// statements have names that no two clients share, and are closed for a client that is gone; a client that holds a
-// transaction open holds everybody up, so it is cut off when it idles; COPY and cancel requests are not supported.
+// Consequences: session settings and advisory locks would be shared, so no client uses them. Names of prepared statements are
+// unique over all clients, and a client's statements are closed when it is gone. An open transaction blocks all clients, so an idle
+// client that holds one is disconnected. COPY and cancel requests are not supported.
 
 import { createConnection, createServer, type Server, type Socket } from 'node:net'
 import { EMBEDDED_UNREAD_BYTES_MAX } from '../../shared/limits.ts'
@@ -26,24 +26,24 @@ import {
 
 /** Connections to the embedded store from this process and its workers. */
 export const EMBEDDED_CLIENTS_MAX = 64
-/** A client that holds the embedded store's only session and sends nothing for so long is cut off. */
+/** A client that holds the session and sends nothing for this long is disconnected. */
 const EMBEDDED_HOLD_IDLE_MS_MAX = 30_000
-/** A session of the embedded store that leaves a statement unanswered for so long is ended and started again. */
+/** A session that leaves a statement unanswered for this long is ended and started again. */
 const EMBEDDED_SILENCE_MS_MAX = 60_000
 const EMBEDDED_SILENCE_GRACE_MS = 1_000
 
-/** Prepared statements of one client, which knows a few dozen; one that has more loses its connection with them. */
+/** Prepared statements of one client, which needs a few dozen; a client with more is disconnected. */
 const STATEMENTS_MAX = 500
 
-/** Who has the session, and how far the conversation is. */
+/** The client that has the session, and the state of its conversation. */
 interface Turn {
   readonly client: GateClient
-  /** Messages went out that nothing will answer for good before a Sync follows. */
+  /** Messages were sent whose answer is complete only after a Sync. */
   isUnsynced: boolean
   isAwaitingReady: boolean
   /** The transaction status of the last ReadyForQuery. */
   status: number
-  /** Ends a client that idles with the session, or a session that does not answer. */
+  /** Disconnects a client that idles with the session, or ends a session that does not answer. */
   timer: NodeJS.Timeout | undefined
 }
 
@@ -56,7 +56,7 @@ export class EmbeddedPostgresGate {
   readonly #scanner = new AnswerScanner()
   readonly #clients = new Set<GateClient>()
   readonly #waiting = new Set<GateClient>()
-  /** Clients that are gone and whose statements are still there. */
+  /** Clients that are gone but still have prepared statements. */
   readonly #forgotten = new Set<GateClient>()
   #turn: Turn | undefined
   #isClosing = false
@@ -69,7 +69,7 @@ export class EmbeddedPostgresGate {
     session.on('data', (chunk) => this.#onAnswer(chunk))
   }
 
-  /** Opens the session at the store's socket server. `onLost` is called when the store cannot go on. */
+  /** Opens the session at the store's socket server. `onLost` is called if the store can no longer be used. */
   static async open(sessionPath: string, onLost: (reason: string) => void): Promise<EmbeddedPostgresGate> {
     const session = createConnection(sessionPath)
     const gate = new EmbeddedPostgresGate(session, await greetingOf(session), onLost)
@@ -90,7 +90,7 @@ export class EmbeddedPostgresGate {
     })
   }
 
-  /** Sends every client away; the one whose statement runs gets its answer first. */
+  /** Disconnects every client; a client with a running statement gets its answer first. */
   async close(): Promise<void> {
     this.#isClosing = true
     const isClosed = new Promise<void>((resolve) => this.#server.close(() => resolve()))
@@ -170,7 +170,7 @@ export class EmbeddedPostgresGate {
     this.#watchSession(turn)
   }
 
-  /** Passes on the client's messages up to the one whose answer ends with ReadyForQuery. */
+  /** Forwards the client's messages up to the one whose answer ends with ReadyForQuery. */
   #forward(turn: Turn): void {
     const { client } = turn
     const messages: Buffer[] = []
@@ -191,7 +191,7 @@ export class EmbeddedPostgresGate {
     this.#rest(turn)
   }
 
-  /** In one piece: every write is a system call, and a turn of the thread that reads it. */
+  /** Sends in one piece: every write is a system call and a turn of the reading thread. */
   #send(turn: Turn, messages: readonly Buffer[]): void {
     const last = messages.at(-1)
     if (last === undefined) return
@@ -200,7 +200,7 @@ export class EmbeddedPostgresGate {
     this.#session.write(messages.length === 1 ? last : Buffer.concat(messages))
   }
 
-  /** What comes next when nothing more can be passed on: an answer, the client's next message, or another turn. */
+  /** Waits for what comes next: an answer, the client's next message, or another client's turn. */
   #rest(turn: Turn): void {
     clearTimeout(turn.timer)
     if (turn.isAwaitingReady) {
@@ -218,7 +218,7 @@ export class EmbeddedPostgresGate {
     }
   }
 
-  /** PGlite computes in this thread, so a timer that fires late says nothing yet: the answer may come right after. */
+  /** PGlite computes in this thread, so a timer that fires late is no proof: the answer may come right after it. */
   #watchSession(turn: Turn): void {
     turn.timer = setTimeout(() => {
       turn.timer = setTimeout(() => this.#onLost('it does not answer'), EMBEDDED_SILENCE_GRACE_MS)
@@ -238,11 +238,11 @@ export class EmbeddedPostgresGate {
     const { client } = turn
     if (!client.isGone) {
       client.socket.write(chunk)
-      // The session must not wait for a client that does not read; its answers are bounded by the store's batches.
+      // The session must not wait for a client that does not read. The store's batches bound the size of answers.
       if (client.socket.writableLength > EMBEDDED_UNREAD_BYTES_MAX) client.socket.destroy()
     }
     const { readyStatus, fatalError } = this.#scanner.scan(chunk)
-    // PGlite goes on after a panic, and answers everything with nonsense.
+    // PGlite continues after a panic, but its answers are garbage.
     if (fatalError !== undefined) this.#onLost(fatalError)
     if (readyStatus === undefined) return
     clearTimeout(turn.timer)
@@ -257,7 +257,7 @@ function endsInReady(message: Buffer): boolean {
   return message[0] === QUERY || message[0] === SYNC
 }
 
-/** Says the start-up message and waits for all of its answer. */
+/** Sends the start-up message and waits for the complete answer. */
 function greetingOf(session: Socket): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const scanner = new AnswerScanner()

@@ -1,6 +1,6 @@
-// The thread of the embedded store: PGlite on a data directory, its socket server on a private Unix socket, and the
-// gate through which everybody else comes. WebAssembly computes synchronously, hence a thread of its own. It says
-// `ready` once and ends with `close`; when the store breaks it ends with an error, and its owner starts it again.
+// The thread of the embedded store: PGlite on a data directory, its socket server on a private Unix socket, and the gate for all
+// clients. It is a thread because WebAssembly computes synchronously. It posts `ready` once and ends on `close`. If the store
+// breaks, the thread ends with an error, and its owner starts it again.
 
 import { join } from 'node:path'
 import { parentPort, workerData } from 'node:worker_threads'
@@ -23,7 +23,7 @@ async function serve(paths: EmbeddedWorkerData): Promise<void> {
   const server = new PGLiteSocketServer({ db: database, path: sessionPath, maxConnections: 1 })
   await server.start()
   const gate = await EmbeddedPostgresGate.open(sessionPath, (reason) => {
-    // Uncaught on purpose: the thread ends and takes the broken store with it.
+    // Not caught on purpose: the thread ends, and the broken store with it.
     throw new Error(`PGlite cannot go on: ${reason}`)
   })
   await gate.listen(paths.socketPath)

@@ -1,7 +1,7 @@
-// The embedded relational store: PGlite in a thread of its own, for a machine without a PostgreSQL server. Owns the
-// data directory's lock and the thread, and starts the thread again when it dies. Clients find it at one socket path
-// all the time, so after a restart they only connect again. PGlite never syncs its files to the disk: a killed process
-// loses nothing, a power cut may damage the store. What must survive that belongs into a real PostgreSQL.
+// The embedded relational store: PGlite in its own thread, for a machine without a PostgreSQL server. Holds the data directory's
+// lock, and restarts the thread when it dies. The socket path stays the same, so clients only need to reconnect. PGlite never syncs
+// its files: a killed process loses nothing, but a power cut may damage the store. Use a real PostgreSQL if the data must survive
+// that.
 
 import { existsSync } from 'node:fs'
 import { chmod, mkdir, mkdtemp, rename, rm } from 'node:fs/promises'
@@ -17,16 +17,16 @@ import type { EmbeddedWorkerData, EmbeddedWorkerMessage } from './embedded-postg
 const CREATION = new URL('./embedded-postgres-creation.js', import.meta.url)
 const STORE = new URL('./embedded-postgres-worker.js', import.meta.url)
 
-/** A store thread that died is started again after growing pauses; one that lived so long begins with the first. */
+/** A dead store thread is restarted with a growing back-off, which is reset after it has run this long. */
 const EMBEDDED_HEALTHY_MS = 60_000
-/** Start of the embedded store, the creation of its data directory included. */
+/** Includes the creation of the data directory. */
 const EMBEDDED_START_MS_MAX = 120_000
 const EMBEDDED_CLOSE_MS_MAX = 10_000
 
 export interface EmbeddedPostgresOptions {
-  /** Made when it is missing. */
+  /** Created if missing. */
   readonly directory: string
-  /** Told whenever the thread has died or could not be started; it is started again. */
+  /** Called whenever the thread has died or failed to start; it is restarted. */
   readonly onFailure?: ((error: Error) => void) | undefined
 }
 
@@ -47,7 +47,7 @@ export class EmbeddedPostgres {
     this.#lock = lock
   }
 
-  /** Resolves when the store takes connections; rejects with DataDirectoryLocked when another process has it. */
+  /** Resolves when the store takes connections; rejects with DataDirectoryLocked if another process has it. */
   static async start(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
     const directory = resolve(options.directory)
     await mkdir(directory, { recursive: true, mode: 0o700 })
@@ -70,7 +70,7 @@ export class EmbeddedPostgres {
     return { kind: 'embedded', socketPath: this.#paths.socketPath }
   }
 
-  /** Ends the store cleanly: the statement that runs is answered, then the files are closed. */
+  /** Closes the store cleanly: the running statement is answered, then the files are closed. */
   async close(): Promise<void> {
     this.#closing.abort()
     const worker = this.#worker
@@ -85,8 +85,8 @@ export class EmbeddedPostgres {
   }
 
   /**
-   * Makes the database's files in a thread that ends before another one opens them: making them takes half a gigabyte, which
-   * no thread that lives on would give back. They get their name when they are whole.
+   * Makes the database's files in a thread that ends before the store's thread opens them: this takes half a gigabyte, which a
+   * living thread would not return. The directory gets its name when the files are complete.
    */
   async #create(): Promise<void> {
     const { databaseDirectory } = this.#paths
@@ -109,7 +109,7 @@ export class EmbeddedPostgres {
     })
   }
 
-  /** Resolves when a thread has said what is expected of it. Its `end` rejects when it ends, and with why. */
+  /** Resolves when a thread has posted the expected message. `end` rejects with the reason when the thread ends. */
   async #begin(
     file: URL,
     data: EmbeddedWorkerData | string,
@@ -129,7 +129,7 @@ export class EmbeddedPostgres {
         reject(failure)
       })
     })
-    // Whoever waits for no end hears nothing of it.
+    // Avoids an unhandled rejection if no caller awaits `end`.
     end.catch(() => {})
     const timer = setTimeout(() => {
       failure = new Error(`The embedded store did not start in ${EMBEDDED_START_MS_MAX} ms.`)
@@ -143,7 +143,7 @@ export class EmbeddedPostgres {
     return { worker, end }
   }
 
-  // It is never given up: what ends it again and again is most often a full disk, which has space again some day.
+  // It never gives up: repeated failures mostly come from a full disk, which will have space again.
   async #restart(error: unknown): Promise<void> {
     if (this.#closing.signal.aborted) return
     this.#restarts += 1
@@ -169,7 +169,7 @@ function nextMessage(worker: Worker, expected: EmbeddedWorkerMessage): Promise<v
   })
 }
 
-/** A directory that only this user may enter: whoever reaches the sockets owns the data. */
+/** A directory that only this user may enter, because access to the sockets gives access to the data. */
 async function makeSocketDirectory(directory: string): Promise<string> {
   const inside = join(directory, 'sockets')
   if (Buffer.byteLength(join(inside, 'clients')) > SOCKET_PATH_BYTES_MAX) {

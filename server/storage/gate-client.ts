@@ -1,4 +1,4 @@
-// A client of the embedded store, from its first word on: how it starts, and which statements it has prepared.
+// A client of the embedded store: its start-up, and the statements it has prepared.
 
 import type { Socket } from 'node:net'
 import {
@@ -23,7 +23,7 @@ export class GateClient {
     this.socket = socket
   }
 
-  /** Answers what comes before the first statement; `greeting` is the store's answer to a start-up message. */
+  /** Answers the messages before the first statement; `greeting` is the store's answer to a start-up message. */
   start(greeting: Buffer): void {
     for (;;) {
       const message = this.messages.next(false)
@@ -46,7 +46,7 @@ export class GateClient {
     }
   }
 
-  /** Takes note of the statement that a Parse message prepares. */
+  /** Records the statement that a Parse message prepares. */
   noteStatement(message: Buffer): void {
     const name = parsedName(message)
     if (name !== '') this.statements.add(name)

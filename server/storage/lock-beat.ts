@@ -1,4 +1,4 @@
-// Owners of a lock that listen nowhere write into its file again and again: so two on different machines notice each
+// Lock owners that do not listen on a socket write into the lock file repeatedly, so that owners on different machines notice each
 // other through the file alone.
 
 import type { FileHandle } from 'node:fs/promises'
@@ -6,14 +6,14 @@ import { stat } from 'node:fs/promises'
 import { setTimeout as delay } from 'node:timers/promises'
 import { noneThere } from '../../shared/errno.ts'
 
-// A lock that beats is written this often; one that did not change for so long while it was watched is nobody's, and
-// so is one that was old already. Clocks of machines that share a file system may differ by less than that.
+// A beating lock is written at this interval. If it does not change while it is watched, or was already old, it is abandoned.
+// Clocks of machines that share a file system may differ by less than BEAT_ABANDONED_MS.
 const BEAT_MS = 1_000
 const BEAT_WATCH_MS = 10_000
 const BEAT_ABANDONED_MS = 5 * 60_000
 const BEAT_LOOK_MS = 100
 
-/** Writes a byte of the owner's own lock file again and again, and looks whether it still is the lock. */
+/** Writes a byte of the owner's lock file repeatedly, and checks that the file is still the lock. */
 export class LockBeat {
   readonly #path: string
   readonly #file: FileHandle
@@ -41,16 +41,16 @@ export class LockBeat {
 
   async #beat(): Promise<void> {
     try {
-      // In place: it needs no space on most file systems; where it does, the time alone must do.
+      // In place, which needs no space on most file systems. If the write fails, only the time is updated.
       await this.#file.write('{', 0).catch(() => this.#file.utimes(new Date(), new Date()))
       const [own, found] = await Promise.all([
         this.#file.stat({ bigint: true }),
         stat(this.#path, { bigint: true }).catch(noneThere),
       ])
-      // One that was removed is nobody's; whoever takes it next is noticed then.
+      // If the lock was removed, it has no owner yet; the next beat notices a new one.
       if (found === undefined || own.ino === found.ino) return
     } catch {
-      // A file system that does not answer now says nothing of the lock; the next beat looks again.
+      // A file system that does not respond shows nothing about the lock; the next beat checks again.
       return
     }
     clearInterval(this.#timer)
@@ -58,9 +58,9 @@ export class LockBeat {
   }
 }
 
-/** Watches a lock for as long as it may take its owner to write it once more. */
+/** Watches a lock for longer than its owner takes to write it again. */
 export async function isBeating(path: string, draftPath: string, freshMs = -1): Promise<boolean> {
-  // The draft was written a moment ago, and by the clock that also stamps the lock.
+  // The draft was just written, with a time from the same clock as the lock's.
   const [first, draft] = await Promise.all([modifiedMs(path), modifiedMs(draftPath)])
   if (first === undefined) return false
   if (draft !== undefined && draft - first > BEAT_ABANDONED_MS) return false

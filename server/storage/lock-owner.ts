@@ -1,5 +1,5 @@
-// Who owns a lock, as its file says, and whether that process lives: also when its process id was given away again, when
-// nobody has collected its remains (a zombie), or when it lies in another container on the same machine.
+// Reads the owner of a lock from its file, and finds out whether that process lives. It also handles reused process ids, zombies
+// (ended processes not collected by their parent), and processes in another container on the same machine.
 
 import { readFile, readlink } from 'node:fs/promises'
 import { createConnection } from 'node:net'
@@ -8,27 +8,27 @@ import { isErrno } from '../../shared/errno.ts'
 import { parsedJson } from '../../shared/parsed-json.ts'
 import { isBeating } from './lock-beat.ts'
 
-/** A thread's lock that was written so lately is not watched. */
+/** A thread's lock written this recently counts as beating without being watched. */
 const BEATS_FRESH_MS = 2_000
 
 export interface LockOwner {
   readonly pid: number
   readonly host: string
-  /** Where process ids mean the same: the machine's boot and the process-id namespace; null where it is not told. */
+  /** Identifies where process ids are valid: the machine's boot and the process-id namespace; null if unknown. */
   readonly space?: string | null
-  /** When the process started, in the kernel's own count; null where the system does not tell. */
+  /** When the process started, as the kernel counts; null if the system does not provide it. */
   readonly processStart: string | null
   /** Where the owner listens while it lives. */
   readonly socketPath: string
-  /** Whether it writes the lock again and again instead of listening. */
+  /** Whether it writes the lock repeatedly instead of listening. */
   readonly beats?: boolean
-  /** Whether it may end before its process does: then only its beats say that it lives. */
+  /** Whether it may end before its process: then only its beats show that it lives. */
   readonly isOfThread?: boolean
-  /** Tells it from other locks of the process. */
+  /** Distinguishes it from other locks of the process. */
   readonly id?: string
 }
 
-/** The owner of a lock file; undefined for a file that was not written to its end. */
+/** The owner of a lock file; undefined if the file was not written completely. */
 export function parseOwner(content: string): LockOwner | undefined {
   return parsedJson(content) as LockOwner | undefined
 }
@@ -42,11 +42,11 @@ export async function isAlive(owner: LockOwner, path: string, draftPath: string)
         : owner.processStart === null && isRunning(owner.pid)
     return isSame && (owner.isOfThread !== true || (await isBeating(path, draftPath, BEATS_FRESH_MS)))
   }
-  // In another container process ids mean nothing, but its socket is reachable through the shared directory.
+  // Process ids of another container are meaningless here, but its socket is reachable in the shared directory.
   return owner.beats === true ? await isBeating(path, draftPath) : await isListening(owner.socketPath)
 }
 
-/** Whether the owner's process id means here what it means to the owner. */
+/** Whether the owner's process id is valid in this process's namespace. */
 async function isNear({ host, space }: LockOwner): Promise<boolean> {
   const own = await processSpace()
   return host === hostname() && (own === null || space === undefined || space === null || own === space)
@@ -59,8 +59,8 @@ export async function processSpace(): Promise<string | null> {
 }
 
 /**
- * Field 22 of /proc/<pid>/stat (proc(5)); the command before it may hold spaces and parentheses. Null for a process that
- * has ended and only waits for its parent to notice (field 3: Z, X): it holds nothing any more.
+ * Field 22 of /proc/<pid>/stat (proc(5)); the command before it may contain spaces and parentheses. Null for a process that has
+ * ended and waits for its parent (field 3: Z, X): it no longer holds anything.
  */
 export async function processStart(pid: number): Promise<string | null> {
   const status = await readIfThere(`/proc/${pid}/stat`)
@@ -88,7 +88,7 @@ function isListening(socketPath: string): Promise<boolean> {
   })
 }
 
-/** A file's text; undefined where there is none, also of a process that is gone. */
+/** A file's text; undefined if there is none, or if its process is gone. */
 export async function readIfThere(path: string): Promise<string | undefined> {
   try {
     return await readFile(path, 'utf8')

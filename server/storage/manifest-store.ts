@@ -1,8 +1,8 @@
-// The lake's manifest: which partition's file holds the rows up to which instant. Compaction moves rows from Postgres to
-// the lake in three steps: note what is there (`compactionState`), write and verify the file, then register it and
-// delete the rows in one transaction, which takes place only when the rows are still those that were noted. A row that
-// arrives in between stays, and waits for the next compaction; so nothing is lost or doubled, whenever the process dies.
-// Where other servers have copies of the lake the last step is two (publication-store.ts).
+// The lake's manifest: which file holds the rows of a partition, and up to which instant. Compaction moves rows from Postgres to
+// the lake in three steps: record the state of the rows (`compactionState`), write and verify the file, then register it and delete
+// the rows in one transaction. The transaction fails if the rows have changed since the first step. A row that arrives in between
+// stays until the next compaction. So no row is lost or doubled, whenever the process dies. If other servers have copies of the
+// lake, the last step is split in two (publication-store.ts).
 
 import {
   type LakePartition,
@@ -33,8 +33,8 @@ export function readPartitions(
 }
 
 /**
- * Registers a partition's file or its replacement, for example after an import; rows in Postgres are left alone.
- * Returns the partition's generation.
+ * Registers a partition's file or its replacement, for example after an import; rows in Postgres stay. Returns the partition's
+ * generation.
  */
 export async function registerPartition(
   transaction: StoreTransaction,
@@ -53,7 +53,7 @@ export async function registerPartition(
     revision = 0n,
   } = partition
   const [start, end, cut] = [period_start, period_end, cut_over].map(instantValue)
-  // The version's row stays locked until the commit, so generations become visible in their order.
+  // The version's row stays locked until the commit, so generations become visible in order.
   const [row] = await transaction.run<{ readonly generation: bigint }>(sql`
     WITH next AS (
       UPDATE data_versions SET version = version + 1, changed_at = clock_timestamp()
@@ -74,9 +74,9 @@ export async function registerPartition(
 }
 
 /**
- * Registers the file that holds the rows of `expected` and deletes them, or rejects with PartitionChanged. Returns the
- * partition's generation. `publish` gives the file its name; it runs last in the transaction, where the manifest is
- * locked, so that of two processes that compact one partition only the one that commits puts its file in place.
+ * Registers the file that holds the rows of `expected` and deletes them, or rejects with PartitionChanged. Returns the partition's
+ * generation. `publish` gives the file its name. It runs last in the transaction, while the manifest is locked: if two processes
+ * compact one partition, only the one that commits puts its file in place.
  */
 export async function commitCompaction(
   postgres: Postgres,
@@ -93,7 +93,7 @@ export async function commitCompaction(
   }, COMPACTION_TRANSACTION)
 }
 
-/** Deletes rows that the partition's file was found to hold already, or rejects with PartitionChanged. */
+/** Deletes rows that the partition's file already holds, or rejects with PartitionChanged. */
 export async function dropMergedRows(
   postgres: Postgres,
   partition: CompactedPartition,

@@ -1,4 +1,4 @@
-// What an exchange calls markets whose identifiers do not say it: the question that is asked, and the outcome that pays.
+// The exchange's names of markets whose ids do not show them: the question, and the outcome that pays.
 
 import { listValue, sql } from '../../shared/sql/statement.ts'
 import { assignments, bulkStatement, lastOfEachKey, recordset } from './bulk-write.ts'

@@ -1,6 +1,6 @@
-// Brings the store's schema up to date from plain SQL files. All pending files run in one transaction under an
-// advisory lock, so any number of replicas may start at once: one applies them, the others wait and find them applied.
-// A file that was applied must never change again, and a schema newer than this build is refused.
+// Updates the store's schema from plain SQL files. All pending files run in one transaction under an advisory lock, so any number
+// of replicas may start at once: one applies the files, the others wait and find them applied. An applied file must never change,
+// and a schema newer than this build is refused.
 
 import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
@@ -11,7 +11,7 @@ import { rawSql, sql } from '../../shared/sql/statement.ts'
 import type { Postgres } from './postgres.ts'
 import type { StoreTransaction } from './store-transaction.ts'
 
-/** How long a starting replica waits for another one that migrates. */
+/** How long a starting replica waits for another one to migrate. */
 const MIGRATION_LOCK_WAIT_MS_MAX = 60_000
 const MIGRATION_STATEMENT_MS_MAX = 600_000
 
@@ -23,7 +23,7 @@ export interface Migration {
   readonly checksum: string
 }
 
-/** The files and the store do not fit together; the message says which and what to do. */
+/** The files and the store do not match; the message says which and what to do. */
 export class MigrationError extends Error {
   constructor(detail: string) {
     super(detail)
@@ -31,11 +31,11 @@ export class MigrationError extends Error {
   }
 }
 
-/** Any number, as long as nobody else's advisory lock has it: `bookcast` in ASCII. */
+/** Any number that no other advisory lock uses: `bookcast` in ASCII. */
 const LOCK_KEY = '7093010445151335284'
 const FILE_NAME = /^\d{4}_[a-z0-9_]+\.sql$/
 
-/** Applies what is pending and returns the names of what was applied. */
+/** Applies pending migrations and returns their names. */
 export async function migrate(postgres: Postgres, migrations: readonly Migration[]): Promise<string[]> {
   return postgres.transaction((transaction) => applyPending(transaction, migrations), {
     statementTimeoutMs: MIGRATION_STATEMENT_MS_MAX,

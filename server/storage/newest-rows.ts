@@ -1,20 +1,20 @@
-// How new the newest rows are that the store knows of: what a feed brings, not whether it answers. One that answers with
-// an empty list for ever succeeds every time and still falls behind here.
+// The age of the newest rows in the store. It shows whether a feed delivers, not only whether it answers: a feed that always
+// returns an empty list succeeds every time, but falls behind here.
 
 import { sql } from '../../shared/sql/statement.ts'
 import { withinTime } from '../../shared/within-time.ts'
 import type { Postgres } from './postgres.ts'
 
 export interface NewestRow {
-  /** `station`: observations of one station, whoever delivered them; else the dataset. */
+  /** `station`: observations of one station from any source; else the dataset. */
   readonly kind: 'station' | 'observations' | 'candles' | 'climate'
-  /** The station, or the source that the rows name. */
+  /** The station, or the source of the rows. */
   readonly name: string
-  /** Seconds since the epoch, of the time that the row is about (climate: issued). */
+  /** Seconds since the epoch of the time that the row describes (climate: issued). */
   readonly atS: number
 }
 
-// A station whose rows have all moved to the lake is at least as old as the end of what has moved.
+// If all rows of a station have moved to the lake, their end is the newest known time.
 const NEWEST = sql`
   SELECT 'station' AS kind, name, max(at_s) AS at_s FROM (
     SELECT station_code AS name, extract(epoch FROM max(observed_at))::float8 AS at_s
@@ -36,7 +36,7 @@ const NEWEST = sql`
 const REUSE_MS = 15_000
 const WAIT_MS = 2_000
 
-/** Asks the store, at most every quarter of a minute. Resolves to nothing while the store is away. */
+/** Queries the store at most every 15 s. Resolves to an empty list while the store is unavailable. */
 export function newestRowsOf(postgres: Postgres): () => Promise<readonly NewestRow[]> {
   let askedMs = -Infinity
   let answer: Promise<readonly NewestRow[]> = Promise.resolve([])

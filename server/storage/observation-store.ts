@@ -1,13 +1,13 @@
-// Recent observations. Several sources report one observation, later copies are fuller, corrections replace: which
-// value wins is the ingest's rule and comes in as a function. This store only sees to it that the rule is applied to
-// what is really there, also when two processes write the same observation at once.
+// Recent observations. Several sources report one observation; later copies are fuller, corrections replace. The ingest passes the
+// merge rule as a function. This store makes sure that it is applied to the current row, even if two processes write the same
+// observation at once.
 
 import { isDeepStrictEqual } from 'node:util'
 import { STORED_OBSERVATION_COLUMNS, type StoredObservation } from '../../shared/sql/observation-queries.ts'
 import { assignments, bulkStatement, recordset, writeBatches } from './bulk-write.ts'
 import type { StoreTransaction } from './store-transaction.ts'
 
-/** An observation and the ingest's note of where its values came from, any JSON object. */
+/** An observation and the ingest's record of where its values came from, any JSON object. */
 export interface ObservationRecord {
   readonly observation: StoredObservation
   readonly filled: object
@@ -24,7 +24,7 @@ const KEY = 'station_code, observed_at, observation_type'
 const LIST = NAMES.join(', ')
 const WRITTEN = recordset('written', COLUMNS)
 
-// Sorted by key, so that two writers of the same rows wait for one another in one order.
+// Sorted by key, so that two writers of the same rows lock them in the same order.
 const INSERT = `
   INSERT INTO observations (${LIST}) SELECT ${LIST} FROM ${WRITTEN} ORDER BY ${KEY}
   ON CONFLICT (${KEY}) DO NOTHING RETURNING ${KEY}`
@@ -36,8 +36,8 @@ const UPDATE = `
   ON CONFLICT (${KEY}) DO UPDATE SET ${assignments(NAMES)}, written_at = clock_timestamp()`
 
 /**
- * Inserts new observations and merges the others with what is stored: `merge` says what is kept of two records with one
- * key, in any order, each possibly merged before.
+ * Inserts new observations and merges the others with the stored ones. `merge` combines two records of one key, in any order,
+ * either of which may be the result of earlier merges.
  */
 export async function writeObservations<R extends ObservationRecord>(
   transaction: StoreTransaction,
@@ -79,7 +79,7 @@ async function mergeStored<R extends ObservationRecord>(
   return changed.length
 }
 
-/** Several records with one key in one call become one. */
+/** Merges records of one call that have the same key. */
 function mergeCopies<R extends ObservationRecord>(records: readonly R[], merge: (a: R, b: R) => R): R[] {
   const byKey = new Map<string, R>()
   for (const record of records) {

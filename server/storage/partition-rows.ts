@@ -1,29 +1,29 @@
-// The rows of a partition that Postgres holds and compaction moves to the lake: what there is, whether it is still what
-// was noted, and its deletion.
+// The rows of a partition that Postgres holds and compaction moves to the lake: their state, a check that it has not changed, and
+// their deletion.
 
 import type { LakePartition } from '../../shared/sql/manifest-queries.ts'
 import { instantValue, rawSql, type Sql, type SqlStatement, sql } from '../../shared/sql/statement.ts'
 import type { Postgres } from './postgres.ts'
 import type { StoreTransaction } from './store-transaction.ts'
 
-/** A statement of the transaction that ends a compaction may take so long: it hashes or deletes a partition's rows. */
+/** A statement of the transaction that ends a compaction hashes or deletes a partition's rows. */
 const COMPACTION_STATEMENT_MS_MAX = 45_000
 /**
- * How a compaction's transaction runs. Repeatable read: what is compared is what is deleted. A row changed at the same
- * time makes the server refuse, and the repetition finds it changed.
+ * The transaction of a compaction. Repeatable read: the compared rows are the deleted rows. If a row changes at the same time, the
+ * server refuses the transaction, and the retry finds the change.
  */
 export const COMPACTION_TRANSACTION = {
   isolation: 'repeatable read',
   statementTimeoutMs: COMPACTION_STATEMENT_MS_MAX,
 } as const
 
-/** The datasets that have rows in Postgres to be moved. */
+/** The datasets whose rows move from Postgres to the lake. */
 export type CompactedDataset = 'candles' | 'observations'
 
-/** A partition with rows that can be moved. */
+/** A partition of such a dataset. */
 export type CompactedPartition = LakePartition & { readonly dataset: CompactedDataset }
 
-/** What Postgres held of a partition at one moment. */
+/** The state of a partition's rows in Postgres at one moment. */
 export interface CompactionState {
   readonly rows: bigint
   /** Changes with every row and value. */
@@ -32,7 +32,7 @@ export interface CompactionState {
   readonly generation: bigint | null
 }
 
-/** Which rows: those of a partition from its start to an instant. Milliseconds since the epoch. */
+/** Selects the rows of a partition from its start to an instant. Milliseconds since the epoch. */
 export interface CompactionScope {
   readonly dataset: CompactedDataset
   readonly scope: string
@@ -40,7 +40,7 @@ export interface CompactionScope {
   readonly toMs: number
 }
 
-/** The rows or the partition changed since they were noted: read them again. Nothing was done. */
+/** The rows or the partition have changed since their state was read: read them again. Nothing was written. */
 export class PartitionChanged extends Error {
   constructor(partition: LakePartition) {
     super(`${partition.path} is out of date: its rows changed while it was written.`)
@@ -48,20 +48,20 @@ export class PartitionChanged extends Error {
   }
 }
 
-/** The columns that tell a row's partition. */
+/** The columns that identify a row's partition. */
 export const PARTITION_COLUMNS = {
   candles: { scope: 'series_ticker', time: 'end_period_ts' },
   observations: { scope: 'station_code', time: 'observed_at' },
 } as const
 
-/** What Postgres holds of a partition now. Take it before reading the rows. */
+/** The state of a partition's rows in Postgres. Read it before the rows. */
 export async function compactionState(postgres: Postgres, scope: CompactionScope): Promise<CompactionState> {
   return stateIn(await postgres.run<CompactionState>(stateStatement(scope)))
 }
 
 /**
- * Scopes (series or stations) with rows in Postgres before an instant: what there is to compact. It steps through an index
- * from scope to scope, because reading all rows takes longer than a statement may.
+ * Scopes (series or stations) with rows in Postgres before an instant, which can be compacted. Steps through an index from scope to
+ * scope, because reading all rows would exceed the statement timeout.
  */
 export function scopesBefore(dataset: CompactedDataset, beforeMs: number): SqlStatement {
   const { scope, time } = PARTITION_COLUMNS[dataset]

@@ -1,10 +1,9 @@
-// The relational store: statements (statement-runner.ts) and transactions over the `postgres` driver, with every wait
-// bounded. A store that goes silent is dropped and connected anew, so that one that comes back is found again without a
-// restart.
+// The relational store: statements (statement-runner.ts) and transactions over the `postgres` driver; every wait has a timeout. A
+// connection that does not respond is dropped and opened again, so that a store that comes back is used without a restart.
 //
-// Transactions do not use the driver's `begin`: when a connection breaks inside it, the driver writes to a socket that
-// is gone and the exception ends the process. Each runs on a driver instance with a single connection instead, and
-// nothing more is sent once that connection was lost.
+// Transactions do not use the driver's `begin`: if a connection breaks inside it, the driver writes to a closed socket, and the
+// exception ends the process. Instead each transaction runs on a driver instance with one connection, and sends nothing after that
+// connection was lost.
 
 import { STORE_DEADLINE_GRACE_MS } from '../../shared/limits.ts'
 import type { DriverConnections } from '../../shared/sql/driver-connections.ts'
@@ -27,12 +26,12 @@ import {
 } from '../../shared/store-error.ts'
 import { StoreTransaction } from './store-transaction.ts'
 
-/** Times a transaction runs when the server asks for a repetition (serialization failure, deadlock). */
+/** Attempts of a transaction that the server asks to retry (serialization failure, deadlock). */
 const STORE_TRANSACTION_ATTEMPTS_MAX = 5
 
 export interface PostgresOptions {
   readonly address: StoreAddress
-  /** Connections for single statements. Transactions have as many again, opened when they are needed. */
+  /** Connections for single statements. Transactions may have as many again, opened on demand. */
   readonly poolSize: number
   readonly statementTimeoutMs: number
   readonly connectTimeoutMs: number
@@ -40,9 +39,9 @@ export interface PostgresOptions {
 
 export interface TransactionOptions {
   readonly signal?: AbortSignal | undefined
-  /** `read committed` by default. */
+  /** Default: `read committed`. */
   readonly isolation?: 'read committed' | 'repeatable read'
-  /** Another time-out for each of the transaction's statements. */
+  /** Overrides the timeout of each statement of the transaction. */
   readonly statementTimeoutMs?: number
 }
 
@@ -65,15 +64,15 @@ export class Postgres {
     return this.#options.address
   }
 
-  /** Runs one statement and resolves to all of its rows. Rejects with a StoreError when the store is to blame. */
+  /** Runs one statement and resolves to all of its rows. Rejects with a StoreError if the store fails. */
   run<Row>(statement: SqlStatement, options: RunOptions = {}): Promise<readonly Row[]> {
     return this.#reader.run(statement, options)
   }
 
   /**
-   * Runs `work` in a transaction and commits it; rolls back when it rejects. Runs it again, a bounded number of times,
-   * when the server asks for that (serialization failure, deadlock), so `work` must have no effect but on the store.
-   * When the connection breaks during the commit the outcome is unknown: write so that a repetition does no harm.
+   * Runs `work` in a transaction and commits it; rolls back if it rejects. Retries a bounded number of times if the server asks for
+   * it (serialization failure, deadlock), so `work` must affect only the store. If the connection breaks during the commit, the
+   * outcome is unknown: writes must be idempotent.
    */
   async transaction<T>(
     work: (transaction: StoreTransaction) => Promise<T>,
@@ -90,7 +89,7 @@ export class Postgres {
     }
   }
 
-  /** Whether the store answers a query within `timeoutMs`, the wait for a connection included. */
+  /** Whether the store answers a query within `timeoutMs`, including the wait for a connection. */
   async ping(timeoutMs: number): Promise<boolean> {
     try {
       const signal = AbortSignal.timeout(timeoutMs)
@@ -101,7 +100,7 @@ export class Postgres {
     }
   }
 
-  /** Ends all connections; statements that run have `graceMs` to finish. */
+  /** Ends all connections; running statements have `graceMs` to finish. */
   async close(graceMs: number): Promise<void> {
     this.#isClosed = true
     const writers = this.#idleWriters.splice(0)
@@ -135,7 +134,7 @@ export class Postgres {
     }
   }
 
-  /** Sends a transaction's statements, but none after the connection was lost: it would run outside of it. */
+  /** Sends a transaction's statements. Sends nothing after a lost connection: it would run outside the transaction. */
   #sender(
     writer: DriverConnections,
     options: TransactionOptions,
@@ -157,7 +156,7 @@ export class Postgres {
       try {
         return await writer.start<Row>(statement, limits).rows
       } catch (error) {
-        // The driver tells of the loss only after the error.
+        // The driver reports the loss only after the error.
         if (isConnectionLost(error)) writer.isLost = true
         throw error
       }

@@ -1,5 +1,5 @@
-// Compaction where other servers have copies of the lake: a partition's next file is noted as published while its rows
-// are still served from Postgres, and the rows go when the copies have had time to fetch the file.
+// Compaction when other servers have copies of the lake: a partition's next file is recorded as published while its rows are still
+// served from Postgres. The rows are deleted once the copies have had time to fetch the file.
 
 import { instantValue, type Sql, sql } from '../../shared/sql/statement.ts'
 import { registerPartition } from './manifest-store.ts'
@@ -27,15 +27,15 @@ const LOCK_MANIFEST = sql`SELECT version FROM data_versions WHERE dataset = 'lak
 
 /** A file that is in the lake while its rows are still served from Postgres. */
 export interface Publication {
-  /** What the partition is going to be. */
+  /** The partition's future entry. */
   readonly partition: CompactedPartition
-  /** Of the rows that are in the file and still here. */
+  /** Digest of the rows that are both in the file and in Postgres. */
   readonly digest: string
   /** Milliseconds since the epoch. */
   readonly publishedMs: number
 }
 
-/** What is published of a partition that starts at an instant, or undefined. */
+/** The publication of a partition that starts at an instant, or undefined. */
 export async function readPublication(
   postgres: Postgres,
   partition: Omit<CompactionScope, 'toMs'>,
@@ -50,10 +50,9 @@ export async function readPublication(
 }
 
 /**
- * Notes that a partition's next file is in the lake; its rows stay, and are what is served. Rejects with
- * PartitionChanged when they are no longer those of `expected`. A partition that was never registered becomes so,
- * cold up to `coldToMs`: what an earlier file of an unknown writer holds is served from it. `publish` as for
- * commitCompaction.
+ * Records that a partition's next file is in the lake; its rows stay in Postgres and are served from there. Rejects with
+ * PartitionChanged if they are no longer those of `expected`. A partition without an entry is registered as cold up to `coldToMs`:
+ * rows of an earlier file by an unknown writer are served from that file. `publish` as for commitCompaction.
  */
 export async function commitPublication(
   postgres: Postgres,
@@ -63,7 +62,7 @@ export async function commitPublication(
   publish: () => Promise<void>,
 ): Promise<void> {
   await postgres.transaction(async (transaction) => {
-    // Of two processes with a file for one partition the second one waits here.
+    // If two processes have a file for one partition, the second one waits here.
     await transaction.run(LOCK_MANIFEST)
     await checkState(transaction, partition, expected)
     if (expected.generation === null) {
@@ -75,8 +74,8 @@ export async function commitPublication(
 }
 
 /**
- * Registers a published file and deletes its rows, or rejects with PartitionChanged when the rows are no longer those
- * of the file or something else was published. Returns how many rows went.
+ * Registers a published file and deletes its rows, or rejects with PartitionChanged if the rows are no longer those of the file or
+ * something else was published. Returns the number of deleted rows.
  */
 export async function retirePublication(postgres: Postgres, publication: Publication): Promise<bigint> {
   const { partition, digest } = publication
@@ -102,7 +101,7 @@ function publicationUpdate(partition: CompactedPartition, digest: string, publis
     ${onePartition(scopeOf(partition))}`
 }
 
-/** The conditions of a partition's entry. */
+/** Selects a partition's entry. */
 function onePartition({ dataset, scope, fromMs }: Omit<CompactionScope, 'toMs'>): Sql {
   return sql`WHERE dataset = ${dataset} AND scope = ${scope} AND period_start = ${instantValue(fromMs)}`
 }

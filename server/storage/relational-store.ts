@@ -1,5 +1,5 @@
-// Opens the relational store the configuration asks for: the PostgreSQL server of DATABASE_URL, or the embedded one in
-// the data directory. Everything after that is the same driver and the same SQL. It reads no environment itself.
+// Opens the configured relational store: the PostgreSQL server of DATABASE_URL, or the embedded store in the data directory. Both
+// use the same driver and SQL. This file does not read the environment.
 
 import { STORE_CONNECT_TIMEOUT_MS_DEFAULT, STORE_STATEMENT_TIMEOUT_MS_DEFAULT } from '../../shared/limits.ts'
 import { maintainTables } from './embedded-maintenance.ts'
@@ -8,11 +8,11 @@ import { migrate, readMigrations } from './migrations.ts'
 import { Postgres } from './postgres.ts'
 import type { StorePlace } from './store-options.ts'
 
-/** Connections of one process to the relational store. `DATABASE_URL`'s server needs replicas × (this + workers). */
+/** Connections of one process to the relational store. The server of `DATABASE_URL` needs replicas × (this + workers). */
 const STORE_POOL_SIZE_DEFAULT = 10
-/** The embedded store has one session, so more connections only make more clients wait in its queue. */
+/** The embedded store has one session: more connections would only lengthen its queue. */
 const STORE_POOL_SIZE_EMBEDDED = 4
-/** How often the embedded store looks after its tables, and the dead rows of a table that are worth removing. */
+/** How often the embedded store runs maintenance. */
 const EMBEDDED_MAINTENANCE_MS = 60_000
 
 export interface RelationalStoreOptions extends StorePlace {
@@ -23,17 +23,17 @@ export interface RelationalStoreOptions extends StorePlace {
 }
 
 export interface RelationalStore {
-  /** Runs statements. Its `address` is what a worker needs to connect for itself. */
+  /** Runs statements. A worker connects with its `address`. */
   readonly postgres: Postgres
-  /** Applies pending migrations and returns their names. Rejects with a StoreError while the server is away. */
+  /** Applies pending migrations and returns their names. Rejects with a StoreError while the server is unavailable. */
   migrate(): Promise<string[]>
-  /** Ends the connections, giving statements that run `graceMs`, and the embedded store with them. */
+  /** Ends the connections, with `graceMs` for running statements, and then the embedded store. */
   close(graceMs?: number): Promise<void>
 }
 
 /**
- * The store, not yet migrated. A server that is away does not keep it from opening: statements reject with a StoreError
- * until it is there. The embedded store is started, and rejects with DataDirectoryLocked when its directory is in use.
+ * The store, not yet migrated. Opens even if the server is unavailable: statements reject with a StoreError until it is there. The
+ * embedded store is started; it rejects with DataDirectoryLocked if its directory is in use.
  */
 export async function openRelationalStore(options: RelationalStoreOptions): Promise<RelationalStore> {
   const { dataDirectory: directory, onEmbeddedFailure: onFailure } = options
@@ -58,7 +58,7 @@ export async function openRelationalStore(options: RelationalStoreOptions): Prom
   }
 }
 
-/** A round that fails because the store is away is made up for by a later one. */
+/** If a run fails because the store is unavailable, a later one does its work. */
 function startMaintenance(postgres: Postgres): NodeJS.Timeout {
   let isRunning = false
   const maintain = async (): Promise<void> => {

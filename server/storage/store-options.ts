@@ -1,13 +1,13 @@
-// The options that say where the relational store is, for every command that has one.
+// The options that select the relational store, for every command that uses one.
 
 import { UsageError } from '../options/usage-error.ts'
 import type { OptionDeclaration, ParsedOptions } from '../options/options.ts'
 
-/** Where the relational store is. */
+/** Selects the relational store. */
 export interface StorePlace {
-  /** A PostgreSQL server, or null for the embedded store. May hold a password. */
+  /** A PostgreSQL server, or null for the embedded store. May contain a password. */
   readonly databaseUrl: string | null
-  /** Where the embedded store keeps its files; unused with a server. */
+  /** The directory of the embedded store's files; not used with a server. */
   readonly dataDirectory: string
 }
 
@@ -27,12 +27,12 @@ export const STORE_OPTIONS = [
   },
 ] as const satisfies readonly OptionDeclaration[]
 
-/** @throws {UsageError} that names the wrong option but never shows the address, which may hold a password */
+/** @throws {UsageError} that names the wrong option but not the address, which may contain a password */
 export function readStoreOptions(options: ParsedOptions): StorePlace {
   return { databaseUrl: readDatabaseUrl(options), dataDirectory: options.demand('data-dir').text }
 }
 
-/** Null without one. @throws {UsageError} as readStoreOptions does */
+/** Null if there is none. @throws {UsageError} as readStoreOptions does */
 export function readDatabaseUrl(options: ParsedOptions): string | null {
   const url = options.get('database-url')
   if (url !== undefined && !/^postgres(?:ql)?:\/\/./.test(url.text)) {

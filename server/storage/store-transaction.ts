@@ -1,10 +1,9 @@
-// A transaction as the stores' writing functions see it: statements, and the note of which datasets they changed. The
-// versions of those are raised together at the end, in one order, so that writers of several datasets cannot wait for
-// one another in a circle.
+// A transaction for the stores' write functions: statements, and the datasets they changed. The versions of those datasets are
+// raised together at the end, in a fixed order, so that writers of several datasets cannot deadlock.
 
 import { listValue, type SqlStatement, sql } from '../../shared/sql/statement.ts'
 
-/** The datasets whose changes count (table data_versions). */
+/** The datasets with a version (table data_versions). */
 export type DatasetName = 'series' | 'markets' | 'candles' | 'observations' | 'climate' | 'lake_manifest'
 
 export class StoreTransaction {
@@ -24,7 +23,7 @@ export class StoreTransaction {
     this.#changed.add(dataset)
   }
 
-  /** The statement that raises the versions, or undefined when nothing changed. Run it last. */
+  /** The statement that raises the versions, or undefined if nothing changed. Run it last. */
   versionUpdate(): SqlStatement | undefined {
     if (this.#changed.size === 0) return undefined
     const changed = listValue([...this.#changed])

@@ -1,16 +1,16 @@
-// How much of the trades is proven to be complete: for each series and date, the minutes with a candle, and those of them whose
-// trades are what the candle says. It stands in the state of the source of the trades.
+// How many trades are proven complete: for each series and date, the minutes with a candle, and those of them whose trades match
+// the candle. The figures are in the cursor state of the trades source.
 
 import { sql } from '../../shared/sql/statement.ts'
 import { withinTime } from '../../shared/within-time.ts'
 import { type CursorName, readCursorState, writeCursorState } from './cursor-store.ts'
 import type { Postgres } from './postgres.ts'
 
-/** Dates of one series that are kept, the newest. */
+/** Dates kept for one series, the newest ones. */
 const DATES_MAX = 2_000
 
 export interface TradeProof {
-  /** Minutes of markets that have a candle and were compared. */
+  /** Compared minutes of markets, those that have a candle. */
   readonly minutes: number
   readonly proven: number
 }
@@ -25,7 +25,7 @@ const WAIT_MS = 1_000
 
 export type ReadTradeProof = () => Promise<TradeProof | undefined>
 
-/** Of all series and dates. Resolves to undefined where nothing was compared, and while the store is away. */
+/** The totals over all series and dates. Resolves to undefined if nothing was compared, and while the store is unavailable. */
 export function tradeProofOf(postgres: Postgres): ReadTradeProof {
   return async () => {
     const asked = postgres.run<TradeProof>(TOTAL).catch(() => [])
@@ -33,7 +33,7 @@ export function tradeProofOf(postgres: Postgres): ReadTradeProof {
   }
 }
 
-/** Replaces the figures of some dates: minutes, and proven ones. */
+/** Replaces the figures of some dates: minutes, and proven minutes. */
 export async function noteTradeProof(
   postgres: Postgres,
   cursor: CursorName,

@@ -1,9 +1,9 @@
-// The little of PostgreSQL's wire protocol that the embedded store's gate needs: where a client's messages begin and
-// end, and when an answer is complete. Source: PostgreSQL documentation, "Message Formats". It decodes no values.
+// The part of PostgreSQL's wire protocol that the embedded store's gate needs: the bounds of a client's messages, and the end of an
+// answer. Source: PostgreSQL documentation, "Message Formats". It decodes no values.
 
 import { EMBEDDED_MESSAGE_BYTES_MAX } from '../../shared/limits.ts'
 
-/** The four bytes after the length of an untyped message, the first one of a connection. */
+/** The four bytes after the length of an untyped message, which is the first one of a connection. */
 export const PROTOCOL_3 = 196_608
 export const CANCEL_REQUEST = 80_877_102
 export const SSL_REQUEST = 80_877_103
@@ -24,13 +24,13 @@ const CLOSE = 0x43
 export const SYNC_MESSAGE = messageOf(SYNC, '')
 export const ROLLBACK_MESSAGE = messageOf(QUERY, 'ROLLBACK\0')
 
-/** Collects a client's bytes and gives them back message by message. */
+/** Collects a client's bytes and returns them message by message. */
 export class ClientMessages {
   #chunks: Buffer[] = []
   #bytes = 0
   #isBroken = false
 
-  /** Whether what was sent cannot be a message, or is too much. Nothing is given back from then on. */
+  /** Whether the bytes cannot be a message, or are too many. No message is returned after that. */
   get isBroken(): boolean {
     return this.#isBroken
   }
@@ -41,7 +41,7 @@ export class ClientMessages {
     if (this.#bytes > EMBEDDED_MESSAGE_BYTES_MAX) this.#isBroken = true
   }
 
-  /** Whether a complete message is there. Only the first messages of a connection are untyped. */
+  /** Whether a complete message has arrived. Only the first messages of a connection are untyped. */
   hasNext(isTyped: boolean): boolean {
     return this.#bytes >= this.#nextBytes(isTyped) && !this.#isBroken
   }
@@ -55,7 +55,7 @@ export class ClientMessages {
     return buffer.subarray(0, messageBytes)
   }
 
-  /** Bytes of the next message, or of its head while that is not complete. */
+  /** Bytes of the next message, or of its head while the head is incomplete. */
   #nextBytes(isTyped: boolean): number {
     const headBytes = isTyped ? 5 : 8
     if (this.#bytes < headBytes) return headBytes
@@ -75,15 +75,15 @@ export class ClientMessages {
   }
 }
 
-/** What the server's bytes said so far. */
+/** What the server's bytes have shown so far. */
 export interface AnswerState {
   /** The transaction status of the last ReadyForQuery that ended in the chunk. */
   readonly readyStatus: number | undefined
-  /** An error after which the session is over, in the server's words. */
+  /** An error that ends the session, in the server's words. */
   readonly fatalError: string | undefined
 }
 
-/** Follows the server's bytes, wherever the chunks are cut, and notices when an answer is complete or fatal. */
+/** Scans the server's bytes, in chunks of any size, for the end of an answer and for fatal errors. */
 export class AnswerScanner {
   readonly #head = Buffer.alloc(6)
   #headBytes = 0
@@ -134,22 +134,22 @@ export function startupMessage(user: string, database: string): Buffer {
   return Buffer.concat([head, body])
 }
 
-/** An error that ends the connection, as the server itself would send it. */
+/** An error that ends the connection, as the server would send it. */
 export function fatalErrorMessage(sqlState: string, message: string): Buffer {
   return messageOf(ERROR_RESPONSE, `SFATAL\0VFATAL\0C${sqlState}\0M${message}\0\0`)
 }
 
-/** The name that a Parse message gives its statement; empty for the one without a name. */
+/** The name that a Parse message gives its statement; empty for the unnamed one. */
 export function parsedName(message: Buffer): string {
   return message.toString('latin1', 5, message.indexOf(0, 5))
 }
 
-/** Asks the server to forget a prepared statement; one that it does not have is no error. */
+/** Asks the server to close a prepared statement; an unknown name is not an error. */
 export function closeStatementMessage(name: string): Buffer {
   return messageOf(CLOSE, `S${name}\0`, 'latin1')
 }
 
-/** The letter, the length of what follows it, and the content. */
+/** The type letter, the length of the rest, and the content. */
 function messageOf(type: number, content: string, encoding: BufferEncoding = 'utf8'): Buffer {
   const body = Buffer.from(content, encoding)
   const head = Buffer.alloc(5)

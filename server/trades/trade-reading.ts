@@ -21,16 +21,16 @@ import type { SetTrade } from './trade-set.ts'
 
 const SERIES_MARK = '"event":"series"'
 const REST_MARK = '"rest":'
-/** Frames of one line are fewer. */
+/** More than the frames of any line. */
 const FRAMES_MAX = 4096
 const LAST_HOUR = 23
-/** Messages of one trade differ by less: a transaction is final some seconds after the trade that a WebSocket told. */
+/** Messages of one trade differ by less: a transaction is final some seconds after the WebSocket reported the trade. */
 const EDGE_MS = 600_000
 
 export interface TradeReadingOptions {
   readonly lake: string
   readonly source: LobSource
-  /** The names of a date's segments that count. */
+  /** The names of a date's valid segments. */
   readonly segmentsOf: (date: string) => readonly string[]
   /** The lines of a segment that may have trades, if they are known without reading it. */
   readonly linesOf?: ((name: string) => TradeLines | undefined) | undefined
@@ -42,7 +42,7 @@ export interface TradeLines {
   readonly texts: readonly string[]
 }
 
-/** A line, or what a recorder knows of one before it is in a segment. */
+/** A line, or the recorder's form of a line that is not in a segment yet. */
 type TradeLine =
   | Exclude<SegmentLine, FramesLine | SeriesLine>
   | Pick<FramesLine, 'kind' | 'recvTs' | 'connection' | 'n' | 'frames'>
@@ -51,7 +51,7 @@ type TradeLine =
 interface LinePlace {
   /** The segment. */
   readonly group: string
-  /** Under which the line is filed. */
+  /** The hour under which the line is stored. */
   readonly hour: number | undefined
   readonly header: SegmentHeader | undefined
 }
@@ -63,9 +63,9 @@ export class DateTrades {
   readonly #options: TradeReadingOptions
   readonly #set = new TradeSet()
   readonly #series = new Map<string, string>()
-  /** The dates beside it of which its segments have trades too. */
+  /** The neighbouring dates whose trades are in its segments too. */
   readonly neighbours = new Set<string>()
-  /** Messages of trades that cannot be read, or whose market cannot be filed. */
+  /** Messages of trades that cannot be read, or whose market cannot be stored. */
   badCount = 0
 
   constructor(date: string, options: TradeReadingOptions) {
@@ -75,8 +75,8 @@ export class DateTrades {
   }
 
   /**
-   * Reads all segments that may have trades of the date: its own, and of the dates beside it the hour at midnight, because lines are
-   * filed under the hour that was open when they came.
+   * Reads all segments that may have trades of the date: its own, and the hour at midnight of the neighbouring dates, because lines
+   * are stored under the hour that was open when they arrived.
    * @throws {DamagedSegmentError}
    */
   async read(): Promise<void> {
@@ -106,7 +106,7 @@ export class DateTrades {
     }
   }
 
-  /** The trades before an instant by series, each in the order of its file. */
+  /** The trades before an instant, by series, each in file order. */
   bySeries(toMs = Infinity): ReadonlyMap<string, readonly SetTrade[]> {
     const seriesOf = (id: string): string =>
       this.#series.get(id) ?? LOB_SOURCES[this.#options.source].seriesOf(id)
@@ -147,17 +147,17 @@ export class DateTrades {
     }
   }
 
-  /** Whether a message is of the date, or of a trade that may be. Notes a date beside it whose trades may change. */
+  /** Whether a message is of the date, or may be of one of its trades. Records a neighbouring date whose trades may change. */
   #takes({ ts, isUnique }: TradeMessage, origin: TradeOrigin, hour: number | undefined): boolean {
     const ms = Number(ts / NS_PER_MS) - this.#fromMs
     const isFirstHalf = ms < MS_PER_DAY / 2
-    // Beyond the nearer midnight. Inside the date it is negative.
+    // Time beyond the nearer midnight; negative inside the date.
     const beyondMs = isFirstHalf ? -1 - ms : ms - MS_PER_DAY
     const edgeMs = isUnique ? 0 : EDGE_MS
     if (beyondMs < -edgeMs) return true
     const beside = addDays(this.date, isFirstHalf ? -1 : 1)
     const isFiled = beyondMs >= 0 && beyondMs < MS_PER_DAY && hour === (isFirstHalf ? 0 : LAST_HOUR)
-    // A row here and a message there may be one trade.
+    // A REST row here and a message there may be one trade.
     const isShared = origin === 'rest' && beyondMs < edgeMs && this.#options.segmentsOf(beside).length > 0
     if (isFiled || isShared) this.neighbours.add(beside)
     return beyondMs < edgeMs

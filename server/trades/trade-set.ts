@@ -1,8 +1,8 @@
-// The trades of a date as a set. Messages may be added in any order and more than once; the trades depend on the set alone.
+// The trades of a date as a set. Messages may be added in any order and repeatedly; the result depends only on the set of messages.
 //
-// A trade that several messages state is one row: the most precise `ts`, of equally precise ones that of the best origin; the first
-// receive time; the best origin. Where messages do not name the trade, equal messages of one connection or
-// segment are different trades, and equal messages of several of them are the same ones: the n-th of one is the n-th of another.
+// Several messages of one trade become one row: with the most precise `ts` (at equal precision, that of the best origin), the first
+// receive time, and the best origin. If messages do not identify the trade, equal messages of one connection or segment are
+// different trades, and equal messages of several are the same trades: the n-th of one is the n-th of another.
 
 import { groupedBy } from '../../shared/grouped-by.ts'
 import type { Trade, TradeOrigin } from '../../shared/trades-v1.ts'
@@ -21,7 +21,7 @@ export interface TradeSighting {
 }
 
 export interface SetTrade extends Trade {
-  /** Its price was finer than the unit. */
+  /** Its price was more precise than the unit. */
   readonly isRounded: boolean
 }
 
@@ -29,7 +29,7 @@ interface Sighted extends TradeSighting {
   readonly message: TradeMessage
 }
 
-/** A trade while it is put together. Origins are places in TRADE_ORIGINS. */
+/** A trade under construction. Origins are indices in TRADE_ORIGINS. */
 interface Merged extends Omit<TradeMessage, 'isUnique'> {
   readonly tsOrigin: number
   readonly recvTs: bigint | null
@@ -40,7 +40,7 @@ const SECOND_NS = BigInt(NS_PER_SECOND)
 
 export class TradeSet {
   readonly #unique = new Map<string, Merged>()
-  /** Messages that do not name their trade, by content and group. */
+  /** Messages that do not identify their trade, by content and group. */
   readonly #groups = new Map<string, Map<string, Sighted[]>>()
 
   add(message: TradeMessage, sighting: TradeSighting): void {
@@ -59,7 +59,7 @@ export class TradeSet {
       group.push({ message, ...sighting })
   }
 
-  /** The trades in the order of the file. */
+  /** The trades in file order. */
   result(): readonly SetTrade[] {
     const all = [...this.#groups.values()].flatMap(tradesOf)
     const sided = joined(all, ({ id, aggressor }) => id !== null && aggressor === 'unknown', fillOf)
@@ -68,7 +68,7 @@ export class TradeSet {
   }
 }
 
-/** Equal texts: equal messages of one transaction, or of one second where the transaction is not known. */
+/** Equal for equal messages of one transaction, or of one second if the transaction is unknown. */
 function contentOf(message: TradeMessage): string {
   return `${message.id ?? ''} ${message.id === null ? secondOf(message.ts) : ''} ${termsOf(message)}`
 }
@@ -77,12 +77,12 @@ function termsOf({ marketId, price, qty, aggressor }: TradeMessage | Merged): st
   return `${marketId} ${price} ${qty} ${aggressor}`
 }
 
-/** What messages of one transaction agree in. */
+/** Messages of one transaction are of the same trade if these agree. */
 function fillOf({ id, marketId, price, qty }: Merged): string {
   return `${id} ${marketId} ${price} ${qty}`
 }
 
-/** What messages agree in if the transaction of one is not known. */
+/** The same if the transaction of one message is unknown. */
 function momentOf(trade: Merged): string {
   return `${secondOf(trade.ts)} ${termsOf(trade)}`
 }
@@ -91,7 +91,7 @@ function secondOf(ts: bigint): bigint {
   return ts / SECOND_NS
 }
 
-/** The trades of equal messages: as many as the group with most of them has. */
+/** The trades of equal messages: as many as in the group with the most. */
 function tradesOf(groups: ReadonlyMap<string, readonly Sighted[]>): readonly Merged[] {
   const trades: Merged[] = []
   for (const group of groups.values()) {
@@ -105,7 +105,7 @@ function tradesOf(groups: ReadonlyMap<string, readonly Sighted[]>): readonly Mer
   return trades
 }
 
-/** A trade that lacks its id or side is one that has it and has the same key, each once and in order of time. */
+/** Joins a trade without id or side to one that has it and the same key, each once and in order of time. */
 function joined(
   trades: readonly Merged[],
   lacks: (trade: Merged) => boolean,
@@ -124,7 +124,7 @@ function joined(
 function mergedOf({ message, recvTs, origin: name }: Sighted, id: string | null): Merged {
   const origin = TRADE_ORIGINS.indexOf(name)
   const { isUnique: _, ...terms } = message
-  // A row that REST gave was not received when the trade happened.
+  // A REST row was not received when the trade happened.
   const received = name === 'rest' || recvTs === undefined ? null : recvTs
   return { ...terms, id, tsOrigin: origin, recvTs: received, origin }
 }
@@ -139,7 +139,7 @@ function merge(a: Merged, b: Merged): Merged {
     tsDigits: time.tsDigits,
     tsOrigin: time.tsOrigin,
     recvTs: a.recvTs === null || (b.recvTs !== null && b.recvTs < a.recvTs) ? b.recvTs : a.recvTs,
-    // `unknown` is the last.
+    // `unknown` sorts last.
     aggressor: a.aggressor < b.aggressor ? a.aggressor : b.aggressor,
     isRounded: a.isRounded || b.isRounded,
     block: a.block === null || b.block === true ? b.block : a.block,
@@ -165,7 +165,7 @@ function compareSighted(
   return x === y ? 0 : x < y ? -1 : 1
 }
 
-/** The order of the file. */
+/** The file order. */
 function compare(a: Merged, b: Merged): number {
   if (a.ts !== b.ts) return a.ts < b.ts ? -1 : 1
   if (a.marketId !== b.marketId) return a.marketId < b.marketId ? -1 : 1

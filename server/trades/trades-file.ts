@@ -12,21 +12,21 @@ import { stageFile } from '../lake/temporary-file.ts'
 /** Rows of one row group. */
 const ROW_GROUP_ROWS = 65_536
 
-/** Times rise in small steps. */
+/** Times increase in small steps. */
 const DELTA = 'DELTA_BINARY_PACKED'
 
-/** What the footer says besides the rows. */
+/** The footer's fields besides the rows. */
 export interface TradesFileLabels {
   readonly source: string
   readonly series: string
   readonly date: string
-  /** Trades whose price was finer than 1/10000 dollar. */
+  /** Trades whose price was more precise than 1/10000 dollar. */
   readonly rounded: number
-  /** The trades are invented. */
+  /** The trades are generated. */
   readonly isSample?: boolean | undefined
 }
 
-/** Writes the file under a temporary name beside `path`, and returns that name. `trades` has at least one, in the order of the file. */
+/** Writes the file under a temporary name beside `path`, and returns that name. `trades` is not empty and in file order. */
 export async function stageTradesFile(
   path: string,
   trades: readonly Trade[],

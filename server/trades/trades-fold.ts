@@ -12,20 +12,20 @@ import { DateTrades } from './trade-reading.ts'
 import type { TradeReadingOptions } from './trade-reading.ts'
 
 export interface TradesFoldOptions extends TradeReadingOptions {
-  /** Whether the raw segments of a date were removed: its files stay as they are. */
+  /** Whether the raw segments of a date were removed: then its files are not changed. */
   readonly isSealed: (date: string) => Promise<boolean>
 }
 
-/** What becomes of a trades file. */
+/** The outcome for a trades file. */
 export interface WrittenTrades {
   readonly path: string
   readonly date: string
-  /** `removed`: the date has no trades of the series any more. `unchanged`: the lake held the same bytes already. */
+  /** `removed`: the date no longer has trades of the series. `unchanged`: the lake already had the same bytes. */
   readonly status: 'written' | 'replaced' | 'removed' | 'unchanged'
   readonly rows: number
 }
 
-/** A file that waits for publication. `temporary` is defined if it is to be written or replaced. */
+/** A file to publish. `temporary` is defined if it is to be written or replaced. */
 export interface StagedTrades extends WrittenTrades {
   readonly temporary: string | undefined
 }
@@ -34,13 +34,13 @@ export interface StagedTrades extends WrittenTrades {
 export interface TradesTally {
   /** Messages of trades that cannot be read. */
   badTrades: number
-  /** Trades whose price was finer than 1/10000 dollar. */
+  /** Trades whose price was more precise than 1/10000 dollar. */
   roundedPrices: number
 }
 
 /**
- * Derives the trades of `dates`, and of the dates beside them whose trades their segments have. Each file goes to `onFile` as soon as
- * it is staged, so that the caller can remove it after a failure.
+ * Derives the trades of `dates`, and of the neighbouring dates that have trades in the same segments. Passes each file to `onFile`
+ * as soon as it is staged, so that the caller can remove it after a failure.
  * @throws {DamagedSegmentError}
  */
 export async function foldTrades(
@@ -60,7 +60,7 @@ export async function foldTrades(
   }
 }
 
-/** Stages the files of one date, up to `toMs`: one a series, and the removal of those that have no trades any more. */
+/** Stages the files of one date up to `toMs`: one per series, and the removal of files that no longer have trades. */
 export async function stageDate(
   trades: DateTrades,
   { lake, source, toMs }: Pick<TradesFoldOptions, 'lake' | 'source'> & { readonly toMs?: number },
@@ -99,7 +99,7 @@ export async function seriesWithTrades(lake: string, source: LobSource, date: st
   return found
 }
 
-/** Gives the staged files their names, and removes those that have no trades. Nothing is awaited. */
+/** Renames the staged files to their names, and removes those without trades. Synchronous. */
 export function publishTrades(files: readonly Pick<StagedTrades, 'path' | 'status' | 'temporary'>[]): void {
   for (const { path, status, temporary } of files) {
     if (temporary !== undefined) renameSync(temporary, path)
@@ -107,7 +107,7 @@ export function publishTrades(files: readonly Pick<StagedTrades, 'path' | 'statu
   }
 }
 
-/** After publication or a failure: removes what is still temporary and directories that are empty, and syncs the others. */
+/** After publication or a failure: removes temporary files and empty directories, and syncs the other directories. */
 export async function settleTrades(
   lake: string,
   files: readonly Pick<StagedTrades, 'path' | 'temporary'>[],

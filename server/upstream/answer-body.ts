@@ -1,4 +1,4 @@
-// The whole body of an upstream's answer, decompressed. A half-received one is a failure.
+// Reads the whole body of a response and decompresses it. An incomplete body is a failure.
 
 import { promisify } from 'node:util'
 import { gunzip } from 'node:zlib'
@@ -34,7 +34,7 @@ async function gunzipBody(received: Buffer, bytesMax: number): Promise<Buffer> {
   }
 }
 
-/** The body without its content coding; one of more than `bytesMax` bytes is refused. */
+/** The body without its content coding; throws if it has more than `bytesMax` bytes. */
 export async function decoded(received: Buffer, encoding: string | null, bytesMax: number): Promise<Buffer> {
   if (encoding === null || encoding.toLowerCase() === 'identity' || received.length === 0) return received
   if (!/^(x-)?gzip$/i.test(encoding)) {

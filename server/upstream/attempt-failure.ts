@@ -1,17 +1,16 @@
-// Why an attempt at an upstream has failed: by its status, by what undici throws, and for how long it asked to be left
-// alone.
+// Why an attempt failed: by its status or by the error that undici throws. Also how long the upstream asked to wait.
 
 import type { Dispatcher } from 'undici'
 import type { UpstreamFailure } from './upstream-error.ts'
 
-/** A `Retry-After` beyond this is taken for a mistake of the upstream and cut to it. */
+/** A larger `Retry-After` is taken for a mistake and reduced to this. */
 export const UPSTREAM_PAUSE_MS_MAX = 60 * 60 * 1000
-/** Characters of a refusal's body that are quoted in an error. */
+/** Characters of an error response's body that an error quotes. */
 const UPSTREAM_QUOTE_CHARACTERS_MAX = 200
 
 type Headers = Dispatcher.ResponseData['headers']
 
-/** A failed attempt, before it is known whether another follows. */
+/** A failed attempt, which may be retried. */
 export class AttemptFailure extends Error {
   readonly failure: UpstreamFailure
   readonly status: number | undefined
@@ -53,8 +52,8 @@ export function statusFailure(status: number, headers: Headers, body: Buffer, no
 }
 
 /**
- * Seconds, or an HTTP date. A date is compared with the answer's own Date header where there is one, because the two
- * clocks may differ. A value that is neither is ignored.
+ * Seconds, or an HTTP date. A date is compared with the response's own Date header if there is one, because the two clocks may
+ * differ. Any other value is ignored.
  */
 function readRetryAfterMs(headers: Headers, nowMs: number): number | undefined {
   const value = header(headers, 'retry-after')
@@ -79,11 +78,11 @@ export function errorCode(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : ''
 }
 
-/** Sockets, name resolution (`EAI_AGAIN`: no answer for now), the HTTP parser, TLS, and certificates that are not trusted. */
+/** Sockets, name resolution (`EAI_AGAIN`: temporary failure), the HTTP parser, TLS, and untrusted certificates. */
 const TRANSPORT_CODE =
   /^(UND_ERR_SOCKET|E[A-Z]+|EAI_[A-Z]+|HPE_[A-Z_]+|ERR_(TLS|SSL)_.*|CERT_.*|UNABLE_TO_.*|(DEPTH_ZERO_)?SELF_SIGNED_CERT.*)$/
 
-/** Translates what undici throws. Anything unexpected stays what it is: a fault of ours must not look like theirs. */
+/** Translates undici's errors. Other errors stay as they are: a bug here must not look like an upstream's failure. */
 export function attemptFailure(error: unknown): unknown {
   if (error instanceof AttemptFailure) return error
   const code = errorCode(error)

@@ -1,10 +1,10 @@
-// A token bucket that plans instead of counting: it remembers when the bucket would be empty-handed and gives each
-// request the wait until its token exists (generic cell rate algorithm). Requests therefore go out in the order asked,
-// no timer runs while nobody waits, and a pause that an upstream asked for moves everybody back. A clock that is put back
-// takes the plan with it: else nothing would go out until it has caught up.
+// A token bucket that plans instead of counting (generic cell rate algorithm): it stores when the bucket will be full, and tells
+// each request how long to wait for its token. So requests go out in order, no timer runs while none waits, and a pause that an
+// upstream asked for delays all of them. If the clock is set back, the plan moves with it; otherwise no request would go out until
+// the clock has caught up.
 
 export interface RequestRate {
-  /** Requests that may go out at once after a rest. */
+  /** Requests that may go out at once after a pause. */
   readonly burst: number
   /** Milliseconds in which one request becomes available again. */
   readonly intervalMs: number
@@ -24,12 +24,12 @@ export class RequestBudget {
   }
 
   /**
-   * Takes the next token and returns how many milliseconds from `nowMs` it may be used. Takes nothing and returns
-   * `undefined` when that is more than `waitMsMax`.
+   * Takes the next token and returns how many milliseconds after `nowMs` it may be used. If that is more than `waitMsMax`, takes
+   * nothing and returns `undefined`.
    */
   reserve(nowMs: number, waitMsMax: number): number | undefined {
     this.#noteTime(nowMs)
-    // While the upstream asked for a pause, the plan starts at its end; else a burst would follow every pause.
+    // During a pause the plan starts at its end; otherwise a burst would follow every pause.
     const fullAtMs = Math.max(this.#fullAtMs, nowMs, this.#pausedUntilMs)
     const startMs = Math.max(fullAtMs - this.#toleranceMs, nowMs, this.#pausedUntilMs)
     if (startMs - nowMs > waitMsMax) return undefined
@@ -37,7 +37,7 @@ export class RequestBudget {
     return startMs - nowMs
   }
 
-  /** Lets nothing go out for `pauseMs` from `nowMs` on. */
+  /** Delays all requests until `pauseMs` after `nowMs`. */
   pause(nowMs: number, pauseMs: number): void {
     this.#noteTime(nowMs)
     this.#pausedUntilMs = Math.max(this.#pausedUntilMs, nowMs + pauseMs)

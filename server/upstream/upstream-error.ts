@@ -1,17 +1,16 @@
-// The one error type of everything that comes from an upstream, whether the transfer or the content failed. It always
-// names the upstream, so that a log line, a metric or a status table can. It knows nothing of HTTP libraries, so that
-// the pure parsers can throw it too.
+// The error type for every failure of an upstream, in transfer or content. It always names the upstream, for log lines, metrics and
+// status tables. It does not depend on HTTP libraries, so that pure parsers can throw it too.
 
 /**
- * What went wrong.
- * - `unreachable`: no connection, or the connection broke before an answer.
- * - `timeout`: no complete answer within the time-out.
- * - `rate_limited`: status 429, or the own request budget is used up for longer than a request may wait.
+ * The kinds of failure.
+ * - `unreachable`: no connection, or the connection broke before a response.
+ * - `timeout`: no complete response within the timeout.
+ * - `rate_limited`: status 429, or this client's request budget is used up for longer than a request may wait.
  * - `server_error`: status 5xx or 408.
- * - `rejected`: any other status that is no success (3xx and 4xx): asking again will not help.
+ * - `rejected`: any other status that is not a success (3xx and 4xx): a retry will not help.
  * - `truncated`: the body ended early.
- * - `too_large`: the body is larger than the bound.
- * - `malformed`: the body is complete but is not what the upstream documents (garbage, a changed schema).
+ * - `too_large`: the body is larger than the limit.
+ * - `malformed`: the body is complete but does not match the upstream's documentation (garbage, a changed schema).
  */
 export type UpstreamFailure =
   | 'unreachable'
@@ -27,11 +26,11 @@ export type UpstreamFailure =
 export class UpstreamError extends Error {
   readonly upstream: string
   readonly failure: UpstreamFailure
-  /** The HTTP status, when there was an answer. */
+  /** The HTTP status, if there was a response. */
   readonly status: number | null
-  /** How long the upstream asked to be left alone, when it said so. */
+  /** How long the upstream asked to wait, if it did. */
   readonly retryAfterMs: number | null
-  /** Requests made before giving up; 0 when the failure lies in a body that was already there. */
+  /** Requests made before giving up; 0 if the failure was found in a body fetched before. */
   readonly attempts: number
 
   constructor(

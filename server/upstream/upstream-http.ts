@@ -1,7 +1,6 @@
-// HTTP to one upstream, as every ingest client needs it: a budget of requests, bounded repetitions with jitter,
-// Retry-After, a time-out and a size bound per attempt, conditional requests, gzip. It returns whole bodies, because
-// every upstream's answers are small enough and a half-received body must never be parsed. It does not follow
-// redirects (a moved route should be noticed, not hidden) and knows nothing of what the bodies mean.
+// HTTP to one upstream, as every ingest client needs it: a request budget, bounded retries with jitter, Retry-After, a timeout and
+// a size limit per attempt, conditional requests, gzip. It returns whole bodies: responses are small enough, and an incomplete body
+// must never be parsed. It does not follow redirects (a moved route should be noticed) and does not interpret bodies.
 
 import { Agent, type Dispatcher } from 'undici'
 import { UPSTREAM_BODY_BYTES_MAX_DEFAULT, UPSTREAM_BUDGET_WAIT_MS_MAX } from '../../shared/limits.ts'
@@ -12,24 +11,24 @@ import { AttemptFailure, attemptFailure, header, statusFailure } from './attempt
 import { RequestBudget, type RequestRate } from './request-budget.ts'
 import { UpstreamError } from './upstream-error.ts'
 
-/** Requests made for one answer of an upstream: the first and its repetitions. */
+/** Attempts of one request: the first and its retries. */
 export const UPSTREAM_ATTEMPTS_MAX = 4
-/** One attempt, from the first byte sent to the last byte received. */
+/** Timeout of one attempt, from the first byte sent to the last byte received. */
 const UPSTREAM_TIMEOUT_MS_DEFAULT = 20_000
-/** A longer `Retry-After` is not waited for inside a request but reported, so that the schedule can plan with it. */
+/** A longer `Retry-After` is not awaited within a request but reported, so that the schedule can plan with it. */
 export const UPSTREAM_RETRY_AFTER_MS_MAX = 60_000
 /** Connections to one upstream. */
 const UPSTREAM_CONNECTIONS_MAX = 4
 
 export interface UpstreamOptions {
-  /** The name that stands in every error, for example `awc`. */
+  /** The name in every error, for example `awc`. */
   readonly name: string
   /** Scheme, host and optional path prefix; request paths are appended to it. */
   readonly baseUrl: string
-  /** Sent as User-Agent: several upstreams refuse anonymous clients. */
+  /** Sent as User-Agent: several upstreams refuse requests without one. */
   readonly userAgent: string
   readonly rate: RequestRate
-  /** Used instead of a budget of its own: clients of different services of one host share what that host allows. */
+  /** Replaces the client's own budget: clients of different services of one host share that host's limit. */
   readonly budget?: RequestBudget
   readonly timeoutMs?: number
   readonly bodyBytesMax?: number
@@ -39,10 +38,10 @@ export interface UpstreamOptions {
   readonly random?: () => number
 }
 
-/** Of a client that knows its own name and rate. */
+/** For a client that sets its own name and rate. */
 export type ClientOptions = Omit<UpstreamOptions, 'name' | 'rate'>
 
-/** What an answer said about its version; given back, it makes the next request conditional. */
+/** The validators of a response; they make the next request conditional. */
 export interface Validators {
   readonly etag: string | null
   readonly lastModified: string | null
@@ -51,7 +50,7 @@ export interface Validators {
 export interface UpstreamRequest {
   /** Path and query, beginning with `/`. */
   readonly path: string
-  /** Requests are repeated on failure, so only what is safe to repeat may be asked with POST. */
+  /** Failed requests are retried, so use POST only for requests that are safe to repeat. */
   readonly method?: 'GET' | 'POST'
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: string
@@ -68,7 +67,7 @@ export interface UpstreamBody {
   readonly attempts: number
 }
 
-/** Status 304 to a conditional request. */
+/** Status 304 of a conditional request. */
 export interface UpstreamNotModified {
   readonly kind: 'not_modified'
   readonly attempts: number
@@ -104,14 +103,14 @@ export class UpstreamHttp {
     })
   }
 
-  /** Asks without validators: whatever is no body is an `UpstreamError`. */
+  /** Sends a request without validators. Any response without a body is an `UpstreamError`. */
   async fetchBody(request: Omit<UpstreamRequest, 'validators'>): Promise<Buffer> {
     const answer = await this.fetch(request)
     if (answer.kind === 'body') return answer.body
     throw this.malformed('status 304 to an unconditional request')
   }
 
-  /** The same of an answer in JSON. */
+  /** The same for a JSON response. */
   async fetchJson(request: Omit<UpstreamRequest, 'validators'>): Promise<unknown> {
     return this.readJson(await this.fetchBody(request))
   }
@@ -124,13 +123,13 @@ export class UpstreamHttp {
     }
   }
 
-  /** The error of an answer that is not what the upstream documents. */
+  /** The error for a response that does not match the upstream's documentation. */
   malformed(detail: string, cause?: unknown): UpstreamError {
     return new UpstreamError(this.name, 'malformed', detail, { cause })
   }
 
   /**
-   * Asks until there is an answer or the attempts are used up. Throws `UpstreamError`, or the signal's reason when the
+   * Sends the request until there is a response or the attempts are used up. Throws `UpstreamError`, or the signal's reason if the
    * caller aborts.
    */
   async fetch(request: UpstreamRequest): Promise<UpstreamAnswer> {
@@ -169,7 +168,7 @@ export class UpstreamHttp {
     if (waitMs > 0) await this.#clock.sleep(waitMs, signal)
   }
 
-  /** Exponential, half of it jitter, or what the upstream asked for; the latter also holds for every other request. */
+  /** Exponential back-off, half of it jitter, or a longer Retry-After. Rate limits also delay all other requests. */
   #waitBeforeNext(failure: AttemptFailure, attempts: number): number {
     const pauseMs = backOffMs(UPSTREAM_BACK_OFF, attempts, this.#options.random)
     const waitMs = Math.max(failure.retryAfterMs ?? 0, pauseMs)
@@ -237,7 +236,7 @@ export class UpstreamHttp {
       return { kind: 'not_modified', attempts }
     }
     if (status < 200 || status > 299) {
-      // The status and Retry-After count, also where the text beside them does not arrive.
+      // The status and Retry-After count even if the body does not arrive.
       const text = await receiveBody(body).catch(() => Buffer.alloc(0))
       throw statusFailure(status, headers, text, this.#clock.nowMs())
     }

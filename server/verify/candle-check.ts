@@ -1,5 +1,5 @@
-// Whether the candles of a series' markets are all there, by what the exchange says of them: a market's volume is the sum
-// of its daily candles, a day's that of its hours, an hour's that of its minutes. Only what is settled is counted.
+// Checks by the exchange's volumes whether the candles of a series' markets are complete: a market's volume is the sum of its daily
+// candles, a day's that of its hours, an hour's that of its minutes. Only settled parts count.
 
 import { INGEST_ARCHIVE_SETTLE_MS } from '../../shared/limits.ts'
 import { instantValue, sql } from '../../shared/sql/statement.ts'
@@ -15,15 +15,15 @@ const MARKETS_MAX = 100_000
 
 interface Market {
   readonly ticker: string
-  /** Null when the exchange did not say. */
+  /** Null if the exchange did not state it. */
   readonly open_time: number | null
   readonly close_time: number
   readonly status: string
-  /** 1/100 contract; null when the exchange did not say. */
+  /** 1/100 contract; null if the exchange did not state it. */
   readonly volume: bigint | null
 }
 
-/** Volumes, 1/100 contract. Hours by their end, days by theirs. */
+/** Volumes, 1/100 contract. Hours and days by their end. */
 interface Volumes {
   readonly minutesOfHour: Map<number, bigint>
   readonly hours: Map<number, bigint>
@@ -31,8 +31,8 @@ interface Volumes {
 }
 
 /**
- * Counts the candles of the markets that trade in the context's span. What reaches beyond the span is not held against it: a
- * backfill of the span does not bring all of its candles.
+ * Counts the candles of the markets that trade in the context's span. Parts beyond the span are ignored, because a backfill of the
+ * span does not fetch all of their candles.
  */
 export async function checkCandles(context: VerifyContext, seriesTicker: string): Promise<ScopeReport> {
   const { span, nowMs } = context
@@ -53,7 +53,7 @@ export async function checkCandles(context: VerifyContext, seriesTicker: string)
     })
     const found = differences(market, volumes.get(market.ticker) ?? emptyVolumes(), settled)
     const isWhole = found.length === 0 && market.volume !== null && isOver(market, settled)
-    // What polls have brought whole need not be asked for; what was not asked for cannot add up.
+    // A market that polls have fetched completely needs no request. Volumes of parts not requested cannot match.
     if (isWhole) continue
     if (unasked.has(market.ticker)) {
       const parts = missing.filter(({ ticker }) => ticker === market.ticker)
@@ -99,7 +99,7 @@ interface SumRow {
   readonly volume: bigint
 }
 
-/** Minutes summed up to their hours; hours and days as they are. */
+/** Minutes are summed by hour; hours and days stay as they are. */
 async function volumesOf(
   context: VerifyContext,
   scope: string,
@@ -116,7 +116,7 @@ async function volumesOf(
     for (const row of rows as unknown as readonly SumRow[]) {
       const { minutesOfHour, hours, days } = volumes.get(row.market_ticker) ?? emptyVolumes()
       const sums = row.period_interval === 1 ? minutesOfHour : row.period_interval === 60 ? hours : days
-      // The minutes of a month's last hour may stand in two partitions.
+      // The minutes of a month's last hour may be in two partitions.
       sums.set(row.end_ms, (sums.get(row.end_ms) ?? 0n) + row.volume)
     }
   }
@@ -127,7 +127,7 @@ function emptyVolumes(): Volumes {
   return { minutesOfHour: new Map(), hours: new Map(), days: new Map() }
 }
 
-/** `2026-07`, … of every month that the lives touch. */
+/** `2026-07`, … of every month in the lives. */
 function monthsOf(lives: readonly TimeWindow[]): readonly string[] {
   const months = new Set<string>()
   for (const { fromMs, toMs } of lives) {
@@ -140,7 +140,7 @@ function monthsOf(lives: readonly TimeWindow[]): readonly string[] {
   return [...months].toSorted()
 }
 
-/** Something that does not add up. */
+/** A sum that does not match. */
 interface Difference {
   readonly what: string
   readonly sum: bigint
@@ -148,14 +148,14 @@ interface Difference {
   readonly window: TimeWindow
 }
 
-/** What lies in the settled span and does not add up, a line a day. */
+/** Mismatches in the settled span, one line a day. */
 function differences(market: Market, volumes: Volumes, settled: TimeWindow): Finding[] {
   const found = [...hourDifferences(volumes), ...dayDifferences(volumes)].filter(({ window }) =>
     liesIn(window, settled),
   )
   const life = lifeOf(market)
   const total = totalOf(volumes)
-  // What the differences do not make up for is missing at every length.
+  // A remaining difference is missing at every candle length.
   if (isOver(market, settled) && market.volume !== null && total !== market.volume) {
     found.push({ what: 'days hold', sum: total, expected: market.volume, window: life })
   }
@@ -180,7 +180,7 @@ function joined(a: Difference, b: Difference): Difference {
   return { what: a.what, sum: a.sum + b.sum, expected: a.expected + b.expected, window }
 }
 
-/** Whether all of its candles lie in the settled span, and its volume does not change any more. */
+/** Whether all of its candles are in the settled span, and its volume is final. */
 function isOver(market: Market, settled: TimeWindow): boolean {
   return liesIn(lifeOf(market), settled) && market.status === FINAL_STATUS
 }
@@ -195,7 +195,7 @@ function* hourDifferences({ minutesOfHour, hours }: Volumes): Generator<Differen
   }
 }
 
-/** Days against their hours, as far as anything tells of them. The exchange's days end at an hour of its own. */
+/** Days against their hours, if there are candles of either. The exchange's days end at an hour of its own. */
 function* dayDifferences(volumes: Volumes): Generator<Difference, void, void> {
   const { ofDays, others } = hoursByDay(volumes)
   for (const [endMs, expected] of volumes.days) {
@@ -209,14 +209,14 @@ function* dayDifferences(volumes: Volumes): Generator<Difference, void, void> {
   }
 }
 
-/** What is known of the market's volume, whichever candles tell of it. */
+/** The market's volume by its candles, of any length. */
 function totalOf(volumes: Volumes): bigint {
   const { ofDays, others } = hoursByDay(volumes)
   const days = [...volumes.days].map(([endMs, volume]) => larger(volume, ofDays.get(endMs)))
   return sumOf(days) + sumOf(others.values())
 }
 
-/** Volumes of the hours, each by its own candle or its minutes', summed up by day; and of those without a day. */
+/** Volumes of the hours, from the hour's candle or its minutes, summed by day; and those of hours without a day. */
 function hoursByDay({ minutesOfHour, hours, days }: Volumes) {
   const ofDays = new Map<number, bigint>()
   const others = new Map<number, bigint>()

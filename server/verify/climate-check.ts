@@ -1,11 +1,11 @@
-// Whether a station's final climate reports are all there: one for every date, due at 18:00 UTC on the next day.
+// Checks whether a station's final climate reports are complete: one for every date, due at 18:00 UTC on the next day.
 
 import { CLIMATE_FINAL_DUE_MS } from '../../shared/limits.ts'
 import { addDays, MS_PER_DAY, utcDateOf, utcDatesBetween } from '../../shared/utc-date.ts'
 import { readClimateDates } from '../storage/climate-store.ts'
 import type { Finding, ScopeReport, VerifyContext } from './finding.ts'
 
-/** Names every date of the span whose final report is overdue. A correction counts as final. */
+/** Reports every date of the span whose final report is overdue. A correction counts as final. */
 export async function checkClimateReports(
   { postgres, span, nowMs }: VerifyContext,
   station: string,

@@ -1,31 +1,31 @@
-// What a verification finds, and what it needs to look at.
+// The findings of a verification, and its input.
 
 import type { TimeWindow } from '../storage/cursor-store.ts'
 import type { Postgres } from '../storage/postgres.ts'
 
 export interface VerifyContext {
   readonly postgres: Postgres
-  /** The lake that rows of the store have moved to, or null where none is given. */
+  /** The lake with rows that have left the store, or null if none is given. */
   readonly lake: string | null
   readonly span: TimeWindow
   readonly nowMs: number
   readonly signal: AbortSignal
 }
 
-/** Something that is missing. */
+/** Missing data. */
 export interface Finding {
   /** A market or a station. */
   readonly of: string
-  /** For people: when, and what there is of what there should be. */
+  /** For users: the time, and how much of the expected data there is. */
   readonly text: string
-  /** What has to be asked for again; null where it has never been asked for, so that nothing need be opened. */
+  /** The window to request again; null if it was never requested, so that none needs to be reopened. */
   readonly window: TimeWindow | null
 }
 
 /** A series' candles or a station's observations. */
 export interface ScopeReport {
   readonly scope: string
-  /** Days of its markets, or of the station, that were counted. */
+  /** Counted days of its markets, or of the station. */
   readonly dayCount: number
   readonly findings: readonly Finding[]
 }

@@ -1,5 +1,5 @@
-// The rows of one partition as a reader gets them, wherever they are: those of the lake's file, those of the relational
-// store, and of a row in both the one that counts, as compaction merges them.
+// The rows of one partition as a reader gets them: those of the lake's file and those of the relational store. If a row is in both,
+// the two are merged as in compaction.
 
 import { join } from 'node:path'
 import { periodInstants, type RecordDataset, recordFileName } from '../../shared/lake-layout.ts'
@@ -9,7 +9,7 @@ import { RECORD_TABLES, type RecordRow } from '../compaction/record-table.ts'
 import { readPartitions } from '../storage/manifest-store.ts'
 import type { VerifyContext } from './finding.ts'
 
-/** Which rows, and what is computed of them: `SELECT <columns> … GROUP BY ALL`, in DuckDB's SQL. */
+/** Selects rows and what to compute of them: `SELECT <columns> … GROUP BY ALL`, in DuckDB's SQL. */
 export interface MergedSelection {
   readonly dataset: RecordDataset
   readonly scope: string
@@ -18,7 +18,7 @@ export interface MergedSelection {
   readonly columns: string
 }
 
-/** Throws when rows have moved to a lake that is not given, or when the lake's file is an older one or cannot be read. */
+/** Throws if rows have moved to a lake that is not given, or if the lake's file is outdated or cannot be read. */
 export async function mergedRows(
   { postgres, lake, signal }: VerifyContext,
   { dataset, scope, period, columns }: MergedSelection,

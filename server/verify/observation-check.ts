@@ -1,5 +1,4 @@
-// Whether a station's observations are all there, by its schedule: a routine report (METAR) in every hour, which these
-// stations send around the clock.
+// Checks whether a station's observations are complete by its schedule: one routine report (METAR) an hour, around the clock.
 
 import { HOURS_PER_DAY, MS_PER_DAY, MS_PER_HOUR, utcDateOf } from '../../shared/utc-date.ts'
 import type { Finding, ScopeReport, VerifyContext } from './finding.ts'

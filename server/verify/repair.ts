@@ -1,4 +1,4 @@
-// Opens what a verification found missing, and nothing else: the next backfill over these dates asks for it again.
+// Reopens the windows that a verification found missing, and no others: the next backfill over these dates requests them again.
 
 import type { SourceName } from '../ingest/source.ts'
 import { reopenCandles } from '../storage/candle-window-store.ts'
@@ -6,7 +6,7 @@ import { reopenWindow, type TimeWindow } from '../storage/cursor-store.ts'
 import type { Postgres } from '../storage/postgres.ts'
 import type { ScopeReport } from './finding.ts'
 
-/** Opens the windows of a series' markets; returns how many. */
+/** Reopens the windows of a series' markets; returns how many. */
 export async function repairCandles(postgres: Postgres, report: ScopeReport): Promise<number> {
   const opened = report.findings.flatMap(({ of, window }) =>
     window === null ? [] : [{ ticker: of, ...window }],
@@ -21,7 +21,7 @@ export async function repairCandles(postgres: Postgres, report: ScopeReport): Pr
   return opened.length
 }
 
-/** Opens the windows of a scope in the sources that have them; returns how many. */
+/** Reopens the windows of a scope in the sources that have them; returns how many. */
 export async function repairScope(
   postgres: Postgres,
   report: ScopeReport,

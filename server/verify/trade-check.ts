@@ -1,5 +1,5 @@
-// Whether the trades of a series' markets are all there: in every minute that has a candle, the quantities add up to its volume and
-// the last trade has its closing price. Candles are those of the store and of the lake. A minute without a candle proves nothing.
+// Checks whether the trades of a series' markets are complete: in a minute with a candle, quantities must add up to its volume and
+// the last trade must have its closing price. Candles come from store and lake. Minutes without a candle are not checked.
 
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
@@ -21,9 +21,9 @@ import { mergedRows } from './merged-rows.ts'
 import { type Candle, differingMinutes, type MinuteDifference, type TimedTrade } from './trade-minutes.ts'
 
 const MS_PER_MINUTE = 60_000
-/** A trade of the last second of a minute may belong to the next one. */
+/** A trade in the last second of a minute may belong to the next one. */
 const MARGIN_MS = 1_000
-/** Quantities of a candle are 1/100 contract. */
+/** A candle's volume is in 1/100 contract. */
 const QTY_UNITS_PER_HUNDREDTH = QTY_UNITS_PER_CONTRACT / 100
 
 /** The exchange that has candles, and the source of its trades. */
@@ -39,7 +39,7 @@ interface MinuteCandle extends Candle {
   readonly minute: number
 }
 
-/** Compares the dates of the span that are settled, and notes how many minutes of each are proven. */
+/** Compares the settled dates of the span, and records the number of proven minutes of each. */
 export async function checkTrades(context: VerifyContext, scope: string): Promise<ScopeReport> {
   const { postgres, span, nowMs, signal } = context
   const settledMs = Math.floor((nowMs - INGEST_ARCHIVE_SETTLE_MS) / MS_PER_DAY) * MS_PER_DAY
@@ -52,7 +52,7 @@ export async function checkTrades(context: VerifyContext, scope: string): Promis
     signal.throwIfAborted()
     if (month !== date.slice(0, 7)) {
       month = date.slice(0, 7)
-      // The candle of a month's last minute stands in the next month.
+      // The candle of a month's last minute is in the next month.
       const next = addDays(`${month}-28`, 4).slice(0, 7)
       candles = [...(await minutesOf(context, scope, month)), ...(await minutesOf(context, scope, next))]
     }

@@ -1,5 +1,5 @@
-// A market's trades against its minute candles. A trade of the last second of a minute may be counted in the next one: of all cuts
-// between the minutes, those count with which the fewest minutes differ. Pure.
+// Compares a market's trades with its minute candles. A trade in the last second of a minute may be counted in the next one. Of all
+// ways to cut between the minutes, the one with the fewest differing minutes counts. Pure.
 
 import { groupedBy } from '../../shared/grouped-by.ts'
 
@@ -20,10 +20,10 @@ export interface Candle {
 }
 
 export interface MinuteDifference {
-  /** Minutes since the epoch, by the beginning. */
+  /** Minutes since the epoch, of the minute's start. */
   readonly minute: number
   readonly qty: number
-  /** Prices that the last trade may have: trades of one instant have no order. */
+  /** Prices that the last trade may have: trades of one instant are not ordered. */
   readonly last: readonly number[]
   readonly candle: Candle
 }
@@ -31,26 +31,26 @@ export interface MinuteDifference {
 const US_PER_MS = 1000
 const US_PER_SECOND = 1_000_000
 const US_PER_MINUTE = 60_000_000
-/** Trades of one second between which a cut is looked for. */
+/** If more trades than this are in one second, no other cut is tried. */
 const CUTS_MAX = 100
 
-/** A way to cut up to the end of a minute. */
+/** One way to cut up to the end of a minute. */
 interface Cut {
-  /** Trades between this minute and the next that count in this one. */
+  /** Trades between this minute and the next that are counted in this one. */
   readonly count: number
-  /** Minutes that differ, weighed heavily, and trades that are not where their time puts them. */
+  /** Differing minutes, with a large weight, plus trades counted in another minute than their time says. */
   readonly cost: number
   readonly before?: Cut
   readonly difference?: MinuteDifference | undefined
 }
 
-/** The minutes whose candles the trades do not prove. `trades` are in order of time. */
+/** The minutes whose candles the trades do not match. `trades` are ordered by time. */
 export function differingMinutes(
   trades: readonly TimedTrade[],
   candles: ReadonlyMap<number, Candle>,
 ): MinuteDifference[] {
   const nextOf = ({ us }: TimedTrade): number => Math.floor((us + US_PER_SECOND) / US_PER_MINUTE)
-  // Of the second before a minute, and of its very beginning; the others by the minute that has them.
+  // Trades of the second before a minute, and at its very start, form their own group; others belong to their minute.
   const groups = groupedBy(trades, (trade) =>
     trade.us <= nextOf(trade) * US_PER_MINUTE ? nextOf(trade) - 0.5 : nextOf(trade),
   )
@@ -97,7 +97,7 @@ function unitOf(us: number): number {
   return us % US_PER_SECOND === 0 ? US_PER_SECOND : us % US_PER_MS === 0 ? US_PER_MS : 1
 }
 
-/** The prices of the trades that none is known to follow: a time may be cut to its second or millisecond. */
+/** The prices of the trades that may be the last: a time may be truncated to its second or millisecond. */
 function lastPrices(trades: readonly TimedTrade[]): readonly number[] {
   const newest = trades.reduce((us, trade) => Math.max(us, trade.us), -Infinity)
   return [...new Set(trades.filter(({ us }) => us + unitOf(us) > newest).map(({ price }) => price))]

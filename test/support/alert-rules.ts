@@ -1,12 +1,12 @@
-// The forms of Prometheus' expressions that operations/alerts.yml uses, evaluated over one scrape: `time() - metric`,
-// `metric`, `metric / metric`, each with label matchers, compared with a number; and `metric unless metric`.
+// Evaluates the forms of Prometheus expressions in operations/alerts.yml over one scrape: `time() - metric`, `metric`, `metric /
+// metric`, each with label matchers, compared with a number; and `metric unless metric`.
 
 import { readFileSync } from 'node:fs'
 
 export interface AlertRule {
   readonly name: string
   readonly expression: string
-  /** How long it must hold. */
+  /** How long the expression must hold. */
   readonly forText: string | undefined
 }
 
@@ -32,7 +32,7 @@ export function readAlertRules(path: string): AlertRule[] {
   })
 }
 
-/** The metrics that an expression names. */
+/** The metrics in an expression. */
 export function metricsOf(expression: string): string[] {
   const { metric, divisor } = partsOf(expression)
   return [metric, divisor].filter((name) => name !== undefined)

@@ -1,5 +1,4 @@
-// Random but replayable book events of a few markets over some hours, and the keyframes lake.md asks of a file that
-// carries them.
+// Random but reproducible book events of a few markets over some hours, and the keyframes that lake.md requires in their file.
 
 import fc from 'fast-check'
 import type { NaiveEvent } from './naive-lob.ts'
@@ -7,7 +6,7 @@ import type { NaiveEvent } from './naive-lob.ts'
 const HOUR_NS = 3_600_000_000_000n
 
 export interface BookScript {
-  /** By time; events of one market never go back in time. */
+  /** Ordered by time; events of one market never go back in time. */
   readonly events: readonly NaiveEvent[]
 }
 
@@ -33,7 +32,7 @@ const quantities = fc.oneof(
 const steps = fc.record({
   market: fc.nat(),
   kind: kinds,
-  // Some steps share an instant, some fall on whole seconds or hours, some come hours later.
+  // Some steps share an instant, some are at whole seconds or hours, some come hours later.
   wait: fc.oneof(
     fc.constant(0n),
     fc.bigInt({ min: 0n, max: 5_000_000_000n }),
@@ -54,7 +53,7 @@ export function bookEvents(options: {
   marketCount: number
   startNs: bigint
   hours: number
-  /** Deltas may drive a level below zero, as only a corrupt feed does (default). */
+  /** Deltas may drive a level below zero, which only a corrupt feed does (default). */
   mayGoNegative?: boolean
 }): fc.Arbitrary<BookScript> {
   return fc.array(steps, { minLength: 1, maxLength: 80 }).map((list) => {
@@ -92,8 +91,8 @@ export function bookEvents(options: {
 }
 
 /**
- * The same events with a keyframe of every known book at the start of every hour from `startNs` on, for `hours` hours:
- * a `clear` and a `set` for every level, before the market's other events of that hour.
+ * The same events, plus a keyframe of every known book at the start of every hour from `startNs`, for `hours` hours: a `clear` and
+ * a `set` for every level, before the market's other events of that hour.
  */
 export function withKeyframes(events: readonly NaiveEvent[], startNs: bigint, hours: number): NaiveEvent[] {
   const books = new Map<string, { isKnown: boolean; levels: Map<string, NaiveEvent> }>()

@@ -1,5 +1,5 @@
-// The TypeScript client in a real browser, as a page loads it. The servers of tests allow no other origins, so this browser
-// is told not to ask; what it does with connections, codings and streams is what every Chromium does.
+// The TypeScript client in a real browser, loaded like in a page. Test servers do not allow other origins, so this browser's origin
+// checks are off. Its connections, codings and streams work like in any Chromium.
 
 import { readFile } from 'node:fs/promises'
 import type { Browser, Page } from 'playwright-core'

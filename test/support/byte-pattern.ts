@@ -1,6 +1,6 @@
-// A body whose every byte follows from its offset, so that loss, repetition and reordering all show.
+// A body whose bytes depend on their offset, so that loss, repetition and reordering are all detected.
 
-/** Fills `bytes` with the part of the pattern that begins at `offset`. */
+/** Fills `bytes` with the pattern from `offset` on. */
 export function fillPattern(bytes: Uint8Array, offset: number): void {
   for (let index = 0; index < bytes.length; index++) {
     const position = offset + index

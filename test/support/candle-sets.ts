@@ -1,5 +1,5 @@
-// Made-up candles around a change of the clocks and a change of the month, sparse as real ones are, and their
-// distribution over lake and store.
+// Generated candles around a clock change and a change of the month, sparse like real ones, and their distribution over lake and
+// store.
 
 import type { StoredCandle } from '../../shared/sql/candle-queries.ts'
 import type { LakePartition } from '../../shared/sql/manifest-queries.ts'
@@ -14,14 +14,14 @@ const DAY = 86_400_000
 
 export const SET_SERIES = ['KXHIGHNY', 'KXHIGHCHI', 'KXHIGHTPHX'] as const
 
-/** The station zones of the series above, said once more for the tests. */
+/** The station zones of the series above, repeated for the tests. */
 export const SET_ZONES: Readonly<Record<string, string>> = {
   KXHIGHNY: 'America/New_York',
   KXHIGHCHI: 'America/Chicago',
   KXHIGHTPHX: 'America/Phoenix',
 }
 
-/** Candles of [fromMs, fromMs + days). Two events of two markets a series; one market trades only now and then. */
+/** Candles of [fromMs, fromMs + days). Two events of two markets a series; one market trades only rarely. */
 export function candleSet(seed: number, fromMs: number, days: number): StoredCandle[] {
   const random = new SeededRandom(seed, 'candle-set')
   const candles: StoredCandle[] = []
@@ -73,10 +73,10 @@ function randomCandle(
   }
 }
 
-/** Where candles lie: before the cut-over of their series and month in the lake, after it in the store. */
+/** Candles before the cut-over of their series and month are in the lake, later ones in the store. */
 export type CutOverOf = (series: string, month: { readonly fromMs: number; readonly toMs: number }) => number
 
-/** What each store holds for which cut-over: only its own rows, or, with `isDoubled`, all rows in both. */
+/** Writes each store's own rows for a cut-over or, with `isDoubled`, all rows to both. */
 export async function distribute(
   candles: readonly StoredCandle[],
   cutOverOf: CutOverOf,

@@ -1,4 +1,4 @@
-// The installed Chromium, for tests that look at pages as people do; there may be none.
+// The installed Chromium, if there is one, for tests that view pages like users.
 
 import { existsSync } from 'node:fs'
 import { type Browser, chromium } from 'playwright-core'
@@ -13,17 +13,17 @@ const PLACES = [
 
 const executablePath = PLACES.find((place) => place !== undefined && existsSync(place))
 
-/** Why a test that needs a browser is skipped; false when there is one. */
+/** Why a browser test is skipped; false if there is a browser. */
 export const withoutChromium: false | string =
   executablePath === undefined ? 'no Chromium is installed (CHROMIUM_PATH names one elsewhere)' : false
 
-/** So long a page may take on a machine that does much else; what is broken is found out as late. */
+/** Timeout of a page, long enough for a busy machine. A broken page is detected only after it. */
 const WAIT_MS_MAX = 120_000
 
-/** Starts the browser that is installed. */
+/** Starts the installed browser. */
 export async function launchChromium(args: readonly string[] = []): Promise<Browser> {
   if (executablePath === undefined) throw new Error('no Chromium is installed')
-  // Root, as which CI runs, has no sandbox.
+  // CI runs as root, for which there is no sandbox.
   const browser = await chromium.launch({ executablePath, args: ['--no-sandbox', ...args] })
   const newPage = browser.newPage.bind(browser)
   browser.newPage = async (options) => {

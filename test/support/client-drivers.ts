@@ -1,5 +1,5 @@
-// The two clients behind one face, so that one test puts both through the same. Each is the file that the server hands
-// out: the one ES module, in Node and in the other runtimes that are there, and the Python module in a process of its own.
+// One interface to both clients, so that one test covers them. Each is the file that the server serves: the ES module, in Node and
+// in other installed runtimes, and the Python module in its own process.
 
 import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
@@ -22,7 +22,7 @@ const PYTHON_DRIVER = fileURLToPath(new URL('../../../test/clients/python-driver
 
 export interface ClientDriver {
   readonly name: string
-  /** Whether it writes files: browsers do not. */
+  /** Whether it writes files: browsers cannot. */
   readonly hasFiles: boolean
   call(call: ClientCall): Promise<ClientResult>
 }
@@ -35,7 +35,7 @@ const typescriptClient: ClientDriver = {
 
 const PYTHON_NAMES: Readonly<Record<string, string>> = { from: 'start', to: 'end' }
 
-/** The oldest Python that the client is for, where it is installed, else any; null where there is none. */
+/** The oldest supported Python if it is installed, else any; null if there is none. */
 export const PYTHON =
   [
     process.env['BOOKCAST_TEST_PYTHON'] ?? '',
@@ -43,16 +43,16 @@ export const PYTHON =
     '/usr/bin/python3',
   ].find((path) => path !== '' && existsSync(path)) ?? null
 
-/** Why tests of the Python client are skipped; false where Python is installed. */
+/** Why tests of the Python client are skipped; false if Python is installed. */
 export const withoutPython: false | string = PYTHON === null ? 'no Python is installed' : false
 
-/** A Python that has a library, the one for tests or Debian's; null where neither has it. */
+/** A Python that has a library: the one for tests, or Debian's; null if neither has it. */
 export function pythonWith(library: string): string | null {
   const has = (path: string): boolean => spawnSync(path, ['-c', `import ${library}`]).status === 0
   return [PYTHON, '/usr/bin/python3'].find((path) => path !== null && existsSync(path) && has(path)) ?? null
 }
 
-/** A Python with pandas, which has it from Debian; null where there is none. */
+/** A Python with pandas from Debian; null if there is none. */
 export const PANDAS_PYTHON = pythonWith('pandas')
 
 export const PYTHON_ENVIRONMENT: NodeJS.ProcessEnv = {
@@ -62,7 +62,7 @@ export const PYTHON_ENVIRONMENT: NodeJS.ProcessEnv = {
   no_proxy: '*',
 }
 
-/** What the client's call looks like in Python. */
+/** The client's call in Python's form. */
 function pythonCall(call: ClientCall): object {
   const { options = {}, parameters = {} } = call
   const { apiKey, timeoutMs, attempts, firstWaitMs, longestWaitMs, resumes, compress } = options
@@ -91,7 +91,7 @@ export class PythonClient implements ClientDriver {
   readonly hasFiles = true
   readonly #process: LineProcess
 
-  /** @param modules directories in which Python looks for modules first */
+  /** @param modules directories that Python searches first for modules */
   constructor(python: string, modules: readonly string[] = []) {
     const env = { ...PYTHON_ENVIRONMENT, PYTHONPATH: [...modules, SERVED].join(':') }
     this.#process = new LineProcess(python, [PYTHON_DRIVER], env)
@@ -101,7 +101,7 @@ export class PythonClient implements ClientDriver {
     return (await this.raw(pythonCall(call))) as ClientResult
   }
 
-  /** A call in Python's own spelling. */
+  /** A call in Python's own form. */
   raw(call: object): Promise<unknown> {
     return this.#process.ask(call)
   }
@@ -111,7 +111,7 @@ export class PythonClient implements ClientDriver {
   }
 }
 
-/** Other runtimes of the TypeScript client: the variable that names one, and what it is started with. */
+/** Other runtimes of the TypeScript client: the variable with the path, and the arguments. */
 const RUNTIMES = [
   {
     name: 'Deno',
@@ -122,14 +122,14 @@ const RUNTIMES = [
   { name: 'Bun', program: 'bun', variable: 'BOOKCAST_TEST_BUN', options: ['run'] },
 ] as const
 
-/** The path of a runtime that is installed; undefined for one that is not. */
+/** The path of an installed runtime; undefined if it is not installed. */
 function runtimePath({ program, variable }: (typeof RUNTIMES)[number]): string | undefined {
   const directories = (process.env['PATH'] ?? '').split(delimiter)
   const places = [process.env[variable] ?? '', ...directories.map((directory) => join(directory, program))]
   return places.find((place) => isAbsolute(place) && existsSync(place))
 }
 
-/** Why runtimes of the TypeScript client are left out, one sentence each. */
+/** Why runtimes of the TypeScript client are skipped, one sentence each. */
 export const missingRuntimes: readonly string[] = [
   ...RUNTIMES.filter((runtime) => runtimePath(runtime) === undefined).map(
     ({ name, variable }) => `${name} is not installed (${variable} names one elsewhere)`,
@@ -143,7 +143,7 @@ function withoutBrowser(): false | string {
     : withoutChromium
 }
 
-/** Each client that can be run here: TypeScript in Node, Deno, Bun and a browser, and Python. */
+/** Every client that can run here: TypeScript in Node, Deno, Bun and a browser, and Python. */
 export function clientsOfThisFile(): readonly ClientDriver[] {
   const runtimes = RUNTIMES.flatMap((runtime) => {
     const path = runtimePath(runtime)

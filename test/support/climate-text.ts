@@ -1,14 +1,14 @@
-// Writes climate report texts in the layouts that offices use, so that tests can state a case in one line. Made up
-// here; the real texts are among the recordings.
+// Writes texts of climate reports in the layouts that offices use, so that tests can state a case in one line. These are synthetic;
+// the real texts are among the recordings.
 
 export interface SummaryText {
   readonly name: string
-  /** As the headline writes it, for example `AUGUST 29 2026`. */
+  /** As in the headline, for example `AUGUST 29 2026`. */
   readonly date: string
   readonly headlineTail?: string
   readonly validAsOf?: string
   readonly label?: string | null
-  /** Everything behind the word MAXIMUM, for example `         90   3:25 PM  95    1952  90`; null for no line. */
+  /** The text after the word MAXIMUM, for example `         90   3:25 PM  95    1952  90`; null for no line. */
   readonly maximum?: string | null
   readonly minimum?: string | null
   readonly heading?: string
@@ -72,7 +72,7 @@ function summaryLines(summary: SummaryText): string[] {
   ]
 }
 
-/** As the archive sends products. */
+/** In the archive's wrapping. */
 export function wrapped(...products: readonly string[]): string {
   return products.map((text) => `\u0001\n${text}\n\u0003\n`).join('')
 }

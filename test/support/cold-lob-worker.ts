@@ -1,4 +1,4 @@
-// The order-book worker, loaded with its first request.
+// The order-book worker, loaded at its first request.
 
 import type { LobTask, LobWarmTask } from '../../shared/lob-task.ts'
 

@@ -1,4 +1,4 @@
-// The worker of candles, observations and climate, loaded with its first request.
+// The worker of candles, observations and climate, loaded at its first request.
 
 import type { RecordProbeTask, RecordTask, RecordWarmTask } from '../../shared/record-task.ts'
 

@@ -1,6 +1,6 @@
-// Loaded before everything else (`node --import`) in the quick gear: a server that is started cold has no thread before its
-// first task, and each thread loads its worker with its first one. Starting then takes a fifth of the processor time, and most
-// tests ask one thread of seven. The program knows nothing of it. Where it was not loaded first, servers start as usual.
+// Loaded before everything else (`node --import`) with quick effort: a server that starts cold has no thread before its first task,
+// and each thread loads its worker at its first task. Starting then takes a fifth of the processor time, and most tests use one
+// thread of seven. The program is not aware of this. If this file is not loaded first, servers start as usual.
 
 import { createRequire } from 'node:module'
 import { isMainThread } from 'node:worker_threads'
@@ -17,11 +17,11 @@ const COLD_WORKERS: ReadonlyMap<string, string> = new Map([
     new URL('./cold-record-worker.js', import.meta.url).href,
   ],
 ])
-/** How many servers are being started cold. */
+/** The number of servers that are starting cold. */
 let starting = 0
 const [, program = '', command] = process.argv
 
-/** Starts a server whose threads are cold; no other one starts meanwhile in this process. */
+/** Starts a server whose threads are cold; no other server may start meanwhile in this process. */
 export async function withColdThreads<T>(start: () => Promise<T>): Promise<T> {
   starting += 1
   try {
@@ -39,15 +39,15 @@ function coldOptions(options: PoolOptions): PoolOptions {
   return { ...options, minThreads: 0, workerData: { ...data, taskUrl } }
 }
 
-// Only servers have pools, those of tests and those of the program.
+// Pools exist only in servers, those of tests and those of the program.
 if (isMainThread && (command === 'serve' || !program.endsWith('server/main.js'))) {
-  // The CommonJS form of the module is the one that can be changed, before its form for ES modules is made of it.
+  // Only the CommonJS form of the module can be changed, before its ES module form is made from it.
   const pools = createRequire(import.meta.url)('piscina') as { Piscina: typeof Piscina }
   const Pool = class extends pools.Piscina {
     constructor(options: PoolOptions = {}) {
       super(command === 'serve' || starting > 0 ? coldOptions(options) : options)
     }
   }
-  // It has only a getter.
+  // The property has only a getter.
   Object.defineProperty(pools, 'Piscina', { value: Pool })
 }

@@ -1,4 +1,4 @@
-// Servers of the quick gear start cold (see cold-threads.ts); those of the full gear as the program does.
+// Servers start cold with quick effort (see cold-threads.ts), and like the program with full effort.
 
 import { fileURLToPath } from 'node:url'
 import { startServer } from '../../server/service/server.ts'
@@ -6,14 +6,14 @@ import { withColdThreads } from './cold-threads.ts'
 import { IS_FULL_EFFORT } from './effort.ts'
 import { COLD_THREADS, START_FLAGS } from './start-flags.ts'
 
-/** As startServer, for tests that are not about the threads themselves. */
+/** Like startServer, for tests that are not about the threads themselves. */
 export const startColdServer: typeof startServer = IS_FULL_EFFORT
   ? startServer
   : (config, dependencies) => withColdThreads(() => startServer(config, dependencies))
 
 const PROGRAM = fileURLToPath(new URL('../../server/main.js', import.meta.url))
 
-/** What Node gets to run the program: `spawn(process.execPath, [...PROGRAM_ARGUMENTS, 'serve', ...])`. */
+/** Arguments for Node to run the program: `spawn(process.execPath, [...PROGRAM_ARGUMENTS, 'serve', ...])`. */
 export const PROGRAM_ARGUMENTS: readonly string[] = [...START_FLAGS, ...COLD_THREADS, PROGRAM]
 
 /** The same for the servers that benchmarks start in this process. */

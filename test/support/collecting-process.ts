@@ -1,5 +1,5 @@
-// `bookcast serve --collect` or `bookcast ingest` as a process of its own in front of local upstreams, as a test sees it from
-// outside: what it says, its metrics, its answers.
+// `bookcast serve --collect` or `bookcast ingest` in its own process with local upstreams, as seen from outside: its output,
+// metrics and responses.
 
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
@@ -18,16 +18,16 @@ const LOOK_MS = 100
 export interface CollectingProcess {
   readonly url: string
   readonly lake: string
-  /** Everything it said. */
+  /** All of its output. */
   output(): string
   metrics(): Promise<string>
-  /** A metric's value, with its labels as they are written; undefined where it has none. */
+  /** A metric's value; the name includes the labels as written. Undefined if there is none. */
   metric(name: string): Promise<number | undefined>
-  /** Ends it as an operator does, and expects that it ends well. */
+  /** Ends it like an operator, and expects a clean exit. */
   stop(): Promise<void>
 }
 
-/** @param env more than what points it at the upstreams */
+/** @param env more variables than those that select the upstreams */
 export async function startCollecting(
   t: TestContext,
   world: CollectingWorld,
@@ -79,7 +79,7 @@ export async function startCollecting(
   }
 }
 
-/** Waits for what a process is about to do, two minutes at most: more than any of its own pauses. */
+/** Waits for something that a process will do, for at most two minutes, which is longer than any of its pauses. */
 export async function soon(
   isReached: () => boolean | Promise<boolean>,
   complaint: () => string | Promise<string>,
@@ -90,7 +90,7 @@ export async function soon(
     if (await isReached()) return
     const endMs = performance.now()
     if (endMs > deadlineMs) assert.fail(await complaint())
-    // A look takes a tenth of the time at most.
+    // Polling takes at most a tenth of the time.
     await delay(Math.max(LOOK_MS, 9 * (endMs - beginMs)))
   }
 }

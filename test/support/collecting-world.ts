@@ -1,5 +1,5 @@
-// Everything upstream on loopback as one set-up: the REST sources, the exchange's feed, and the variables or the
-// configuration that point a collecting process at them.
+// All upstreams on loopback: the REST sources, the exchange's feed, and the variables or the configuration that select them in a
+// collecting process.
 
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -12,11 +12,11 @@ import { startWorld, type UpstreamWorld } from './upstream-world.ts'
 export interface CollectingWorld {
   readonly rest: UpstreamWorld
   readonly feed: LocalKalshi
-  /** For a process of its own. `root` is where it finds the key. */
+  /** For a separate process. `root` is the directory of its key. */
   environment(root: string): Promise<NodeJS.ProcessEnv>
 }
 
-/** The exchange's two sides: its REST API knows the world's markets, its feed those that are recorded. */
+/** Both sides of the exchange: its REST API has the world's markets, its feed the recorded ones. */
 export async function startCollectingWorld(t: TestContext): Promise<CollectingWorld> {
   const rest = await startWorld(t)
   const feed = await LocalKalshi.start(t)
@@ -43,7 +43,7 @@ export async function startCollectingWorld(t: TestContext): Promise<CollectingWo
   }
 }
 
-/** The list of open events with their markets, by which the recorder finds what to follow. */
+/** The list of open events with their markets, from which the recorder finds the markets to follow. */
 function recordedEvents(feed: LocalKalshi, url: string): Answer | undefined {
   const { pathname, searchParams } = new URL(url, 'http://local')
   if (!pathname.endsWith('/events') || searchParams.get('with_nested_markets') !== 'true') return undefined

@@ -1,10 +1,10 @@
-// What a collector that is well says of itself, for tests of what is made of it.
+// The figures of a healthy collector, for tests of code that uses them.
 
 import type { LaneFigures } from '../../server/feed/feed-lane.ts'
 import type { TaskMetrics } from '../../server/ingest/task-loop.ts'
 import type { RecorderMetrics } from '../../server/recorder/recorder-metrics.ts'
 
-/** Of the aviation weather, whose last run has just brought rows. */
+/** Of the aviation weather, after a run that returned rows. */
 export function goodTask(nowMs: number): TaskMetrics {
   return {
     task: 'aviation-weather',
@@ -26,7 +26,7 @@ export function goodLane(nowMs: number): LaneFigures {
   return { isConnected: true, connections: 1, subscribed: 6, refused: 0, repairs: 0, lastHeardMs: nowMs }
 }
 
-/** Of six markets, nothing of which is folded yet. */
+/** For six markets, before anything is folded. */
 export function goodRecorder(nowMs: number): Omit<RecorderMetrics, 'lanes'> {
   return {
     source: 'kalshi',

@@ -1,4 +1,4 @@
-// Compacts with the embedded store of a directory and kills itself at a step: `<data dir> <lake> <now ms> <step>`.
+// Compacts with the embedded store of a directory and kills itself at a given step: `<data dir> <lake> <now ms> <step>`.
 
 import { compactClosedDays } from '../../server/compaction/compaction.ts'
 import { openRelationalStore } from '../../server/storage/relational-store.ts'

@@ -1,6 +1,6 @@
-// The whole service as the conformance tests meet it: a real server with real workers over a copy of the sample lake
-// and a relational store that holds the sample records, and what a contract test needs besides them: lists longer than
-// every default limit, and values that the sample never has.
+// The complete service for the conformance tests: a real server with real workers over a copy of the sample lake and a relational
+// store with the sample records. It also has what a contract test needs beside them: lists longer than every default limit, and
+// values that the sample never has.
 
 import assert from 'node:assert/strict'
 import { cp, mkdtemp, rm } from 'node:fs/promises'
@@ -31,9 +31,9 @@ import { TEST_CONFIG } from './test-server.ts'
 
 export type JsonRecord = Readonly<Record<string, unknown>>
 
-/** Records of one list beyond its default limit of 1,000. */
+/** Entries of a list, more than its default limit of 1,000. */
 const LONG_LIST = 1_010
-/** The station whose records are many and say nothing. */
+/** A station with many meaningless records. */
 export const LONG_STATION = 'SEA'
 export const LONG_FROM = '2020-01-01'
 
@@ -52,7 +52,7 @@ export class ConformanceService {
 
   readonly get = (target: string, init?: RequestInit): Promise<Response> => fetch(this.url + target, init)
 
-  /** The text of an answer that must be 200. */
+  /** The text of a response, which must have status 200. */
   readonly text = async (target: string): Promise<string> => {
     const response = await this.get(target)
     const text = await response.text()
@@ -84,10 +84,10 @@ export interface ServiceOptions {
   readonly config?: Partial<ServeConfig>
 }
 
-/** Services by what prepares them: files of one process that want the same share it. */
+/** Services by their `prepare`: files of one process that need the same one share it. */
 const SERVICES = new Map<ServiceOptions['prepare'], SharedByFiles<ConformanceService>>()
 
-/** The service of this test file, started before its first test and ended after its last. Call it at top level. */
+/** The service of this test file, started before its first test and closed after its last. Call it at top level. */
 export function serviceOfThisFile(options: ServiceOptions = {}): { readonly service: ConformanceService } {
   let shared = options.config === undefined ? SERVICES.get(options.prepare) : undefined
   shared ??= new SharedByFiles(() => startService(options))
@@ -130,7 +130,7 @@ async function startService(
   }
 }
 
-/** An observation that reports nothing but what `values` says. */
+/** An observation that reports only what is in `values`. */
 export function bareObservation(
   values: Partial<StoredObservation> & Pick<StoredObservation, 'station_code' | 'observed_at'>,
 ): StoredObservation {
@@ -210,12 +210,12 @@ export function marketRecord(ticker: string, values: Partial<MarketRecord> = {})
   }
 }
 
-/** As `prepare` of a service: files that want it share one. */
+/** A `prepare` for services: files that use it share a service. */
 export async function prepareLongLists(_lake: string, postgres: Postgres): Promise<void> {
   await putLongLists(postgres)
 }
 
-/** More series, markets, observations and climate records than a default limit lets through. */
+/** More series, markets, observations and climate records than the default limits. */
 export async function putLongLists(postgres: Postgres): Promise<void> {
   const numbers = Array.from({ length: LONG_LIST }, (_, index) => index)
   const tickers = numbers.map((number) => `ZZ${String(number).padStart(4, '0')}`)

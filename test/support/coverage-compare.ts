@@ -1,4 +1,4 @@
-// Compares /api/v1/coverage and /api/v1/gaps of a series with a count over the events of its files.
+// Compares /api/v1/coverage and /api/v1/gaps of a series with counts over the events of its files.
 
 import assert from 'node:assert/strict'
 import { groupedBy } from '../../shared/grouped-by.ts'
@@ -41,7 +41,7 @@ export function asker(url: string) {
   }
 }
 
-/** A lag is given to a tenth of itself, and never below what it is, but for three digits. One of a microsecond is none. */
+/** A lag is never too small, but for rounding to three digits, and at most a tenth too large. A microsecond is none. */
 function assertLag(given: number | null, lags: readonly bigint[], share: number): void {
   const exact = naivePercentileMs(lags, share)
   if (exact === null || exact <= 0.001) return assert.equal(given, null)
@@ -49,7 +49,7 @@ function assertLag(given: number | null, lags: readonly bigint[], share: number)
   assert.ok(given >= exact * 0.99 && given <= exact * 1.1, `${given} is not ${exact}`)
 }
 
-/** Compares the hours, the dates and the gaps of a series with the events of its files. */
+/** Compares the hours, dates and gaps of a series with the events of its files. */
 export async function compare(
   url: string,
   lake: string,
@@ -129,7 +129,7 @@ export async function compare(
       assertLag(day.recv_lag_p50_ms, lags, 0.5)
       assertLag(day.recv_lag_p99_ms, lags, 0.99)
       const states = own.map(({ state: ofHour }) => ofHour).filter((one) => one !== 'not_listed')
-      // An hour in which the market was not listed says nothing of a recording that began or ended in it.
+      // An hour in which the market was not listed says nothing about a recording that began or ended in it.
       const isRecorded = span.to - span.from > DAY_NS - SECOND_NS
       if (states.every((one) => one === 'complete') && states.length > 0)
         assert.deepEqual(

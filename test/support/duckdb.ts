@@ -1,13 +1,13 @@
-// The DuckDB with which this process writes and reads parquet files: one, since making and ending it takes longer than a
-// small query. It ends with the process.
+// The DuckDB instance with which this process writes and reads parquet files. There is one, since creating and closing it takes
+// longer than a small query. It ends with the process.
 
 import { type DuckDBConnection, DuckDBInstance } from '@duckdb/node-api'
 
 let instance: Promise<DuckDBInstance> | undefined
 
-/** Runs `use` on a connection of its own. */
+/** Runs `use` with a new connection. */
 export async function withDuckDb<T>(use: (connection: DuckDBConnection) => Promise<T>): Promise<T> {
-  // Files are replaced in tests: what was read of one must not be remembered.
+  // Tests replace files, so content of a file must not be cached.
   instance ??= DuckDBInstance.create(':memory:', { threads: '1', enable_external_file_cache: 'false' })
   const connection = await (await instance).connect()
   try {

@@ -1,10 +1,10 @@
-// How much a test run does. Tests that repeat themselves (random cases, kills, clients that leave) do it a few times in
-// the quick gear, which `npm test` is, and as long as it takes in the full one: `BOOKCAST_TEST_EFFORT=full npm test`. Between
-// them is `twentieth`: the full gear with a twentieth of its repetitions. All gears run the same tests with the same
-// assertions, but for a few that the quick one leaves out, and says so: most benchmarks at smoke size, and variants of what a
-// browser shows. `all` is the quick gear without that: CI runs the benchmarks with it.
+// How much a test run does. Tests with repetitions (random cases, kills, disconnecting clients) repeat a few times with quick
+// effort, the default of `npm test`, and as often as necessary with full effort: `BOOKCAST_TEST_EFFORT=full npm test`. `twentieth`
+// is full effort with a twentieth of the repetitions. All efforts run the same tests with the same assertions, except for a few
+// that quick effort skips with a message: most benchmarks at smoke size, and variants of what a browser shows. `all` is quick
+// effort without these skips: CI runs the benchmarks with it.
 
-/** The share of the full gear's repetitions. */
+/** The share of the repetitions of full effort. */
 const SHARES = new Map([
   ['quick', 0],
   ['all', 0],
@@ -18,13 +18,13 @@ if (found === undefined)
 
 const SHARE = found
 export const IS_FULL_EFFORT = SHARE > 0
-/** Whether everything is repeated as often as it takes: on the disk, whose waits belong to what is tried. */
+/** Whether all repetitions run: then on the disk, whose delays are part of the test. */
 export const IS_WHOLE_EFFORT = SHARE === 1
 
-/** `skip` of a test that the quick gear leaves out. */
+/** `skip` option of a test that quick effort leaves out. */
 export const inFullGear: false | string = EFFORT === 'quick' ? 'with full effort' : false
 
-/** How often something is done in this run; `variable` names one of the environment that sets another number. */
+/** Repetitions in this run; `variable` names an environment variable that overrides the number. */
 export function runs(quick: number, full: number, variable?: string): number {
   const given = variable === undefined ? undefined : process.env[variable]
   if (given !== undefined) return Number(given)

@@ -1,5 +1,5 @@
-// A process of its own that holds an embedded store: prints `ready` when it has written a row, or the error's name and
-// message when it cannot start, and then waits to be killed. Usage: node embedded-holder.js <directory>
+// A process that holds an embedded store. It prints `ready` once it has written a row, or the error's name and message if it cannot
+// start, and then waits to be killed. Usage: node embedded-holder.js <directory>
 
 import { openRelationalStore } from '../../server/storage/relational-store.ts'
 

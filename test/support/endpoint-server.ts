@@ -1,4 +1,4 @@
-// A real HTTP server with the endpoints that a test makes up, and nothing else.
+// A real HTTP server that has only the endpoints of a test.
 
 import type { TestContext } from 'node:test'
 import { pino } from 'pino'
@@ -24,7 +24,7 @@ export async function startEndpoints(
   return { url: `http://127.0.0.1:${server.port}`, port: server.port, logged, lifecycle }
 }
 
-/** A body of the given chunks; an Error among them is thrown in its turn. */
+/** A body of the given chunks; throws an Error among them when it is its turn. */
 export class ListStream implements ByteStream {
   readonly #chunks: Iterator<string | Error>
   closeCount = 0

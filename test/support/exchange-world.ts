@@ -1,10 +1,10 @@
-// A small exchange for tests: one series, three events of two markets, candles of every minute in which something
-// traded. Answers have the shapes of the real REST API, the old and the new names of fields included.
+// A small exchange for tests: one series, three events of two markets, candles of every minute with a trade. Responses have the
+// shapes of the real REST API, including old and new names of fields.
 
 import { type Answer, type AskedRequest, send } from './local-upstream.ts'
 
 export const SERIES = 'KXHIGHNY'
-/** Markets settled before it are on the historical routes only. */
+/** Markets settled before this are only on the historical routes. */
 export const CUTOFF_MS = Date.parse('2026-07-18T00:00:00Z')
 
 interface SimulatedMarket {
@@ -35,14 +35,14 @@ export const MARKETS: readonly SimulatedMarket[] = [
   ...marketsOf('KXHIGHNY-26AUG30', Date.parse('2026-08-31T05:00:00Z'), 'active'),
 ]
 
-/** Every 97th minute something trades. */
+/** There is a trade in every 97th minute. */
 export function tradedEnds(market: SimulatedMarket): number[] {
   const ends: number[] = []
   for (let ms = market.openMs + 97 * 60_000; ms <= market.closeMs; ms += 97 * 60_000) ends.push(ms)
   return ends
 }
 
-/** Answers a request below the API's base path, or undefined when there is no such route. */
+/** Answers a request below the API's base path; undefined if there is no such route. */
 export function exchangeAnswer(request: AskedRequest, basePath: string): Answer | undefined {
   const url = new URL(request.url, 'http://local')
   const path = url.pathname.slice(basePath.length)
@@ -93,7 +93,7 @@ function seriesEntry(ticker: string): Record<string, unknown> {
   }
 }
 
-/** Events of which a market closes at or after the instant asked for. */
+/** Events with a market that closes at or after the requested instant. */
 function eventEntries(query: URLSearchParams): Record<string, unknown>[] {
   const minMs = Number(query.get('min_close_ts') ?? 0) * 1000
   const listed = MARKETS.filter(({ closeMs }) => closeMs >= minMs)
@@ -109,7 +109,7 @@ function settledMs(market: SimulatedMarket): number {
   return market.status === 'active' ? Number.POSITIVE_INFINITY : market.closeMs + 3 * HOUR_MS
 }
 
-/** Pages of two, so that every list has several. */
+/** Pages of two entries, so that every list has several pages. */
 function marketPage(query: URLSearchParams, isOnRoute: (market: SimulatedMarket) => boolean): Answer {
   const minMs = Number(query.get('min_close_ts') ?? 0) * 1000
   const maxMs = Number(query.get('max_close_ts') ?? 1e12) * 1000
@@ -157,7 +157,7 @@ function candlesOf(ticker: string, query: URLSearchParams, form: 'live' | 'histo
   const traded = [...new Set(ends)].filter((ms) => ms >= startMs && ms <= endMs)
   return traded.flatMap((ms, index) => {
     const quiet = { ...candleEntry(ms - 60_000, form), ...QUIET[form] }
-    // In front of some a minute without a trade, as the exchange sends it too.
+    // Some candles follow a minute without a trade, which the exchange sends too.
     return index % 3 === 0 && ms - 60_000 >= startMs && periodMs === 60_000
       ? [quiet, candleEntry(ms, form)]
       : [candleEntry(ms, form)]

@@ -1,5 +1,5 @@
-// The explorer in a real browser, and what tests ask of it again and again. Expressions for the page are texts: the tests
-// are compiled without the browser's types.
+// The explorer in a real browser, and common queries of its tests. Expressions for the page are strings, because the tests are
+// compiled without the browser's types.
 
 import assert from 'node:assert/strict'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
@@ -9,17 +9,17 @@ export type Rgb = readonly [red: number, green: number, blue: number]
 
 export interface ExplorerPage {
   readonly page: Page
-  /** What a page should not do: messages of errors, requests to other origins, transfers that fail. */
+  /** Faults of a page: error messages, requests to other origins, failed transfers. */
   readonly faults: string[]
 }
 
-/** Who is told of a page's faults, and which server the page may ask. */
+/** Receives a page's faults, and knows the server that the page may use. */
 interface Watch {
   readonly url: string
   readonly faults: string[]
 }
 
-/** Pages by what they were made with, open for the next test: making one takes longer than loading most of what is shown. */
+/** Idle pages by their options, open for the next test: creating a page takes longer than loading most of its content. */
 const SPARE = new WeakMap<Browser, Map<string, Page[]>>()
 const WATCHES = new WeakMap<Page, { readonly madeWith: string; watch: Watch | undefined }>()
 
@@ -32,7 +32,7 @@ async function makePage(browser: Browser, options: BrowserContextOptions): Promi
   WATCHES.set(page, place)
   const fault = (text: string): void => void place.watch?.faults.push(text)
   page.on('console', (message) => {
-    // That the tests read pixels is no fault of the page.
+    // This warning comes from the tests, which read pixels.
     const isOurs = message.text().includes('willReadFrequently')
     if (!isOurs && (message.type() === 'error' || message.type() === 'warning')) fault(message.text())
   })
@@ -48,7 +48,7 @@ async function makePage(browser: Browser, options: BrowserContextOptions): Promi
   return page
 }
 
-/** Opens the page with a state and gives it as soon as the browser has begun to load it. */
+/** Opens the page with a state; resolves as soon as the browser has begun to load it. */
 export async function openExplorer(
   browser: Browser,
   url: string,
@@ -63,7 +63,7 @@ export async function openExplorer(
   return { page, faults: watch.faults }
 }
 
-/** Gives a page up: in the quick gear to the next test that opens one of its kind. What it changes for good must close it. */
+/** Releases a page. With quick effort a later test reuses it, so a test that changes it permanently must close it. */
 export async function leaveExplorer(page: Page): Promise<void> {
   const browser = page.context().browser()
   const place = WATCHES.get(page)
@@ -77,11 +77,11 @@ export async function leaveExplorer(page: Page): Promise<void> {
 
 const WHOLE = /^([\d,]+) rows, \S+ [kMG]?B$/
 
-/** Waits until all rows are there; gives how many. */
+/** Waits until all rows have arrived; returns their number. */
 export async function wholeRows(page: Page): Promise<number> {
   const status = page.locator('#request .status').filter({ hasText: WHOLE })
   await status.waitFor()
-  // What is drawn follows with the next picture of the screen.
+  // They are drawn with the next frame.
   await nextPicture(page)
   return Number((WHOLE.exec((await status.textContent()) ?? '')?.[1] ?? '').replaceAll(',', ''))
 }
@@ -90,14 +90,14 @@ async function nextPicture(page: Page): Promise<void> {
   await page.evaluate('new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))')
 }
 
-/** All cells of the table with this caption, its rows' headings included; opens what it is hidden in. */
+/** All cells of the table with this caption, including row headings; opens the element that hides it. */
 export async function tableCells(page: Page, caption: string): Promise<string[][]> {
   const table = page.locator('table').filter({ has: page.locator('caption', { hasText: caption }) })
   const details = page.locator('details').filter({ has: table })
   if ((await details.count()) > 0 && (await details.getAttribute('open')) === null)
     await details.locator('summary').click()
   await table.waitFor()
-  // A table is filled when the browser tells that it is open, which is after the click.
+  // The table is filled when the browser reports that it is open, after the click.
   await nextPicture(page)
   return page.evaluate(`(() => {
     const captions = [...document.querySelectorAll('caption')]
@@ -108,7 +108,7 @@ export async function tableCells(page: Page, caption: string): Promise<string[][
 }
 
 /**
- * The colours around a place of a plot, as shares of its width and of its height from the bottom.
+ * The colours around a point of a plot, given as shares of its width and of its height from the bottom.
  * @param index which plot of the page
  */
 export async function coloursAt(
@@ -130,7 +130,7 @@ export async function coloursAt(
   return pixels.map(([red = 0, green = 0, blue = 0]) => [red, green, blue])
 }
 
-/** Whether one of the colours is as good as another: drawing at the edge of a pixel mixes a little. */
+/** Whether one of the colours is close enough: drawing at the edge of a pixel mixes colours a little. */
 export function hasColour(colours: readonly Rgb[], wanted: Rgb, tolerance = 4): boolean {
   return colours.some((colour) =>
     colour.every((part, channel) => Math.abs(part - (wanted[channel] ?? 0)) <= tolerance),
@@ -144,13 +144,13 @@ export function assertColour(colours: readonly Rgb[], wanted: Rgb, what: string,
   )
 }
 
-/** The code of the request in a language. */
+/** The request's code in a language. */
 export async function codeIn(page: Page, language: string): Promise<string> {
   await page.getByRole('button', { name: language, exact: true }).click()
   return page.locator('#request pre').innerText()
 }
 
-/** A picture's pixels as one text, to be compared. */
+/** A picture's pixels as one string, for comparison. */
 export async function pictureOf(page: Page): Promise<string> {
   return page.evaluate(`document.querySelector('.plot canvas').toDataURL()`)
 }

@@ -1,4 +1,4 @@
-// Exports for tests: planned and made in this process, and what lies in a target afterwards.
+// Exports for tests: planned and made in this process, and the content of the target afterwards.
 
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -22,7 +22,7 @@ interface ExportManifest extends Pick<PlanContent, 'version' | 'dataset' | 'rang
 }
 
 export const NEVER = new AbortController().signal
-/** Later than all of the sample. */
+/** Later than the whole sample. */
 export const LATER_MS = Date.parse('2027-06-01T00:00:00Z')
 
 export type PlanWishes = Pick<PlanOptions, 'dataset' | 'scopes' | 'range' | 'parameters' | 'target'> &
@@ -34,7 +34,7 @@ export function exportThreads(t: TestContext, lake: string): PartThreads {
   return threads
 }
 
-/** A plan without a store, unless there is one among the wishes. */
+/** A plan without a store, unless `wishes` has one. */
 export async function planned(threads: PartThreads, wishes: PlanWishes): Promise<MadePlan> {
   return await withColdThreads(() =>
     planExport({ threads, store: null, nowMs: LATER_MS, signal: NEVER, ...wishes }),
@@ -49,14 +49,14 @@ export async function exported(threads: PartThreads, plan: MadePlan): Promise<Ex
   return JSON.parse(await readFile(join(plan.target, MANIFEST_KEY), 'utf8')) as ExportManifest
 }
 
-/** The rows of a body as texts: lines, or what a reader of parquet makes of them. */
+/** The rows of a body as texts: lines, or the output of a parquet reader. */
 export async function rowsOf(format: string, body: Buffer): Promise<string[]> {
   if (format === 'parquet') return await PARQUET_READERS['hyparquet']!(body)
   const lines = body.toString().split('\n').slice(0, -1)
   return format === 'csv' ? lines.slice(1) : lines
 }
 
-/** The rows of all parts, one behind the other. */
+/** The rows of all parts, concatenated. */
 export async function exportedRows({ target, parts, parameters }: MadePlan): Promise<string[]> {
   const rows: string[] = []
   for (const { key } of parts) {

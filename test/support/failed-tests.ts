@@ -1,5 +1,5 @@
-// A reporter of Node's test runner that lists the failed tests when the run is over. In a run of two thousand tests
-// the log of TAP has them far from its end.
+// A reporter of Node's test runner that lists the failed tests at the end of the run. With two thousand tests, they are far from
+// the end of the TAP log.
 
 import type { TestEvent } from 'node:test/reporters'
 
@@ -7,7 +7,7 @@ const LAST_LINES_CHARACTERS = 2_000
 
 export default async function* failedTests(events: AsyncIterable<TestEvent>): AsyncGenerator<string> {
   const failed: string[] = []
-  /** The end of what each process wrote: one that has ended before its tests says why there. */
+  /** The end of each process's output: a process that ends before its tests states the reason there. */
   const lastLines = new Map<string, string>()
   for await (const event of events) {
     if (event.type === 'test:stderr') {
@@ -17,7 +17,7 @@ export default async function* failedTests(events: AsyncIterable<TestEvent>): As
     if (event.type !== 'test:fail') continue
     const { name, file = '', line = 0, details } = event.data
     const { cause } = details.error
-    // A suite fails because a test of it failed.
+    // Skip a suite that failed because of its tests.
     if ('failureType' in details.error && details.error.failureType === 'subtestsFailed') continue
     const reason =
       (name === file ? lastLines.get(file) : undefined) ??

@@ -1,6 +1,6 @@
-// An order-book worker that speaks the real protocol (head, chunks on credits, cancel, end, error) but makes its bytes up.
-// What it does is written in the series of the query: words divided by dots, for example `bytes.1000000` or
-// `bytes.1000000.die-after.300000`. The bytes are a fixed pattern, so a test can compare a whole body.
+// An order-book worker with the real protocol (head, chunks on credits, cancel, end, error) and synthetic bytes. The series of the
+// query controls it: words separated by dots, for example `bytes.1000000` or `bytes.1000000.die-after.300000`. The bytes are a
+// fixed pattern, so that a test can compare a whole body.
 
 import { existsSync } from 'node:fs'
 import { type MessagePort, threadId } from 'node:worker_threads'
@@ -15,11 +15,11 @@ import {
 import { chunkMemory, type ServerMessage, type WorkerMessage } from '../../shared/stream-task.ts'
 import { fillPattern } from './byte-pattern.ts'
 
-// A test can keep the file from loading in new threads for a while.
+// A test can make this file fail to load in new threads for a while.
 const brokenMarker = process.env['BOOKCAST_TEST_BROKEN_MARKER']
 if (brokenMarker !== undefined && existsSync(brokenMarker)) throw new Error('the fake worker is not to load')
 
-/** The worker's half of the flow control. */
+/** The worker's side of the flow control. */
 class ChunkSender {
   readonly #port: MessagePort
   #window = CHUNK_WINDOW
@@ -52,14 +52,14 @@ class ChunkSender {
     })
   }
 
-  /** False when the request was cancelled instead. */
+  /** False if the request was cancelled. */
   async send(offset: number, length: number): Promise<boolean> {
     const bytes = new Uint8Array(length)
     fillPattern(bytes, offset)
     return this.sendBytes(bytes)
   }
 
-  /** False when the request was cancelled instead. */
+  /** False if the request was cancelled. */
   async sendBytes(bytes: Uint8Array): Promise<boolean> {
     while (this.#credits === 0 && !this.isCancelled) await this.changed()
     if (this.isCancelled) return false
@@ -71,7 +71,7 @@ class ChunkSender {
   }
 }
 
-/** Number after a word: `bytes.1000` → 1000; `fallback` when the word is not there. */
+/** The number after a word: `bytes.1000` → 1000; `fallback` if the word is absent. */
 function figure(words: readonly string[], word: string, fallback: number): number {
   const index = words.indexOf(word)
   return index === -1 ? fallback : Number(words[index + 1])
@@ -90,7 +90,7 @@ async function die(how: string | undefined): Promise<never> {
     })
   // In a worker this ends the thread, not the process.
   else process.exit(7)
-  // The task must not end before its thread: a free thread would be given the next request.
+  // The task must not end before its thread: otherwise the thread would count as free and get the next request.
   return new Promise(() => {})
 }
 
@@ -103,7 +103,7 @@ async function sendBody(sender: ChunkSender, words: readonly string[]): Promise<
   const chunkBytes = figure(words, 'chunk', CHUNK_BYTES)
   for (let offset = 0; offset < totalBytes;) {
     if (offset >= dieAfterBytes) {
-      // Let what was posted leave the thread first: the test is about a death in mid-answer.
+      // Let the posted messages leave the thread first: the test is about a death in mid-response.
       await new Promise((resolve) => setImmediate(resolve))
       await die(words[words.indexOf('die-after') + 2])
     }
@@ -127,8 +127,8 @@ async function sendBody(sender: ChunkSender, words: readonly string[]): Promise<
 }
 
 /**
- * `sections.<count>`: sections of one row each, that say who made them. With `until-taken.<count>` every thread waits
- * until so many are taken. A thread fails or dies after it has taken one with `assistant-fails`, `leader-dies` and so on.
+ * `sections.<count>`: sections of one row each, which name their thread. With `until-taken.<count>`, every thread waits until that
+ * many are taken. With `assistant-fails`, `leader-dies` and so on, a thread fails or dies after taking one.
  */
 async function sendSections(
   sender: ChunkSender,

@@ -1,5 +1,5 @@
-// A record worker whose DuckDB does what the test's marker file says: nothing there, it answers; `fail`, it fails;
-// `hang`, it never answers again; `busy`, it never answers a question but answers requests. Requests get an empty list.
+// A record worker whose DuckDB is controlled by the test's marker file: no file, it answers; `fail`, it fails; `hang`, it never
+// answers again; `busy`, it answers requests but not probes. Requests get an empty list.
 
 import { existsSync, readFileSync } from 'node:fs'
 import { workerData } from 'node:worker_threads'
@@ -30,7 +30,7 @@ export default async function runFakeTask(
     isHeld: false,
     seenFiles: null,
   })
-  // A request under way, large enough for its head to be sent, and with `busy` a database that answers it.
+  // A running request, large enough for its head to be sent; with `busy`, its database answers.
   const left = new Promise((resolve) => port.once('close', resolve))
   const timer = setInterval(() => {
     if (state === 'busy') new Float64Array(answered)[0] = Date.now()

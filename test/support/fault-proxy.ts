@@ -1,5 +1,5 @@
-// A TCP or Unix-socket proxy in front of a server, to take the server away from its clients in the ways that happen:
-// refusing, cutting, going silent, or accepting and closing at once; and to let a cancel request of PostgreSQL come late.
+// A TCP or Unix-socket proxy in front of a server that simulates faults: refusing, cutting, going silent, or accepting and closing
+// at once. It can also delay PostgreSQL's cancel requests.
 
 import { rm } from 'node:fs/promises'
 import { type AddressInfo, createConnection, createServer, type Server, type Socket } from 'node:net'
@@ -12,12 +12,12 @@ const CANCEL_REQUEST_HEAD = Buffer.from('0000001004d2162e', 'hex')
 export class FaultProxy {
   readonly #target: Target
   readonly #pairs = new Set<readonly [Socket, Socket]>()
-  /** Cancel requests that wait to be passed on; undefined while none is held. */
+  /** Held cancel requests; undefined while they are not held. */
   #heldCancels: (() => Promise<void>)[] | undefined
   #listenAt: { path: string } | { host: string; port: number }
   #server: Server | undefined
   #isClosingAtOnce = false
-  /** Connections made to the proxy so far. */
+  /** Number of connections made to the proxy. */
   connectionCount = 0
 
   private constructor(target: Target, listenAt: { path: string } | { host: string; port: number }) {
@@ -50,7 +50,7 @@ export class FaultProxy {
     return 'port' in this.#listenAt ? this.#listenAt.port : 0
   }
 
-  /** Listens, again at the same place. */
+  /** Listens, again at the same address. */
   async accept(): Promise<void> {
     if ('path' in this.#listenAt) await rm(this.#listenAt.path, { force: true })
     const server = createServer((client) => this.#onClient(client))
@@ -81,7 +81,7 @@ export class FaultProxy {
     }
   }
 
-  /** Passes nothing on any more over the connections that exist; new ones are served. */
+  /** Forwards nothing more on existing connections; new ones are served. */
   silence(): void {
     for (const [client, upstream] of this.#pairs) {
       client.unpipe(upstream)
@@ -91,12 +91,12 @@ export class FaultProxy {
     }
   }
 
-  /** Accepts connections and closes them without a word, or serves them again. */
+  /** Accepts connections and closes them at once, or serves them again. */
   closeAtOnce(isClosingAtOnce: boolean): void {
     this.#isClosingAtOnce = isClosingAtOnce
   }
 
-  /** Keeps cancel requests back from now on. */
+  /** Holds cancel requests from now on. */
   holdCancels(): void {
     this.#heldCancels = []
   }
@@ -105,7 +105,7 @@ export class FaultProxy {
     return this.#heldCancels?.length ?? 0
   }
 
-  /** Passes the held cancel requests on; resolves when the server has dealt with them. */
+  /** Forwards the held cancel requests; resolves when the server has handled them. */
   async releaseCancels(): Promise<void> {
     const held = this.#heldCancels ?? []
     this.#heldCancels = undefined

@@ -3,8 +3,8 @@
 import { after, describe } from 'node:test'
 
 /**
- * Files by their names: the URL of each. No test runs before all files are loaded, which keeps the process busy for
- * seconds. A process that ends before all of their tests have run fails, whoever ended it.
+ * Runs files, given as URLs by name. No test runs before all files are loaded, which keeps the process busy for seconds. If the
+ * process ends before all of their tests have run, it fails, whatever ended it.
  */
 export function testTogether(files: Readonly<Record<string, string>>): void {
   const running = new Set(Object.keys(files))

@@ -1,4 +1,4 @@
-// Tables in NCEI's GHCNh format, made of the elements that observations use.
+// Tables in NCEI's GHCNh format, with the elements that observations use.
 
 import { knownStation } from './stations.ts'
 
@@ -21,11 +21,11 @@ export interface Row {
   readonly minute?: string
 }
 
-/** A report that fits the default row. */
+/** A report that matches the default row. */
 export const REPORT_TEXT =
   'METAR KOKC 030552Z 21007G15KT 6SM BR FEW110 08/07 A2969 RMK AO2 SLP048 P0000 T00780072 10167 20072'
 
-/** The table of those rows in the form of 2025. */
+/** The table of these rows in the format of 2025. */
 export function ghcnhTable(rows: readonly Row[]): string {
   const attributes = [
     '',

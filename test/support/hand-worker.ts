@@ -1,4 +1,4 @@
-// A worker end whose messages a test sends by hand, behind a real WorkerStream.
+// A worker whose messages a test sends manually, behind a real WorkerStream.
 
 import { EventEmitter, once } from 'node:events'
 import { MessageChannel, type MessagePort } from 'node:worker_threads'
@@ -9,7 +9,7 @@ import { chunkMemory, type ServerMessage, type WorkerMessage } from '../../share
 export interface HandWorker {
   readonly stream: WorkerStream<LobHead>
   readonly heard: ServerMessage[]
-  /** What it said in chunks, by the numbers of their buffers. */
+  /** Its chunks, by their buffer numbers. */
   readonly texts: readonly string[]
   readonly counts: { over: number; terminated: number }
   readonly port: MessagePort

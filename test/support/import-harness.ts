@@ -1,4 +1,4 @@
-// Drives imports in tests: messages into rows as short texts, and whole imports into a fresh lake.
+// Imports for tests: messages → rows as short texts, and whole imports into a fresh lake.
 
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -26,20 +26,20 @@ export interface FoldedRow extends LobRow {
 export interface FoldHarness {
   /** Adds frames (objects) or lines (strings); a list is one message of several frames. */
   feed(...items: (object | string)[]): FoldHarness
-  /** A line that cannot be read stands here. */
+  /** Adds a line that cannot be read. */
   feedBadLine(): FoldHarness
-  /** Ends the file and begins another. */
+  /** Ends the file and starts another one. */
   nextFile(): FoldHarness
-  /** Imports the files and gives the rows as texts, in the order of their times. */
+  /** Imports the files and returns the rows as texts, ordered by time. */
   done(): Promise<string[]>
-  /** After `done`. */
+  /** Available after `done`. */
   readonly rows: readonly FoldedRow[]
   readonly tally: FoldCounts
   readonly days: readonly MarketDay[]
   readonly covered: ReadonlyMap<string, bigint>
 }
 
-/** Reads a frame as an import does before it is written. Throws BadLineError. */
+/** Reads a frame like an import does before writing it. Throws BadLineError. */
 export function fileFrame(source: LobSource, frame: object): void {
   const filing = new LineFiling(
     { source },
@@ -48,7 +48,7 @@ export function fileFrame(source: LobSource, frame: object): void {
   filing.file(filing.parse(JSON.stringify(frame)), new LineOrder('a recording'))
 }
 
-/** Folds messages as an import of them does. */
+/** Folds messages like an import does. */
 export function foldHarness(
   source: LobSource,
   options: { series?: string; useYesPrice?: boolean; sequence?: SequenceTrust } = {},
@@ -98,7 +98,7 @@ export function foldHarness(
   return harness
 }
 
-/** By time; of equal times by the messages' numbers, else in the order in which `text` names the markets. */
+/** By time; at equal times by the messages' numbers, else in the order in which `text` names the markets. */
 async function rowsOf({ files }: ImportResult, source: LobSource, text: string): Promise<FoldedRow[]> {
   const rows: FoldedRow[] = []
   for (const { path, series } of files)
@@ -112,7 +112,7 @@ async function rowsOf({ files }: ImportResult, source: LobSource, text: string):
   })
 }
 
-/** Rows that repeat the book at the beginning of an hour. */
+/** Rows that repeat the book at the start of an hour. */
 function isKeyframe({ seq, ts, event }: LobRow): boolean {
   return seq === 0n && event !== 3 && ts % NS_PER_HOUR === 0n
 }
@@ -131,7 +131,7 @@ function millisecondText(ts: bigint): string {
   return fraction === '' ? String(ts / 1_000_000n) : `${ts / 1_000_000n}.${fraction}`
 }
 
-/** One import with everything optional that the command line has. `lines` arrive on stdin. */
+/** One import with the command line's options. `lines` are the content of stdin. */
 export async function runImport(
   lake: string,
   source: LobSource,

@@ -1,4 +1,4 @@
-// A made-up entry among the output formats: JSON text sequences (RFC 7464), a record separator before each line.
+// A test entry for the output formats: JSON text sequences (RFC 7464), with a record separator before each line.
 
 import { OUTPUT_FORMATS, type OutputFormat, STREAMED_ROWS_MAX } from '../../shared/formats.ts'
 

@@ -1,4 +1,4 @@
-// The order-book worker with an encoder of the made-up format.
+// The order-book worker with an encoder for the test format.
 
 import { RECORD_SEPARATOR } from './json-seq-format.ts'
 import { JsonRowFormat } from '../../workers/lob/row-format-json.ts'

@@ -1,4 +1,4 @@
-// The record worker with an encoder of the made-up format.
+// The record worker with an encoder for the test format.
 
 import { RECORD_SEPARATOR } from './json-seq-format.ts'
 import type { RecordField } from '../../shared/record-field.ts'
@@ -30,7 +30,7 @@ class JsonSeqEncoder implements RecordEncoder {
 }
 
 function valueAt(values: ColumnValues | undefined, row: number): number | string | null {
-  // Texts come packed for parquet alone.
+  // Texts are packed only for parquet.
   if (values === undefined || values instanceof TextVector) throw new Error('no column of values')
   const value = values[row] ?? null
   return typeof value === 'bigint' ? Number(value) : value

@@ -1,4 +1,4 @@
-// Directory trees for synchronization tests: written from a description, read back as one.
+// Directory trees for synchronization tests: written from a description, and read back as one.
 
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
@@ -6,7 +6,7 @@ import { entriesBelow } from './temporary-lake.ts'
 
 export type Tree = Readonly<Record<string, string | Buffer>>
 
-/** Writes files as every writer of a lake does: under another name first. */
+/** Writes files like every writer of a lake: under another name first. */
 export async function writeTree(root: string, tree: Tree): Promise<void> {
   for (const [key, content] of Object.entries(tree)) {
     const path = join(root, key)
@@ -16,7 +16,7 @@ export async function writeTree(root: string, tree: Tree): Promise<void> {
   }
 }
 
-/** The parquet files below a directory that are not hidden, with their contents. */
+/** The parquet files below a directory, except hidden ones, with their contents. */
 export async function readTree(root: string): Promise<Record<string, Buffer>> {
   const tree: Record<string, Buffer> = {}
   for (const key of await entriesBelow(root)) {
@@ -26,7 +26,7 @@ export async function readTree(root: string): Promise<Record<string, Buffer>> {
   return tree
 }
 
-/** Bytes that differ everywhere, the same for the same seed. */
+/** Pseudo-random bytes, determined by the seed. */
 export function bytesOf(size: number, seed = 1): Buffer {
   const bytes = Buffer.alloc(size)
   let state = seed

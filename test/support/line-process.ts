@@ -1,4 +1,4 @@
-// A program that answers every line of JSON it is sent with one, for as long as a test file needs it.
+// A program that answers every line of JSON with one line, as long as a test file needs it.
 
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -15,7 +15,7 @@ export class LineProcess {
     this.#lines = createInterface({ input: this.#child.stdout })[Symbol.asyncIterator]()
   }
 
-  /** One question at a time. */
+  /** Send one question at a time. */
   async ask(question: object): Promise<unknown> {
     this.#child.stdin.write(`${JSON.stringify(question)}\n`)
     const { done, value } = await this.#lines.next()

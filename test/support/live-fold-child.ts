@@ -1,4 +1,4 @@
-// A process that only folds, to be killed: it reads the log to the given end, publishes all the time, and exits 0.
+// A process to be killed that only folds: it reads the log to the given end, publishes continuously, and exits 0.
 
 import { LiveFold } from '../../server/recorder/live-fold.ts'
 

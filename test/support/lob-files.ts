@@ -1,5 +1,5 @@
-// Order-book files as other writers make them: any order, codec, nullability and metadata. They are written with
-// parquet-wasm, so that the reader under test shares no code with them.
+// Order-book files as other writers make them: any order, codec, nullability and metadata. parquet-wasm writes them, so that they
+// share no code with the reader under test.
 
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
@@ -33,9 +33,9 @@ export interface ForeignFile {
   readonly hasStatistics: boolean
   readonly rowGroupRows: number
   readonly keyValues: Readonly<Record<string, string>>
-  /** Value bytes of a page; as many as the writer likes when left out. */
+  /** Value bytes of a page; absent: the writer decides. */
   readonly pageBytes?: number
-  /** Of the market ids, where there is no dictionary; PLAIN when left out. */
+  /** Of the market ids, if there is no dictionary; default: PLAIN. */
   readonly idEncoding?: keyof typeof Encoding
 }
 
@@ -48,7 +48,7 @@ export const PLAIN_FOREIGN_FILE: ForeignFile = {
   keyValues: {},
 }
 
-/** Writes events, in the order given, as one parquet file of the lob.v1 columns. */
+/** Writes events, in the given order, as one parquet file of the lob.v1 columns. */
 export function writeForeignFile(path: string, events: readonly NaiveEvent[], file: ForeignFile): void {
   const { isNullable } = file
   const vector = (type: arrow.DataType, values: readonly unknown[]): arrow.Vector =>
@@ -148,7 +148,7 @@ export function writeForeignLakeFile(
   return path
 }
 
-/** Gives a file of today the footer of version 0.1: `strands` in the place of `hours`. */
+/** Gives a current file the footer of version 0.1: `strands` instead of `hours`. */
 export function makeOld(path: string): void {
   const bytes = readFileSync(path)
   const start = bytes.length - 8 - bytes.readUInt32LE(bytes.length - 8)

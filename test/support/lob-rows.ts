@@ -1,5 +1,4 @@
-// Reads lob.v1 files the slow and obvious way, and replays rows into books of plain Maps: the reference that writers are
-// compared with.
+// Reads lob.v1 files in the simplest way, and replays rows into books of plain Maps: the reference for tests of writers.
 
 import { readFile } from 'node:fs/promises'
 import { parquetMetadata, parquetReadObjects } from 'hyparquet'
@@ -34,7 +33,7 @@ export async function readRows(path: string): Promise<LobRow[]> {
   })
 }
 
-/** One side after the other, `side:price` → quantity; `undefined` while the book is unknown. */
+/** Both sides, `side:price` → quantity; `undefined` while the book is unknown. */
 export type NaiveBook = Map<string, bigint> | undefined
 
 /** The book after one more event. A known book is changed in place. */
@@ -54,7 +53,7 @@ export function applyNaively(
   return book
 }
 
-/** A comparable text of a book: `unknown`, or its levels in order. */
+/** A text of a book, for comparison: `unknown`, or its levels in order. */
 export function bookText(book: NaiveBook): string {
   if (book === undefined) return 'unknown'
   return [...book]
@@ -63,7 +62,7 @@ export function bookText(book: NaiveBook): string {
     .join(' ')
 }
 
-/** The books of every market after the rows, in file order. */
+/** The books of all markets after the rows, in file order. */
 export function replayRows(rows: readonly LobRow[]): Map<string, NaiveBook> {
   const books = new Map<string, NaiveBook>()
   for (const row of rows) {

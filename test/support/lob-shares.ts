@@ -1,5 +1,5 @@
-// One order-book answer made by a leader and assistants that all run in this thread, at a pace the test sets: each may
-// have one chunk under way, and the test says whose chunk is taken next. So any thread may come to make any section.
+// One order-book response made by a leader and assistants, all in this thread, at a pace set by the test: each may have one pending
+// chunk, and the test decides whose chunk is taken next. So any thread may make any section.
 
 import assert from 'node:assert/strict'
 import { MessageChannel, type MessagePort } from 'node:worker_threads'
@@ -8,26 +8,26 @@ import type { LobHead, LobQuery, LobTask } from '../../shared/lob-task.ts'
 import type { StreamFailure, WorkerMessage } from '../../shared/stream-task.ts'
 import runLobTask, { type SharingBounds } from '../../workers/lob/task.ts'
 
-/** Small answers are shared out as well, in sections of about one chunk. */
+/** Shares small responses too, in sections of about one chunk. */
 export const TINY_SHARES: SharingBounds = { rowsMin: 2, sectionChunksMax: 1 }
 
 export interface ShareOptions {
   readonly threads: number
   readonly bounds?: SharingBounds
-  /** Whose chunk is taken next, of `count` that are there. */
+  /** Selects which of `count` pending chunks is taken next. */
   readonly pick?: (count: number) => number
   readonly task?: Partial<LobTask>
-  /** Called when the leader's head is there, before any assistant starts. */
+  /** Called when the leader's head has arrived, before any assistant starts. */
   readonly onHead?: (head: LobHead) => void
-  /** Where the assistants' task is another than the leader's. */
+  /** Differences of the assistants' task from the leader's. */
   readonly assistantTask?: Partial<LobTask>
 }
 
 export interface Share {
   readonly messages: WorkerMessage<LobHead>[]
-  /** The sections that it made, in the order of making. */
+  /** The sections it made, in order. */
   readonly sections: number[]
-  /** Most chunks that were not taken at any time. */
+  /** Maximum of pending chunks. */
   chunksUnderWay: number
   rows: number | undefined
   failure: StreamFailure | undefined
@@ -35,7 +35,7 @@ export interface Share {
 
 export interface SharedAnswer {
   readonly head: LobHead | undefined
-  /** The chunks by section; what came before any section, or without sections, is section -1. */
+  /** The chunks by section. Chunks before any section, or without sections, are section -1. */
   readonly chunks: ReadonlyMap<number, readonly Buffer[]>
   /** The leader first. */
   readonly shares: readonly Share[]
@@ -83,7 +83,7 @@ class SharePlayer {
         if (message.buffer !== undefined) buffers.set(message.number, message.buffer)
         const shared = buffers.get(message.number)
         assert.ok(shared !== undefined)
-        // What is read when the chunk is taken, not when it arrives, is what a client gets.
+        // A client gets what is read when the chunk is taken, not when it arrives.
         const list = this.chunks.get(section)!
         const at = list.push(Buffer.from(shared, 0, message.length)) - 1
         const taken = (): void => {
@@ -112,7 +112,7 @@ class SharePlayer {
   }
 }
 
-/** Plays the server's part until every task is over. */
+/** Acts as the server until every task has ended. */
 export async function collectShares(
   lake: string,
   query: LobQuery,
@@ -144,11 +144,11 @@ export async function collectShares(
           player.start({ ...leaderTask, assistance, ...assistantTask }, bounds)
       }
     } else if (heardCount === player.messageCount && player.taking.length > 0) {
-      // All wait for the server.
+      // Every thread waits for the server.
       player.takeChunk(pick(player.taking.length) % player.taking.length)
     }
     heardCount = player.messageCount
-    // The tasks have their turn.
+    // Let the tasks run.
     await new Promise((resolve) => setImmediate(resolve))
   }
   await player.finish()
@@ -156,7 +156,7 @@ export async function collectShares(
   return { head, chunks, shares }
 }
 
-/** The body that a server makes of the shares, having checked that they are a whole. */
+/** The body that a server makes from the shares. Checks that they are complete. */
 export function bodyOfShares({ head, chunks, shares }: SharedAnswer): Buffer {
   for (const { failure } of shares) assert.equal(failure, undefined, failure?.detail)
   const numbers = [...chunks.keys()].toSorted((left, right) => left - right)

@@ -1,4 +1,4 @@
-// Runs the order-book task in this thread and plays the server's part of the protocol, for tests of the worker alone.
+// Runs the order-book task in this thread and acts as the server, for tests of the worker alone.
 
 import { MessageChannel } from 'node:worker_threads'
 import { fileWatchMemory } from '../../shared/file-watch.ts'
@@ -40,11 +40,11 @@ export function lobQuery(query: Partial<LobQuery> & Pick<LobQuery, 'dates'>): Lo
   }
 }
 
-/** What a test does while the answer is under way. */
+/** Actions of a test during a response. */
 export interface AnswerEvents {
   readonly headOnly?: boolean
   readonly onFirstChunk?: () => void
-  /** Called when a chunk leaves the worker, before it goes on. */
+  /** Called when a chunk leaves the worker, before it continues. */
   readonly onChunkSent?: () => void
   readonly cancelAfterFirstChunk?: boolean
   readonly catalogue?: LobCatalogueEntry
@@ -54,7 +54,7 @@ export interface AnswerEvents {
   readonly bounds?: SharingBounds | undefined
 }
 
-/** Runs a query to its end and gathers everything the worker sent. */
+/** Runs a query to its end and collects everything the worker sent. */
 export async function collectLob(
   lake: string,
   query: LobQuery,

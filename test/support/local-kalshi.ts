@@ -1,5 +1,5 @@
-// A Kalshi that runs on loopback: the WebSocket with its commands, numbers and faults, and the list of events. It keeps
-// the true books and what they were after every change, so that a recording can be held against it.
+// A Kalshi on loopback: the WebSocket with its commands, numbers and faults, and the list of events. It stores the true books after
+// every change, so that a recording can be compared with them.
 
 import { once } from 'node:events'
 import { createServer } from 'node:http'
@@ -34,30 +34,30 @@ interface Command {
 
 export interface SentChange {
   readonly ticker: string
-  /** As `bookText` writes it. */
+  /** In the form of `bookText`. */
   readonly book: string
 }
 
 export class LocalKalshi {
-  /** Markets by ticker with their payload's status; REST lists them. */
+  /** Markets by ticker, with the status in their payload; REST lists them. */
   readonly markets = new Map<string, string>()
   readonly handshakes: IncomingHttpHeaders[] = []
   readonly commands: Command[] = []
-  /** By the change's number: every subscription begins with another million, so none comes twice. */
+  /** By sequence number: every subscription starts with another million, so that numbers are unique. */
   readonly changes = new Map<bigint, SentChange>()
-  /** Refused by the exchange when somebody subscribes to them. */
+  /** Subscriptions to these are refused. */
   readonly unknownTickers = new Set<string>()
   sentFrames = 0
-  /** The frames themselves, when they are wanted. */
+  /** The frames themselves, if `isKeepingTexts`. */
   readonly sentTexts: string[] = []
   isKeepingTexts = false
-  /** Status of the handshake instead of an upgrade. */
+  /** Status of the handshake, instead of an upgrade. */
   refuseHandshake: number | undefined
-  /** Status of the list of events instead of an answer. */
+  /** Status of the list of events, instead of a list. */
   refuseList: number | undefined
-  /** Milliseconds that messages are late by their own time. */
+  /** Delay of messages relative to their own time, milliseconds. */
   delayMs = 0
-  /** Whether lifecycles can be subscribed to. */
+  /** Whether clients can subscribe to lifecycles. */
   hasLifecycles = true
   readonly #lifecycles = new Map<Session, number>()
   readonly #books = new Map<string, Map<string, bigint>>()
@@ -124,7 +124,7 @@ export class LocalKalshi {
     this.#server.close()
   }
 
-  /** Resolves once `isReached` holds; it is looked at after every message of a client and every connection. */
+  /** Resolves once `isReached` holds; it is checked after every client message and every connection. */
   async until(isReached: () => boolean): Promise<void> {
     while (!isReached()) {
       await new Promise<void>((resolve) => {
@@ -141,7 +141,7 @@ export class LocalKalshi {
     return [...this.#sessions].some(({ tickers }) => tickers.has(ticker))
   }
 
-  /** The true book, as `bookText` writes it. */
+  /** The true book in the form of `bookText`. */
   bookText(ticker: string): string {
     return [...(this.#books.get(ticker) ?? [])]
       .map(([key, qty]) => `${key}=${qty}`)
@@ -149,7 +149,7 @@ export class LocalKalshi {
       .join(' ')
   }
 
-  /** Adds contracts (in hundredths) to a level of the YES book; side 0 is bid. Tells every follower unless told not to. */
+  /** Adds contracts (in hundredths) to a level of the YES book; side 0 is bid. Sends it to every follower, except for a fault. */
   change(ticker: string, side: number, cents: number, hundredths: number, fault?: 'lost' | 'repeated'): void {
     const book = this.#bookOf(ticker)
     const key = `${side}:${cents * 100}`
@@ -177,7 +177,7 @@ export class LocalKalshi {
     }
   }
 
-  /** Empties a book without telling anybody, as if all had been told before. */
+  /** Replaces a book without sending any message, as if the changes had been sent before. */
   setBook(
     ticker: string,
     levels: readonly (readonly [side: number, cents: number, hundredths: number])[],
@@ -188,7 +188,7 @@ export class LocalKalshi {
       book.set(`${side}:${cents * 100}`, BigInt(hundredths) * 10_000n)
   }
 
-  /** Sends text as it is to everybody. */
+  /** Sends text unchanged to every client. */
   say(text: string): void {
     for (const { socket } of this.#sessions) {
       this.sentFrames++
@@ -196,7 +196,7 @@ export class LocalKalshi {
     }
   }
 
-  /** Sends a recorded message to the followers of its market, with the numbers of their subscription. */
+  /** Sends a recorded message to the followers of its market, with their subscription's numbers. */
   relay(message: { readonly type: string; readonly msg: { readonly market_ticker: string } }): void {
     for (const session of this.#sessions) {
       if (!session.tickers.has(message.msg.market_ticker)) continue
@@ -217,7 +217,7 @@ export class LocalKalshi {
     this.#sessions.clear()
   }
 
-  /** Stops answering anything, pings included, without closing. */
+  /** Stops answering anything, including pings, without closing. */
   freeze(): void {
     for (const { socket } of this.#sessions) socket.pause()
     this.#sessions.clear()
@@ -285,7 +285,7 @@ export class LocalKalshi {
     return this.#lifecycles.size > 0
   }
 
-  /** Tells of a market's life those who want to know, in a subscription of its own. */
+  /** Sends a lifecycle event of a market to subscribed clients, in a separate subscription. */
   announce(ticker: string, event: string): void {
     for (const [session, sid] of this.#lifecycles) {
       const msg = { event_type: event, market_ticker: ticker }
@@ -297,7 +297,7 @@ export class LocalKalshi {
     return [...this.#sessions].some(({ trades }) => trades.tickers.has(ticker))
   }
 
-  /** A trade of the market, with numbers of its own; `isLost` leaves a hole in them. */
+  /** Sends a trade of the market, numbered separately; `isLost` skips a number instead. */
   trade(ticker: string, id: string, isLost = false): void {
     for (const { socket, trades } of this.#sessions) {
       if (trades.sid === undefined || !trades.tickers.has(ticker)) continue

@@ -1,6 +1,6 @@
-// A real HTTP server on a free loopback port that plays an upstream: it answers each request with the next answer of a
-// script, or by what is asked for, and writes down what it was asked. When a script is used up it answers 500, so a
-// surplus request shows.
+// A real HTTP server on a free loopback port that acts as an upstream: it answers each request with the next entry of a script, or
+// depending on the request, and records the requests. After the end of the script it answers 500, so that a surplus request is
+// noticed.
 
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http'
 import assert from 'node:assert/strict'
@@ -20,13 +20,13 @@ export interface LocalUpstream {
   readonly asked: readonly AskedRequest[]
 }
 
-/** Starts the server; it is closed, with all its connections, when the test ends. */
+/** Starts the server; it is closed with all its connections when the test ends. */
 export async function startUpstream(t: TestContext, script: readonly Answer[]): Promise<LocalUpstream> {
   const remaining = [...script]
   return await startRoutedUpstream(t, () => remaining.shift() ?? send(500, 'the script is used up'))
 }
 
-/** The same with an answer for each request. */
+/** The same with a function that answers each request. */
 export async function startRoutedUpstream(
   t: TestContext,
   route: (request: AskedRequest) => Answer,
@@ -57,7 +57,7 @@ async function readBody(request: IncomingMessage): Promise<string> {
   return body
 }
 
-/** A whole answer. */
+/** A complete response. */
 export function send(
   status: number,
   body: string | Buffer = '',
@@ -69,7 +69,7 @@ export function send(
   }
 }
 
-/** Announces the whole body but destroys the connection after `bytes` of it. */
+/** Announces the whole body, but destroys the connection after `bytes` of it. */
 export function cutAfter(
   bytes: number,
   body: string,
@@ -82,7 +82,7 @@ export function cutAfter(
   }
 }
 
-/** Closes the connection without an answer. */
+/** Closes the connection without a response. */
 export function hangUp(): Answer {
   return (response) => {
     response.socket?.destroy()
@@ -96,7 +96,7 @@ export function stall(): Answer {
   return NEVER
 }
 
-/** A client's time-out for a script: short only where it is what is tested, since a busy machine answers late. */
+/** A client's timeout for a script: short only if the timeout is tested, since a busy machine answers late. */
 export function timeoutMsFor(script: readonly Answer[]): number {
   return script.includes(NEVER) ? 300 : 30_000
 }

@@ -1,4 +1,4 @@
-// A clock that never waits: sleeping moves its time forward at once and writes the wait down.
+// A clock that never waits: a sleep advances its time at once and is recorded.
 
 import type { Clock } from '../../server/tasks/clock.ts'
 

@@ -1,4 +1,4 @@
-// A relational store that is a list in memory: what it holds is changed by tests, and it can be away.
+// A relational store in memory: tests change its content, and can make it unavailable.
 
 import type { CatalogueSource, ChangedMarketRow } from '../../server/catalogue/catalogue-feed.ts'
 import type { SeriesRow } from '../../server/catalogue/catalogue-entry.ts'
@@ -40,7 +40,7 @@ export class MemoryStore implements StoreServices {
   readonly series = new Map<string, SeriesRow>()
   readonly markets = new Map<string, ChangedMarketRow>()
   isAway = false
-  /** Rows of markets handed out, for tests that count work. */
+  /** Rows of markets returned, for tests that count work. */
   marketsRead = 0
   #version = 0
 
@@ -48,7 +48,7 @@ export class MemoryStore implements StoreServices {
     this.put(series, markets)
   }
 
-  /** Adds or replaces rows, as one change. */
+  /** Adds or replaces rows as one change. */
   put(series: readonly SeriesRow[], markets: readonly ChangedMarketRow[]): void {
     for (const row of series) this.series.set(row.ticker, row)
     for (const row of markets) this.markets.set(row.ticker, row)

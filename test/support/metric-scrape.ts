@@ -1,14 +1,13 @@
-// Scrapes of a collector's metrics for a test that must hold every one of them against something: what was exported, and what
-// was asked for.
+// Scrapes of a collector's metrics for a test that must check every one of them: records the exported metrics and the checked ones.
 
 import type { CollectionMetrics } from '../../server/metrics/collection-metrics.ts'
 import { collectorMetrics } from '../../server/metrics/collection-metrics.ts'
 
-/** Metrics that were exported to the scrapes of this process, and those that were held against something. */
+/** Metrics exported to this process's scrapes, and metrics that tests checked. */
 export const exported = new Set<string>()
 export const held = new Set<string>()
 
-/** One scrape: each series by its name with its labels. */
+/** One scrape: each series by its name and labels. */
 export class Scrape {
   readonly #values: ReadonlyMap<string, number>
 
@@ -32,7 +31,7 @@ export class Scrape {
     return new Scrape(values)
   }
 
-  /** The value of a metric, which is held against something by whoever asks; undefined where it has none. */
+  /** The value of a metric, which counts as checked; undefined if there is none. */
   value(name: string, labels: Readonly<Record<string, string>>): number | undefined {
     held.add(name)
     const pairs = Object.entries(labels).map(([label, value]) => `${label}="${value}"`)

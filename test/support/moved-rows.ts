@@ -1,10 +1,10 @@
-// Candles and observations for tests of what moves them, and a look into parquet files.
+// Candles and observations for tests of code that moves them, and access to parquet files.
 
 import type { StoredCandle } from '../../shared/sql/candle-queries.ts'
 import { STORED_OBSERVATION_COLUMNS, type StoredObservation } from '../../shared/sql/observation-queries.ts'
 import { withDuckDb } from './duckdb.ts'
 
-/** Where the days of manyCandles and manyObservations begin. */
+/** Start of the days of manyCandles and manyObservations. */
 export const JULY_MS = Date.UTC(2026, 6, 1)
 
 export function candleAt(endMs: number, values: Partial<StoredCandle> = {}): StoredCandle {
@@ -64,7 +64,7 @@ export function manyObservations(days: number): StoredObservation[] {
   )
 }
 
-/** Without the columns that the database would make of the directories' names. */
+/** Without columns from the names of directories. */
 export function parquet(path: string): string {
   return `read_parquet('${path}', hive_partitioning = false)`
 }

@@ -1,4 +1,4 @@
-// Rows of the store that move to the lake while an answer of several batches is read.
+// Store rows that move to the lake while a response of several batches is read.
 
 import assert from 'node:assert/strict'
 import { compactClosedDays } from '../../server/compaction/compaction.ts'
@@ -6,7 +6,7 @@ import type { Postgres } from '../../server/storage/postgres.ts'
 import { MS_PER_DAY } from '../../shared/utc-date.ts'
 import { runs } from './effort.ts'
 
-/** Days by the number of the batch before which they move, counted from 1. */
+/** Numbers of days by the batch before which they move, counted from 1. */
 type Moves = ReadonlyMap<number, number>
 
 const MOVES: readonly Moves[] = [
@@ -19,12 +19,12 @@ const MOVES: readonly Moves[] = [
   ]),
 ]
 
-/** The moves during which an answer is read from `offset` on. */
+/** The moves during a response that is read from `offset` on. */
 export function movesBehind(offset: number): readonly Moves[] {
   return MOVES.slice(-runs(offset === 0 ? 2 : 1, MOVES.length))
 }
 
-/** Moves so many days from an instant on, and says how many rows they had. */
+/** Moves this many days from an instant on, and returns their number of rows. */
 export async function moveDays(
   days: number,
   { postgres, lake, fromMs }: { readonly postgres: Postgres; readonly lake: string; readonly fromMs: number },

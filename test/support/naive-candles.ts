@@ -1,5 +1,5 @@
-// The rules of candles in their plainest form, as a reference: buckets found by walking the local clock minute by minute,
-// fills of a market's whole life, and only then the window, the order and the page. Shares no code with the server.
+// The rules of candles in their simplest form, as a reference: finds buckets by walking the local clock minute by minute, fills a
+// market's whole life, and only then applies window, order and page. Shares no code with the server.
 
 import type { StoredCandle } from '../../shared/sql/candle-queries.ts'
 import type { PlainRow } from './record-rows.ts'
@@ -128,13 +128,13 @@ function filled(traded: readonly Row[], grid: { zone: string | null; minutes: nu
   return rows
 }
 
-/** The first bucket boundary at or after an instant: a bucket that ends at E covers what ends in (its start, E]. */
+/** The first bucket boundary at or after an instant: a bucket that ends at E covers the candles that end in (its start, E]. */
 export function bucketEnd(endMs: number, zone: string, minutes: number): number {
   for (let at = Math.ceil(endMs / MINUTE) * MINUTE; ; at += MINUTE)
     if (isBoundary(at, zone, minutes)) return at
 }
 
-/** A bucket begins where the local clock comes into another bucket, or again to the begin of one that was complete. */
+/** A bucket starts where the local clock enters another bucket, or returns to the start of a complete one. */
 function isBoundary(ms: number, zone: string, minutes: number): boolean {
   const now = localClock(ms, zone)
   const before = localClock(ms - MINUTE, zone)

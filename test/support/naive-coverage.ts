@@ -1,5 +1,5 @@
-// What a date's events say of one market, counted hour by hour as plainly as possible: the reference of /api/v1/coverage and
-// /api/v1/gaps, with which it shares no code.
+// Counts from a date's events of one market, hour by hour in the simplest way: the reference for /api/v1/coverage and /api/v1/gaps,
+// with which it shares no code.
 
 export interface CountedEvent {
   readonly ts: bigint
@@ -26,8 +26,8 @@ export interface NaiveGap {
 const HOUR = 3_600_000_000_000n
 
 /**
- * `events` of one market in replay order; `from` and `to` (exclusive) are what the recording covers. `before`: whether the file
- * of the date before has the market, and whether its book was known at its end.
+ * `events` of one market in replay order; the recording covers `from` to `to` (exclusive). `before`: whether the file of the date
+ * before has the market, and whether its book was known at its end.
  */
 export function naiveCoverage(
   events: readonly CountedEvent[],
@@ -71,7 +71,7 @@ export function naiveCoverage(
     }
   }
   for (const [index, { ts, recvTs, event }] of events.entries()) {
-    // What is lost and found in one instant was not lost.
+    // A book lost and known again at one instant was not lost.
     const isFoundAtOnce = events.slice(index + 1).some((later) => later.ts === ts && later.event === 0)
     if (event === 0) {
       pass(ts)
@@ -94,7 +94,7 @@ export function naiveCoverage(
   return { hours, gaps, endsKnown: state === 'known' }
 }
 
-/** The lag that `share` of the sorted lags do not exceed, in milliseconds. */
+/** The lag in milliseconds that `share` of the sorted lags do not exceed. */
 export function naivePercentileMs(lags: readonly bigint[], share: number): number | null {
   if (lags.length === 0) return null
   const sorted = lags.map((lag) => Number(lag) / 1e6).toSorted((a, b) => a - b)

@@ -1,4 +1,4 @@
-// The reference itself is checked against examples worked out by hand from decisions.md and lake.md.
+// Checks the reference itself against examples computed by hand from decisions.md and lake.md.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -9,7 +9,7 @@ const DATE_START_MS = Date.UTC(2026, 6, 1)
 const BID = 0
 const ASK = 1
 
-/** Nanoseconds of a time of 2026-07-01, given in seconds after midnight. */
+/** Nanoseconds of a time on 2026-07-01, given in seconds after midnight. */
 function at(second: number): bigint {
   return BigInt(DATE_START_MS) * 1_000_000n + BigInt(Math.round(second * 1000)) * 1_000_000n
 }

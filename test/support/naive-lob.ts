@@ -1,7 +1,6 @@
-// The order-book snapshot rules of decisions.md written down as plainly as possible: one Map per side, exact integers,
-// a sort for every row. It is the reference that the workers are compared with, so it shares no code with them and is
-// never made faster. It does not read files: it is given the book events of one date (and of earlier dates, when a
-// book is carried over) in replay order.
+// The order-book snapshot rules of decisions.md in their simplest form: one Map per side, exact integers, a sort for every row. It
+// is the reference for the workers, so it shares no code with them and is not optimized. It does not read files: its input are the
+// book events of one date (and of earlier dates, if a book is carried over) in replay order.
 
 /** One book event in the units of lake.md: ns, 1/10000 dollar, 1/1000000 contract. */
 export interface NaiveEvent {
@@ -38,7 +37,7 @@ export type NaiveNullRow = {
     | (Name extends 'best_bid' | 'best_ask' | 'spread' | 'mid' ? null : never)
 }
 
-/** The row with null for each value of its quote that the book does not have. */
+/** The row with null for each quote value that its book lacks. */
 export function withNulls(row: NaiveRow): NaiveNullRow {
   const hasBid = row.bids.length > 0
   const hasAsk = row.asks.length > 0
@@ -52,19 +51,19 @@ export function withNulls(row: NaiveRow): NaiveNullRow {
 }
 
 export interface NaiveOptions {
-  /** Midnight UTC of the date whose rows are wanted, ms since the epoch. */
+  /** Midnight UTC of the requested date, ms since the epoch. */
   readonly dateStartMs: number
   readonly intervalS: number
   readonly levels: number
   /** Keeps the ticks of [hour, hour + 1). */
   readonly hour?: number
-  /** The last ns that the date's recording covers; by default the last event of the date. */
+  /** The last ns of the date's recording; by default the last event of the date. */
   readonly coversTo?: bigint
   /** Close times (ns) of the markets that have one. */
   readonly closeTs?: ReadonlyMap<string, bigint>
-  /** Rows whose book is lost; `empty` by default. */
+  /** How to make rows while a book is lost; default: `empty`. */
   readonly onGap?: 'skip' | 'hold' | undefined
-  /** Whether rows say the state of their book. */
+  /** Whether rows have the state of their book. */
   readonly hasState?: boolean
 }
 
@@ -117,7 +116,7 @@ function marketRows(
     }
     return wasKnown
   }
-  // What happened before the date only decides whether a book is carried into it.
+  // Events before the date only decide whether a book is carried into it.
   applyWhile((event) => event.ts < dateStart)
   let begun = false
   for (let second = 0; second < 86_400; second += options.intervalS) {
@@ -145,7 +144,7 @@ function stateOf(
   return isCarried ? 'carried' : 'known'
 }
 
-/** Changes a book as one event says. */
+/** Applies one event to a book. */
 export function applyEvent(book: NaiveBook, event: NaiveEvent, isHeld = false): void {
   const qty = BigInt(event.qty)
   const side = event.side === 0 ? book.bids : book.asks
@@ -180,8 +179,8 @@ export function applyEvent(book: NaiveBook, event: NaiveEvent, isHeld = false): 
 }
 
 /**
- * The row of one market after the events of one date that count; undefined where its book has not become known.
- * `carried` are the events of earlier dates.
+ * The row of one market after the relevant events of one date; undefined if its book has not become known. `carried` are the events
+ * of earlier dates.
  */
 export function naiveRowAt(
   carried: readonly NaiveEvent[],
@@ -218,7 +217,7 @@ function snapshotRow(ts: number, marketId: string, book: NaiveBook, levels: numb
   }
 }
 
-/** Exact levels of one side summed per cent, without cents 0 and 100 and without levels under one contract. */
+/** Exact levels of one side, summed per cent, without cents 0 and 100 and without levels below one contract. */
 function centLevels(side: ReadonlyMap<number, bigint>, round: (cents: number) => number): NaiveLevel[] {
   const ofCent = new Map<number, bigint>()
   for (const [price, qty] of side) {

@@ -1,4 +1,4 @@
-// Made-up observations in which every field is null now and then, and their distribution over lake and store.
+// Generated observations in which every field is sometimes null, and their distribution over lake and store.
 
 import { join } from 'node:path'
 import { writeObservations } from '../../server/storage/observation-store.ts'
@@ -17,7 +17,7 @@ const TEXTS: Readonly<Record<string, readonly string[]>> = {
   weather_codes: ['-RA BR', '+TSRA'],
 }
 
-/** Two stations around the turn of a year; now and then a special report comes with a routine one. */
+/** Two stations around the turn of a year; sometimes a special report accompanies a routine one. */
 export function observationSet(seed: number, fromMs: number, count: number): StoredObservation[] {
   const random = new SeededRandom(seed, 'observation-set')
   const observations: StoredObservation[] = []

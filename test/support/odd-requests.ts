@@ -1,5 +1,5 @@
-// Two hundred and fifty requests that are written as no client writes them, each with a second one, of `/second`, behind
-// it: odd characters around and within the lines that say where a request ends, odd chunk sizes, odd request lines.
+// Two hundred and fifty malformed or unusual requests, each followed by a request for `/second`: odd characters around and within
+// the lines that define where a request ends, odd chunk sizes, odd request lines.
 
 const SECOND = 'GET /second HTTP/1.1\r\nHost: test\r\n\r\n'
 const HEAD = 'GET /first HTTP/1.1\r\nHost: test\r\n'
@@ -34,7 +34,7 @@ const LINES = [
   `Expect: 100-continue\r\nContent-Length: ${LENGTH}`,
 ]
 
-/** What is sent, by its name. */
+/** The requests by name. */
 export function oddRequests(): Map<string, string> {
   const all = new Map<string, string>()
   const add = (name: string, line: string, body = ''): void => {
@@ -67,9 +67,9 @@ export function oddRequests(): Map<string, string> {
 }
 
 /**
- * Those beyond doubt: other names than those that say where a request ends; a length of nothing, with white space where it
- * may be; a protocol that is offered and not taken up; a method that no endpoint has; white space in a request line that a
- * reader may be generous about (RFC 9112, section 3).
+ * Requests without ambiguity: headers that do not define where a request ends; a length of zero, with white space where it is
+ * allowed; an offered protocol that is not used; a method that no endpoint has; white space in a request line that a server may
+ * accept (RFC 9112, section 3).
  */
 // oxfmt-ignore
 export const BEYOND_DOUBT: ReadonlySet<string> = new Set([
@@ -79,5 +79,5 @@ export const BEYOND_DOUBT: ReadonlySet<string> = new Set([
   'request GET  /first HTTP/1.1', 'request GET /first  HTTP/1.1',
 ])
 
-/** uWebSockets.js ends its list of header lines at one without a name; nginx, HAProxy and Envoy pass none on. */
+/** uWebSockets.js ends the headers at a line without a name; nginx, HAProxy and Envoy do not forward such a line. */
 export const NOT_SEEN = 'line ":"'

@@ -1,5 +1,4 @@
-// The commands of operations/README.md, run as they are written there: by a shell that finds this build as `bookcast`, in a
-// directory of its own.
+// Runs the commands of operations/README.md exactly as written: in a shell that finds this build as `bookcast`, in a new directory.
 
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
@@ -14,7 +13,7 @@ import { temporaryDirectory } from './temporary-lake.ts'
 export const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
 const WAIT_MS_MAX = 120_000
 
-/** The commands below a heading of the page, one text for each block. */
+/** The commands below a heading of the page, one text per block. */
 export async function commandsUnder(heading: string): Promise<string[]> {
   const page = await readFile(join(ROOT, 'operations/README.md'), 'utf8')
   const [, section] = page.split(`\n## ${heading}\n`)
@@ -30,10 +29,10 @@ export interface Ended {
   readonly output: string
 }
 
-/** Commands that run on until they are stopped. */
+/** Commands that run until they are stopped. */
 export interface Running {
   readonly output: () => string
-  /** As systemd and people do. */
+  /** Stops them like systemd and users do. */
   stop(): Promise<Ended>
 }
 
@@ -48,7 +47,7 @@ export class Shell {
     this.#env = env
   }
 
-  /** @param programs more programs that the commands call, by name: the text of a shell script */
+  /** @param programs other programs that the commands call, by name: the text of a shell script */
   static async open(
     t: TestContext,
     env: NodeJS.ProcessEnv,
@@ -65,7 +64,7 @@ export class Shell {
     return new Shell(t, directory, { ...process.env, ...env, PATH: `${bin}:${process.env['PATH']}` })
   }
 
-  /** Runs commands to their end, and stops at the first that fails. */
+  /** Runs commands to their end, and stops at the first failure. */
   async run(commands: string): Promise<Ended> {
     const { child, output } = this.#spawn(commands)
     const timer = setTimeout(() => end(child, 'SIGKILL'), WAIT_MS_MAX)
@@ -74,14 +73,14 @@ export class Shell {
     return { code: child.exitCode, output: output() }
   }
 
-  /** The same where every command must go well; returns what they said. */
+  /** Expects every command to succeed; returns their output. */
   async succeed(commands: string): Promise<string> {
     const { code, output } = await this.run(commands)
     assert.equal(code, 0, `${commands}\n${output}`)
     return output
   }
 
-  /** Starts commands of which the last one runs on. */
+  /** Starts commands of which the last one keeps running. */
   start(commands: string): Running {
     const { child, output } = this.#spawn(commands)
     this.#t.after(() => end(child, 'SIGKILL'))
@@ -96,7 +95,7 @@ export class Shell {
   }
 
   #spawn(commands: string) {
-    // The last command takes the shell's place, so that its exit code is the shell's when that is told to end.
+    // The last command replaces the shell, so that its exit code is the shell's when the shell is stopped.
     const lines = commands.trimEnd().split('\n')
     const last = lines.at(-1) ?? ''
     const text = /^bookcast (ingest|serve|work) /.test(last)
@@ -114,7 +113,7 @@ export class Shell {
   }
 }
 
-/** The shell and all that it has started. */
+/** Ends the shell and all of its children. */
 function end({ pid, exitCode, signalCode }: ChildProcess, signal: 'SIGTERM' | 'SIGKILL'): void {
   if (pid === undefined || exitCode !== null || signalCode !== null) return
   process.kill(-pid, signal)
@@ -124,7 +123,7 @@ async function exitOf(child: ChildProcess): Promise<void> {
   if (child.exitCode === null && child.signalCode === null) await once(child, 'exit')
 }
 
-/** A PostgreSQL server of the system for one test; undefined, and the test skipped with a sentence, where there is none. */
+/** A system PostgreSQL server for one test; undefined if there is none: then the test is skipped with a message. */
 export async function startPostgres(t: TestContext): Promise<string | undefined> {
   const server = spawn(join(ROOT, '.ci/with-postgres'), ['bash', '-c', 'echo "at $DATABASE_URL"; cat'], {
     stdio: ['pipe', 'pipe', 'inherit'],

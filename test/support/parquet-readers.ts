@@ -1,4 +1,4 @@
-// Three independent parquet readers behind one form, so that a file counts as valid only when all of them agree.
+// One interface to three independent parquet readers; a file is valid only if all of them agree.
 
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -17,7 +17,7 @@ export const PARQUET_READERS: Readonly<Record<string, ParquetReader>> = {
   DuckDB: (file) => queryWithDuckDb(file, 'SELECT * FROM file'),
 }
 
-/** A row as the readers' common text. */
+/** A row in the readers' common form. */
 export function rowText(row: object): string {
   return JSON.stringify(row, (_, value: unknown) => (typeof value === 'bigint' ? String(value) : value))
 }
@@ -27,7 +27,7 @@ async function readWithHyparquet(file: Uint8Array): Promise<string[]> {
   return rows.map(rowText)
 }
 
-/** The file's bytes alone in an ArrayBuffer. */
+/** The file's bytes in an ArrayBuffer of their own. */
 export function arrayBufferOf(file: Uint8Array): ArrayBuffer {
   return new Uint8Array(file).buffer
 }

@@ -1,8 +1,7 @@
-// Loaded before everything else (`node --import`) by the test processes of the quick gear. Node's test runner follows every
-// promise and every other asynchronous resource from its making to its end, to know whose the tests are that are declared
-// there, and the errors that nobody catches: a seventh of the processor time, and a third of the page faults. Here it does so
-// while the tests are declared. Later an uncaught error ends the process, which fails all of its tests that have not run; with
-// full effort the runner tells whose it was.
+// Loaded before everything else (`node --import`) by test processes with quick effort. Node's test runner tracks every promise and
+// other asynchronous resource over its life, to attribute declared tests and uncaught errors. This takes a seventh of the processor
+// time and a third of the page faults. Here the runner only does so while the tests are declared. After that, an uncaught error
+// ends the process, and all tests that have not run fail; with full effort, the runner attributes it.
 
 import hooks from 'node:async_hooks'
 import { isMainThread } from 'node:worker_threads'
@@ -18,10 +17,10 @@ if (isMainThread && RUNS_TESTS) {
     ofRunner.push(hook)
     return hook
   }
-  // The runner takes the function when it is loaded.
+  // The runner takes this function when it is loaded.
   const { beforeEach } = await import('node:test')
   hooks.createHook = createHook
-  // The first test may begin before the file that declares it has ended.
+  // The first test may start before the file that declares it has ended.
   beforeEach(() => {
     if (ofRunner.length > 0) setImmediate(() => ofRunner.splice(0).forEach((hook) => hook.disable()))
   })

@@ -1,6 +1,5 @@
-// A fresh relational store per test file: a database of its own on the PostgreSQL server of DATABASE_URL, or, without
-// one, an embedded store. The embedded store's database takes seconds to make, so it is made once and copied: with the
-// tables of this version, or empty.
+// A fresh relational store per test file: a new database on the PostgreSQL server of DATABASE_URL, or else an embedded store.
+// Making an embedded store's database takes seconds, so it is made once and copied: with the tables of this version, or empty.
 
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
@@ -19,7 +18,7 @@ import { readMigrations } from '../../server/storage/migrations.ts'
 import { openRelationalStore, type RelationalStore } from '../../server/storage/relational-store.ts'
 import { SharedByFiles } from './shared-by-files.ts'
 
-/** The PostgreSQL server the tests should use, or null for the embedded store. */
+/** The PostgreSQL server for the tests, or null for the embedded store. */
 export const SERVER_URL: string | null = process.env['DATABASE_URL'] ?? null
 
 const SHARED_STORE = new SharedByFiles<RelationalStore>(async () => {
@@ -35,7 +34,7 @@ const SHARED_STORE = new SharedByFiles<RelationalStore>(async () => {
   }
 }, removeRows)
 
-/** The store of this test file, migrated and without rows before its first test. Call it at top level. */
+/** The store of this test file, migrated and empty before its first test. Call it at top level. */
 export function storeOfThisFile(): { readonly store: RelationalStore } {
   const shared = SHARED_STORE.ofThisFile()
   return {
@@ -45,7 +44,7 @@ export function storeOfThisFile(): { readonly store: RelationalStore } {
   }
 }
 
-/** Back to what migrations leave. */
+/** Restores the state after migrations. */
 async function removeRows({ postgres: store }: RelationalStore): Promise<void> {
   await store.transaction(async (transaction) => {
     const run = (text: string) => transaction.run<{ name: string }>({ text, parameters: [] })
@@ -58,7 +57,7 @@ async function removeRows({ postgres: store }: RelationalStore): Promise<void> {
   })
 }
 
-/** Where a store can be opened that has no rows yet. Its tables are there or are missing: migrate it. */
+/** The place of a store without rows. It may lack tables: migrate it. */
 export interface EmptyStore {
   readonly databaseUrl: string | null
   readonly dataDirectory: string
@@ -69,7 +68,7 @@ export async function makeEmptyStore(): Promise<EmptyStore> {
   return SERVER_URL === null ? makeEmbeddedStore() : makeDatabase(SERVER_URL)
 }
 
-/** A store with the sample records: of a fresh database or the embedded store. */
+/** A store with the sample records, in a fresh database or an embedded store. */
 export async function makeSampleStore(): Promise<EmptyStore> {
   if (SERVER_URL === null) return makeEmbeddedStore('samples')
   const place = await makeDatabase(SERVER_URL)
@@ -77,13 +76,13 @@ export async function makeSampleStore(): Promise<EmptyStore> {
   return place
 }
 
-/** A data directory of the embedded store, with the tables of this version, without any, or with the sample records. */
+/** A data directory of an embedded store: with the tables of this version, without tables, or with the sample records. */
 export async function makeEmbeddedStore(
   contents: 'no tables' | 'tables' | 'samples' = 'tables',
 ): Promise<EmptyStore> {
   const dataDirectory = await mkdtemp(join(tmpdir(), 'bookcast-test-'))
   const template = await TEMPLATES[contents]()
-  // A thousand files: node's own copy takes a second for them.
+  // There are a thousand files, for which Node's own copy takes a second.
   await promisify(execFile)('cp', ['-R', join(template, 'pglite'), dataDirectory])
   const remove = (): Promise<void> => rm(dataDirectory, { recursive: true, force: true })
   return { databaseUrl: null, dataDirectory, remove }
@@ -113,12 +112,12 @@ async function emptyTemplate(): Promise<string> {
   return keptTemplate(version, async (directory) => {
     const embedded = await EmbeddedPostgres.start({ directory })
     await embedded.close()
-    // Clearing the usual 128 MB takes as long as everything else at each start.
+    // Zeroing the usual 128 MB takes as long as the rest of each start.
     await appendFile(join(directory, 'pglite', 'postgresql.conf'), 'shared_buffers = 8MB\n')
   })
 }
 
-/** The same with the tables of these very migrations. */
+/** The same with the tables of the current migrations. */
 async function migratedTemplate(): Promise<string> {
   const checksums = (await readMigrations()).map(({ checksum }) => checksum)
   return grownTemplate(await emptyTemplate(), checksums.join(' '), async (place) => {
@@ -128,7 +127,7 @@ async function migratedTemplate(): Promise<string> {
   })
 }
 
-/** The same with the records of this very sample, which depend on the code that makes and merges them. */
+/** The same with the records of the current sample, which depend on the code that makes and merges them. */
 async function sampleTemplate(): Promise<string> {
   const digest = createHash('sha256')
   for (const folder of ['sample-data', 'storage', 'ingest', 'ingest/climate-reports']) {
@@ -146,7 +145,7 @@ async function fillWithSamples(place: Pick<EmptyStore, 'databaseUrl' | 'dataDire
   await store.close()
 }
 
-/** A copy of a template with something added; `identity` tells what. */
+/** A copy of a template with additions, which `identity` identifies. */
 async function grownTemplate(
   template: string,
   identity: string,
@@ -170,7 +169,7 @@ async function keptTemplate(name: string, make: (directory: string) => Promise<v
     await make(draft)
     await makeSparse(draft)
     await rename(draft, path).catch(async (error: unknown) => {
-      // Another process was faster, or thought that this one would not come to an end.
+      // Another process was faster, or assumed that this one would not finish.
       if (!(await exists(path))) throw error
     })
   } finally {
@@ -180,13 +179,13 @@ async function keptTemplate(name: string, make: (directory: string) => Promise<v
   return path
 }
 
-/** Leaves holes where a template's files have zeros, most of its log: a copy then takes a third of the time. */
+/** Makes a template's files sparse where they have zeros, mostly its log: a copy then takes a third of the time. */
 async function makeSparse(directory: string): Promise<void> {
   const [dense, sparse] = ['pglite', 'sparse'].map((name) => join(directory, name)) as [string, string]
   try {
     await promisify(execFile)('cp', ['-R', '--sparse=always', dense, sparse])
   } catch {
-    // Only GNU's copies so.
+    // Only GNU's cp supports this.
     await rm(sparse, { recursive: true, force: true })
     return
   }
@@ -208,7 +207,7 @@ async function beginsMaking(path: string): Promise<boolean> {
   }
 }
 
-/** Waits for the process that makes a template; false when it does not come to an end. */
+/** Waits for the process that makes a template; false if it does not finish. */
 async function isMadeSoon(path: string): Promise<boolean> {
   const deadlineMs = performance.now() + TEMPLATE_MS_MAX
   while (performance.now() < deadlineMs && (await exists(makingOf(path)))) await delay(50)

@@ -1,6 +1,6 @@
-// The command-line program, for tests that give it arguments and look at what it says and at its exit code. In the quick
-// gear it runs within the test's process, since starting Node takes longer than most commands; in the full gear as a
-// process of its own, which is how the tests of signals, threads and serving start it in both.
+// The command-line program, for tests of its output and exit code. With quick effort it runs in the test's process, since starting
+// Node takes longer than most commands; with full effort in its own process. Tests of signals, threads and serving always start a
+// process.
 
 import { spawn } from 'node:child_process'
 import { Readable, Writable } from 'node:stream'
@@ -10,20 +10,20 @@ import { PROGRAM_ARGUMENTS } from './cold-workers.ts'
 import { IS_FULL_EFFORT } from './effort.ts'
 
 export interface Ended {
-  /** The exit code; null where a signal ended the process. */
+  /** The exit code; null if a signal ended the process. */
   readonly code: number | null
   readonly stdout: string
   readonly stderr: string
 }
 
 export interface ProgramSurroundings {
-  /** Variables beside those of the tests' own environment. */
+  /** Variables in addition to the tests' own environment. */
   readonly env?: NodeJS.ProcessEnv
-  /** What arrives on stdin before it ends. */
+  /** The content of stdin. */
   readonly input?: string | Buffer
 }
 
-/** Runs the program until it has ended. */
+/** Runs the program to its end. */
 export async function bookcast(
   args: readonly string[],
   surroundings: ProgramSurroundings = {},
@@ -33,14 +33,14 @@ export async function bookcast(
     : runHere(args, surroundings)
 }
 
-/** Runs a command of the system until it has ended. `identity`: another user than that of the tests. */
+/** Runs a system command to its end. `identity`: another user than that of the tests. */
 export async function processEnd(
   [command = '', ...args]: readonly string[],
   { env = {}, input = '' }: ProgramSurroundings = {},
   identity: { readonly uid?: number; readonly gid?: number } = {},
 ): Promise<Ended> {
   const child = spawn(command, args, { env: { ...process.env, ...env }, ...identity })
-  // A program that refuses its input early does not read all of it.
+  // A program that rejects its input early does not read all of it.
   child.stdin.on('error', () => undefined)
   child.stdin.end(input)
   const ended = new Promise<number | null>((resolve, reject) => {
@@ -51,7 +51,7 @@ export async function processEnd(
   return { code, stdout, stderr }
 }
 
-/** A stream that is no terminal. */
+/** A stream that is not a terminal. */
 class Output extends Writable {
   readonly pieces: Buffer[] = []
 
@@ -77,7 +77,7 @@ async function runHere(
     stderr,
     stopSignal: () => new AbortController().signal,
   }
-  // The streams of a process have more than a command may use.
+  // A process's streams have more members than a command may use.
   const code = await runProgram(args, io as unknown as ProgramIo)
   return { code, stdout: stdout.text, stderr: stderr.text }
 }

@@ -1,5 +1,5 @@
-// A database for the queue of exports, behind a proxy that takes it away: a fresh one on the server of DATABASE_URL, or, without
-// one, an embedded store, which the queue reaches as a server.
+// A database for the export queue, behind a proxy that can make it unavailable: a fresh one on the server of DATABASE_URL, or else
+// an embedded store, to which the queue connects as to a server.
 
 import { openRelationalStore } from '../../server/storage/relational-store.ts'
 import { FaultProxy } from './fault-proxy.ts'

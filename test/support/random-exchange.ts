@@ -1,6 +1,6 @@
-// An exchange for tests whose markets open and close anywhere: some within an hour, some over weeks, some earlier or later
-// than they first announce. It answers as of a time that the test moves on, its historical routes take over what settled
-// long ago, and it knows the candles of every market: minutes in which something traded, summed up to hours and days.
+// An exchange for tests with random market times: some markets are open for an hour, some for weeks, some close earlier or later
+// than first announced. It answers as of a time that the test advances. Its historical routes take over markets settled long ago.
+// It has candles of every market: minutes with a trade, summed to hours and days.
 
 import type { SeededRandom } from '../../server/sample-data/seeded-random.ts'
 import { type Answer, type AskedRequest, send } from './local-upstream.ts'
@@ -8,7 +8,7 @@ import { type Answer, type AskedRequest, send } from './local-upstream.ts'
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
 const DAY_MS = 24 * HOUR_MS
-/** Markets move to the historical routes so long after their settlement, at a midnight. */
+/** Markets move to the historical routes this long after their settlement, at midnight. */
 const LIVE_DAYS = 4
 /** The exchange's days end at an hour of its own. */
 const DAY_END_HOUR_MS = 4 * HOUR_MS
@@ -20,7 +20,7 @@ interface Trade {
   readonly cents: number
   /** 1/100 contract. */
   readonly volume: number
-  /** The exchange tells some trades only hours later. */
+  /** The exchange reports some trades only hours later. */
   readonly toldMs: number
 }
 
@@ -29,13 +29,13 @@ interface RandomMarket {
   readonly event: string
   readonly series: string
   readonly openMs: number
-  /** What it says of its close, from when on; the last is what happens. */
+  /** The announced closes, each from an instant on; the last one is the real one. */
   readonly closes: readonly { readonly sinceMs: number; readonly closeMs: number }[]
   readonly settledMs: number
   readonly trades: readonly Trade[]
 }
 
-/** A candle as it is stored, as one text. */
+/** A stored candle as one text. */
 export type CandleText = string
 
 export interface RandomExchange {
@@ -43,11 +43,11 @@ export interface RandomExchange {
   readonly series: readonly string[]
   readonly markets: readonly RandomMarket[]
   answer(request: AskedRequest, basePath: string): Answer | undefined
-  /** The candles that end in (fromMs, toMs] and are finished, of what is listed now. */
+  /** The finished candles that end in (fromMs, toMs], of the markets listed now. */
   candles(fromMs: number, toMs: number): ReadonlySet<CandleText>
 }
 
-/** Markets that trade within [fromMs, toMs). Some of their trades are shown hours late. */
+/** Markets that trade within [fromMs, toMs). Some of their trades are reported hours late. */
 export function randomExchange(
   random: SeededRandom,
   fromMs: number,
@@ -97,7 +97,7 @@ function randomEvent(
   const hours = random.pick([1, 13, 39, 39, 39, 120, 400])
   const plannedMs = openMs + hours * HOUR_MS + random.below(90) * MINUTE_MS
   return Array.from({ length: 1 + random.below(3) }, (_, strike) => {
-    // Most close as announced; some early, some are extended shortly before their close.
+    // Most close as announced; some close early, some are extended shortly before their close.
     const kind = random.below(5)
     const closeMs =
       kind === 0
@@ -176,7 +176,7 @@ function textOf({ ticker }: RandomMarket, interval: number, candle: Candle): Can
   return `${ticker} ${interval} ${new Date(endMs).toISOString()} ${prices} ${volume}`
 }
 
-/** The closes of some stored candles, in the form of `candles`. */
+/** The closes of stored candles, in the form of `candles`. */
 export const STORED_CANDLES = `SELECT market_ticker || ' ' || period_interval || ' ' ||
   to_char(end_period_ts AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') || ' ' ||
   open || ' ' || high || ' ' || low || ' ' || close || ' ' || volume AS text FROM candles`
@@ -225,7 +225,7 @@ function answerOf(exchange: RandomExchange, request: AskedRequest, basePath: str
   if (ticker === undefined) return undefined
   const market = listed.find((each) => each.ticker === decodeURIComponent(ticker))
   if (market === undefined) return send(404, '{"error":"not found"}')
-  // The live routes answer with nothing past the cutoff, the historical ones refuse what they do not have.
+  // The live routes return nothing past the cutoff; the historical ones refuse markets that they do not have.
   if (isPast && !isHistorical(market, nowMs)) return send(404, '{"error":"not found"}')
   const isHere = isHistorical(market, nowMs) === isPast
   return json({ ticker, candlesticks: isHere ? candleEntries(market, query, nowMs, isPast) : [] })
@@ -244,7 +244,7 @@ function seriesEntry(ticker: string): object {
   }
 }
 
-/** Events of which a market closes at or after the instant asked for. */
+/** Events with a market that closes at or after the requested instant. */
 function eventEntries(listed: readonly RandomMarket[], query: URLSearchParams, nowMs: number): object[] {
   const minMs = Number(query.get('min_close_ts') ?? 0) * 1000
   const ofSeries = listed

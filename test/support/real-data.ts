@@ -1,12 +1,12 @@
-// Where the real recordings lie, which are not part of the project: in a checkout of the whole workplace beside it.
+// The path of the real recordings, which are not part of the project; a complete workspace has them beside the checkout.
 
 import { existsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 /**
- * The path of a real recording, or `undefined` where there are none: below `BOOKCAST_REAL_DATA`, or below the first
- * `shared/real-data` met on the way up from the checkout.
+ * The path of a real recording, or `undefined` if there are none: below `BOOKCAST_REAL_DATA`, or below the first `shared/real-data`
+ * in a directory above the checkout.
  */
 export function realDataPath(...parts: string[]): string | undefined {
   const root = process.env['BOOKCAST_REAL_DATA'] ?? searchUpwards(dirname(fileURLToPath(import.meta.url)))

@@ -1,5 +1,5 @@
-// Answers of the record endpoints in every format as the same plain rows: numbers, texts, booleans, null, and instants
-// as milliseconds since the epoch. The readers are not Bookcast's: JSON.parse, hyparquet, and a small csv reader.
+// Responses of the record endpoints in every format as the same plain rows: numbers, texts, booleans, null, and instants as
+// milliseconds since the epoch. The readers are independent of Bookcast: JSON.parse, hyparquet, and a small csv reader.
 
 import assert from 'node:assert/strict'
 import { isUtf8 } from 'node:buffer'
@@ -16,10 +16,10 @@ export interface RecordPageAnswer {
   readonly next: string | null
 }
 
-/** Tests of the codings have their own requests; compressing took longer than most answers here. */
+/** Codings have their own tests; compression took longer than most responses here. */
 const CODINGS: Readonly<Record<string, string>> = IS_FULL_EFFORT ? {} : { 'accept-encoding': 'identity' }
 
-/** Fetches an address and decodes the answer; fails the test for any status but 200. */
+/** Fetches an address and decodes the response; fails the test unless the status is 200. */
 export async function fetchRows(address: string, kind: RecordKind): Promise<RecordPageAnswer> {
   const response = await fetch(address, { headers: CODINGS })
   const body = Buffer.from(await response.arrayBuffer())
@@ -35,7 +35,7 @@ export async function fetchRows(address: string, kind: RecordKind): Promise<Reco
   }
 }
 
-/** Follows the links from page to page and joins the rows. */
+/** Follows the links between pages and joins the rows. */
 export async function fetchAllPages(address: string, kind: RecordKind, pagesMax = 1000): Promise<PlainRow[]> {
   const rows: PlainRow[] = []
   let next: string | null = address
@@ -64,7 +64,7 @@ async function decode(format: string, body: Buffer, fields: readonly RecordField
 /** Checks names, order and types of a json record. */
 function plainRow(row: PlainRow, fields: readonly RecordField[]): PlainRow {
   const names = Object.keys(row)
-  // Compared one by one: there are many rows.
+  // Compared one by one, because there are many rows.
   if (names.length !== fields.length || fields.some(({ name }, index) => name !== names[index]))
     assert.deepEqual(
       names,
@@ -97,7 +97,7 @@ function plainValue(
   return field.type === 'instant' ? instant(String(value)) : value
 }
 
-/** Instants read so far, by their text: most rows of a test have the same ones. */
+/** Instants read so far, by their text, because most rows of a test share them. */
 const INSTANTS = new Map<string, number>()
 
 function instant(text: string): number {

@@ -1,4 +1,4 @@
-// A real server over a fresh relational store and an empty lake of this test file, and the writers that fill both.
+// A real server over a fresh relational store and an empty lake for this test file, and writers that fill both.
 
 import { mkdir, mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -21,8 +21,8 @@ export interface RecordServer {
 }
 
 /**
- * One server for all tests of a file, started with the first that asks. Whoever asks gets its lake empty; what others left
- * in the store is there. Call it at top level.
+ * One server for all tests of a file, started by the first test that calls this. Every call empties the lake; rows in the store
+ * stay. Call it at top level.
  */
 export function recordServerOfThisFile(place: {
   readonly store: RelationalStore

@@ -1,4 +1,4 @@
-// Book events for tests of the lake's writers, and a recording written from them.
+// Book events for tests of the lake's writers, and a recording of them.
 
 import { LobRecordingWriter } from '../../server/lake/lob-recording-writer.ts'
 import type { WrittenLobFile } from '../../server/lake/lob-publication.ts'
@@ -26,7 +26,7 @@ export function bookEvent(
   return { marketId, ts, recvTs: ts + 5n, seq: 7n, event, ...level }
 }
 
-/** Writes the events of one series into the lake; `coversTo` as the recording's end, if later than the last event. */
+/** Writes the events of one series into the lake; `coversTo` is the recording's end if it is later than the last event. */
 export async function writeEvents(
   lake: string,
   events: readonly BookEvent[],

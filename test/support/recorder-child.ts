@@ -1,4 +1,4 @@
-// A process that only records, to be killed: it tells its parent how far its log is on disk.
+// A process to be killed that only records: it reports to its parent how far its log is on disk.
 
 import { KalshiLane } from '../../server/exchanges/kalshi/lane.ts'
 import { kalshiCredentials } from '../../server/exchanges/kalshi/signature.ts'

@@ -1,4 +1,4 @@
-// A recorder of a local exchange in this process, and what tests ask of its files.
+// A recorder of a local exchange in this process, and common queries of its files.
 
 import assert from 'node:assert/strict'
 import { generateKeyPairSync } from 'node:crypto'
@@ -24,7 +24,7 @@ export const TEST_PRIVATE_KEY = pair.privateKey.export({ type: 'pkcs1', format: 
 export const TEST_PUBLIC_KEY = pair.publicKey
 export const TEST_CREDENTIALS = kalshiCredentials(TEST_KEY_ID, TEST_PRIVATE_KEY)
 
-/** Short waits; what is tested does not depend on them. */
+/** Short waits; the tests do not depend on them. */
 export const QUICK = { pingMs: 100, backoffMsFirst: 5, backoffMsMax: 40, repairMs: 20 } as const
 
 export class LogLines {
@@ -45,13 +45,13 @@ export interface KalshiHarness {
   readonly lake: string
   readonly workDirectory: string
   readonly log: LogLines
-  /** Sends a message that means nothing and waits until it, and so everything before it, has been folded. */
+  /** Sends a meaningless message and waits until it, and so everything before it, is folded. */
   readonly settle: () => Promise<void>
-  /** The markets that the directory lists from its next look on. */
+  /** Sets the markets that the directory lists from its next look on. */
   follow(tickers: readonly string[]): void
 }
 
-/** Records the exchange into `root`; stopped after the test at the latest. */
+/** Records the exchange into `root`; stopped at the latest after the test. */
 export async function recordKalshi(
   t: TestContext,
   exchange: LocalKalshi,
@@ -83,7 +83,7 @@ export async function recordKalshi(
           ...laneLog,
           frame: (data) => {
             laneLog.frame(data)
-            // Snapshots that were asked for may still come after it.
+            // Requested snapshots may still come after it.
             if (data.length < 100 && data.includes('marker')) lastMarker = data.toString('utf8')
           },
         },
@@ -110,20 +110,20 @@ export async function recordKalshi(
   return { recorder, lake, workDirectory, log, settle, follow }
 }
 
-/** The end of the log when everything that was heard so far is on disk. */
+/** The end of the log once everything received so far is on disk. */
 async function endOnDisk(recorder: SourceRecorder): Promise<WalPosition> {
   let [{ syncedRecords }, commits] = [recorder.metrics, 0]
   await eventually(() => {
     const { syncedRecords: synced, queuedBytes } = recorder.metrics
     if (synced !== syncedRecords) commits++
     syncedRecords = synced
-    // The first commit may have been on its way before.
+    // The first commit may have been running before.
     return queuedBytes === 0 || commits >= 2
   }, 'everything is on disk')
   return recorder.metrics.logPosition
 }
 
-/** Waits for what nothing tells of; gives up after half a minute. */
+/** Polls for a state; gives up after half a minute. */
 export async function eventually(isReached: () => boolean | Promise<boolean>, what: string): Promise<void> {
   const deadlineMs = performance.now() + 30_000
   for (;;) {
@@ -131,12 +131,12 @@ export async function eventually(isReached: () => boolean | Promise<boolean>, wh
     if (await isReached()) return
     const endMs = performance.now()
     assert.ok(endMs < deadlineMs, `not reached: ${what}`)
-    // A look that reads whole files takes a tenth of the time at most: what is waited for needs the rest.
+    // Polling that reads whole files takes at most a tenth of the time: the awaited work needs the rest.
     await delay(Math.max(5, 9 * (endMs - beginMs)))
   }
 }
 
-/** The rows of every date of a series, dates ascending. */
+/** The rows of every date of a series, by ascending date. */
 export async function readSeries(lake: string, source: string, series: string): Promise<LobRow[]> {
   const directory = join(lake, 'lob', `source=${source}`, `series=${series}`)
   const names = (await readdir(directory)).filter((name) => name.startsWith('date=')).toSorted()
@@ -146,8 +146,8 @@ export async function readSeries(lake: string, source: string, series: string): 
 }
 
 /**
- * Replays the rows and compares the book after every change with what it truly was then. Returns how many changes found
- * their book known, the gaps, and the books at the end. The gap with which every recording ends is left out.
+ * Replays the rows and compares the book after every change with the true book. Returns the number of changes with a known book,
+ * the gaps, and the books at the end. Ignores the gap at the end of every recording.
  */
 export function checkAgainst(exchange: LocalKalshi, rows: readonly LobRow[]) {
   const books = new Map<string, NaiveBook>()

@@ -1,4 +1,4 @@
-// A lake whose order-book files are folded again from the raw segments of another.
+// A lake whose order-book files are folded again from another lake's raw segments.
 
 import { existsSync } from 'node:fs'
 import { cp, mkdir, readdir } from 'node:fs/promises'
@@ -9,7 +9,7 @@ import { rawDates } from '../../server/raw/date-manifest.ts'
 import { rawSourceDirectory } from '../../shared/lake-layout.ts'
 import type { LobSource } from '../../shared/lob-sources.ts'
 
-/** Copies the segments of `lake` alone into the lake `other`, folds all their dates, and returns `other`. */
+/** Copies only the segments of `lake` into the lake `other`, folds all their dates, and returns `other`. */
 export async function refold(
   lake: string,
   other: string,

@@ -1,4 +1,4 @@
-// A real S3 server on loopback in front of which requests are recorded and, on demand, go wrong.
+// A real S3 server on loopback, with a layer in front that records requests and injects faults.
 
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http'
@@ -17,7 +17,7 @@ type FakeConstructor = new (options: object) => Fake
 const require = createRequire(import.meta.url)
 const FakeS3 = require('s3rver') as FakeConstructor
 
-/** What becomes of a request: a status instead of an answer, a body cut off after some bytes, or one with a wrong byte. */
+/** The fault of a request: a status instead of a response, a body cut off after some bytes, or one with a wrong byte. */
 export type Fault =
   | { readonly status: number }
   | { readonly cutAfterBytes: number }
@@ -25,26 +25,26 @@ export type Fault =
 
 export interface SeenRequest {
   readonly method: string
-  /** Below the bucket, without the query. */
+  /** Key below the bucket, without the query. */
   readonly key: string
   readonly range: string | undefined
   readonly isList: boolean
-  /** A PUT that names the version that it replaces. */
+  /** A PUT that names the version it replaces. */
   readonly isConditional: boolean
-  /** Of its body. */
+  /** Size of its body. */
   readonly bytes: number
 }
 
 export interface S3Server {
   readonly endpoint: string
   readonly requests: SeenRequest[]
-  /** Decides on each request; undefined lets it pass. */
+  /** Decides on each request; undefined forwards it. */
   fault: (request: SeenRequest) => Fault | undefined
-  /** Each request waits for it before anything is read of its body. */
+  /** Each request waits for this before its body is read. */
   gate: (request: SeenRequest) => Promise<void>
-  /** Whether If-Match and If-None-Match of a PUT are heeded, as Amazon's service does and s3rver does not. */
+  /** Whether If-Match and If-None-Match of a PUT are respected, as by Amazon's service but not by s3rver. */
   heedsConditions: boolean
-  /** Of the bodies of answers to GET, but for listings. */
+  /** Body bytes of GET responses, without listings. */
   sentBytes: number
   store(prefix?: string): S3Store
 }
@@ -124,14 +124,14 @@ export async function startS3Server(t: TestContext): Promise<S3Server> {
 }
 
 /**
- * One PUT of a key at a time, as s3rver would mix two up, and only on the version that it names; no other request of the
- * key in its midst, as s3rver writes bytes and ETag one after the other.
+ * Serializes the PUTs of a key, because s3rver would mix two up, and checks the version that they name. Other requests of the key
+ * wait for a running PUT, because s3rver writes bytes and ETag one after the other.
  */
 class OrderedPuts {
   readonly #etags = new Map<string, string>()
   readonly #last = new Map<string, Promise<void>>()
 
-  /** Settles once the PUTs that have begun are done. */
+  /** Resolves once the running PUTs are done. */
   async before(key: string): Promise<void> {
     await this.#last.get(key)
   }
@@ -148,7 +148,7 @@ class OrderedPuts {
     serve: () => void,
   ): Promise<void> {
     const before = this.#last.get(key)
-    // Noted before the next of the key is looked at, which waits for this one already.
+    // Set before the next request for the key is checked, so that it waits for this one.
     const closed = once(response, 'close').then(() => this.#note(key, response))
     this.#last.set(key, closed)
     await before
@@ -170,8 +170,8 @@ class OrderedPuts {
 }
 
 /**
- * The request with its whole body; undefined if its client ended before. s3rver writes into the object while it reads, and leaves
- * half an object of a client that is killed.
+ * The request with its whole body; undefined if its client ended before. s3rver writes into the object while it reads, and would
+ * leave half an object of a killed client.
  */
 async function wholeOf(request: IncomingMessage): Promise<IncomingMessage | undefined> {
   const chunks: Buffer[] = []
@@ -214,7 +214,7 @@ function spoil(response: ServerResponse, fault: Exclude<Fault, { readonly status
     }
     if (sentBytes <= fault.cutAfterBytes) return write(bytes)
     write(bytes.subarray(0, Math.max(0, fault.cutAfterBytes - start)))
-    // Ended, not reset: what was written still arrives.
+    // Ended, not reset, so that written data still arrives.
     response.socket?.end()
     return false
   }

@@ -9,10 +9,10 @@ import { startColdServer } from './cold-workers.ts'
 import { MemoryStore, marketRow, seriesRow } from './memory-store.ts'
 import { TEST_CONFIG } from './test-server.ts'
 
-/** The lake below data-samples/, seen from the built file. */
+/** The lake below data-samples/, relative to the built file. */
 export const SAMPLE_LAKE = fileURLToPath(new URL('../../../data-samples/lake', import.meta.url))
 
-/** What a catalogue says of the series and some markets of the sample lake. */
+/** A catalogue of the series and some markets of the sample lake. */
 function sampleStore(): MemoryStore {
   const strikes = ['T79', 'B79.5', 'B81.5', 'B83.5', 'B85.5', 'T86']
   return new MemoryStore(
@@ -21,7 +21,7 @@ function sampleStore(): MemoryStore {
   )
 }
 
-/** Records are served with a `storeAddress` alone. */
+/** Records are served only with a `storeAddress`. */
 export async function startSampleServer(
   t: TestContext,
   config: Partial<ServeConfig> = {},

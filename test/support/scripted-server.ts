@@ -1,4 +1,4 @@
-// A server that answers as a test tells it to, request by request, and notes what it was asked.
+// A server that answers each request as the test specifies, and records the requests.
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -13,7 +13,7 @@ export interface ScriptedServer {
 
 export type Script = (request: IncomingMessage, response: ServerResponse, count: number) => void
 
-/** `script` is called for every request, with how many came before it. */
+/** Calls `script` for every request, with the number of requests before it. */
 export async function startScripted(t: TestContext, script: Script): Promise<ScriptedServer> {
   const requests: IncomingMessage[] = []
   const server = createServer((request, response) => {
@@ -29,7 +29,7 @@ export async function startScripted(t: TestContext, script: Script): Promise<Scr
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, requests }
 }
 
-/** A refusal in the server's own form. */
+/** An error response in the server's own form. */
 export function refuse(
   response: ServerResponse,
   status: number,
@@ -40,7 +40,7 @@ export function refuse(
   response.end(JSON.stringify({ status, code, detail: `It is ${code}.`, errors: [], request_id: 'r1' }))
 }
 
-/** A server that sends the bytes that `next` gives to whoever has asked for something, and ends the connection. */
+/** A server that sends the bytes of `next` after each request, and ends the connection. */
 export async function startRaw(
   t: TestContext,
   next: () => { readonly bytes: Uint8Array; readonly isReset: boolean },
@@ -62,7 +62,7 @@ export async function startRaw(
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
-/** Every byte of a server's answer to one request, head included. */
+/** Every byte of a server's response to one request, including the head. */
 async function recordAnswer(
   url: string,
   target: string,
@@ -81,16 +81,16 @@ async function recordAnswer(
   return Buffer.concat(parts)
 }
 
-/** An answer of the real server in one of the ways that it is given. */
+/** A response of the real server in one of its forms. */
 export interface AnswerForm {
   readonly format: string
-  /** As what it is read. */
+  /** How the client reads it. */
   readonly action: 'rows' | 'file'
   /** Head and body, every byte. */
   readonly answer: Buffer
 }
 
-/** One answer of /lob in every format, plain and compressed. */
+/** One response of /lob in every format, plain and compressed. */
 export async function answerForms(url: string): Promise<AnswerForm[]> {
   const target = '/api/v1/lob?series=KXHIGHNY-26JUL01&date=2026-07-01&interval=300&levels=3&format='
   const forms: AnswerForm[] = []

@@ -1,5 +1,5 @@
-// A lake with everything in it that sections have to get right: two dates of keyframed hours and one of a foreign file,
-// books that are carried over, a market that begins and one that pauses in the midst of an hour, and one that is silent.
+// A lake with every case that sections have to handle: two dates of keyframed hours and one of a foreign file, carried-over books,
+// a market that begins and one that pauses within an hour, and a silent one.
 
 import { EVENT_ADD, EVENT_CLEAR, EVENT_GAP, EVENT_SET } from '../../shared/lob-v1.ts'
 import type { BookEvent } from '../../server/lake/series-recording.ts'
@@ -27,7 +27,7 @@ function recordedEvents(): BookEvent[] {
     ...quotes(BUSY, DAY_START + 10n * MINUTE, 40, 42),
     ...quotes(SILENT, DAY_START + 3n * HOUR + 7n * SECOND, 1, 99),
     ...quotes(LATE, DAY_START + 30n * HOUR + 25n * MINUTE, 55, 54),
-    // A pause over the end of an hour.
+    // A pause across the end of an hour.
     bookEvent(LATE, DAY_START + 32n * HOUR + 50n * MINUTE, EVENT_GAP),
     ...quotes(LATE, DAY_START + 33n * HOUR + 10n * MINUTE, 60, 61),
   ]
@@ -40,7 +40,7 @@ function recordedEvents(): BookEvent[] {
   return events.toSorted((a, b) => (a.ts < b.ts ? -1 : Number(a.ts > b.ts)))
 }
 
-/** Writes the lake's three dates; the third one goes on with the books of the second and has no keyframes. */
+/** Writes the lake's three dates; the third one continues the books of the second and has no keyframes. */
 export async function writeSectionsLake(lake: string): Promise<void> {
   await writeEvents(lake, recordedEvents(), {}, DAY_START + 2n * DAY - 1n)
   const third = DAY_START + 2n * DAY
@@ -63,8 +63,8 @@ export async function writeSectionsLake(lake: string): Promise<void> {
 }
 
 /**
- * Writes one date of markets whose full books stay as they are from midnight on: rows are long and quickly made.
- * Returns how many rows there are at one a second.
+ * Writes one date of markets with full books that do not change after midnight: rows are long and quickly made. Returns the number
+ * of rows at one a second.
  */
 export async function writeStillLake(lake: string, markets: number): Promise<number> {
   const events = Array.from({ length: markets }, (_, market) => {

@@ -1,4 +1,4 @@
-// Recordings that a test writes, and the raw segments that become of them.
+// Recordings written by a test, and their raw segments.
 
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
@@ -18,7 +18,7 @@ export const at = (time: string): number => DAY + Date.parse(`1970-01-01T${time}
 export const ns = (ms: number): string => `${ms}000000`
 
 let delta = 0
-/** A change at a time of 2026-07-01; numbers count up. */
+/** A change at a time on 2026-07-01; its number increases with each call. */
 export function kalshiDelta(time: string, fields: object = {}): string {
   const msg = {
     market_ticker: 'KXHIGHNY-26JUL01-B80.5',
@@ -34,7 +34,7 @@ export function kalshiDelta(time: string, fields: object = {}): string {
   })
 }
 
-/** The same with its receive time around it. */
+/** The same, wrapped with its receive time. */
 export const kalshiLine = (time: string): string => `{"recv_ts":${at(time) + 40},"msg":${kalshiDelta(time)}}`
 
 export function polymarketChange(time: string): string {
@@ -47,11 +47,11 @@ export function polymarketChange(time: string): string {
   })
 }
 
-/** A book that changed last at a time of 2026-07-01. */
+/** A book whose last change was at a time on 2026-07-01. */
 export const polymarketBook = (changed: string, asset = '7'): string =>
   JSON.stringify({ market: '0x1', asset_id: asset, timestamp: String(at(changed)), bids: [], asks: [] })
 
-/** Recordings of a test, and the lake that they are imported into. */
+/** A test's recordings, and the lake for their import. */
 export class Recordings {
   readonly directory: string
   readonly lake: string
@@ -103,7 +103,7 @@ export async function recordings(t: TestContext): Promise<Recordings> {
   return new Recordings(await temporaryDirectory(t))
 }
 
-/** The segments of a lake by place: `2026-07-01 10`, in order, with the lines behind their headers. */
+/** The segments of a lake by date and hour (`2026-07-01 10`), in order, with the lines after their headers. */
 export async function segmentsOf(
   lake: string,
 ): Promise<[place: string, header: Record<string, unknown>, lines: string[]][]> {
@@ -126,7 +126,7 @@ export async function onlySegment(lake: string): Promise<[string, Record<string,
   return found[0]!
 }
 
-/** The files below the lake's raw folder, temporary ones included. */
+/** The files below the lake's raw folder, including temporary ones. */
 export async function segmentPaths(lake: string): Promise<string[]> {
   if (!existsSync(join(lake, 'raw'))) return []
   const entries = await readdir(join(lake, 'raw'), { recursive: true, withFileTypes: true })

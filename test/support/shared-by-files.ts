@@ -1,5 +1,5 @@
-// What test files of one process share, where run.ts gives them one: made before the tests of the first, ended after those
-// of the last. A file that has its process to itself has it to itself.
+// Values shared by the test files of one process, if run.ts puts several into one: made before the first file's tests, ended after
+// the last file's. A file that runs alone has its own value.
 
 import assert from 'node:assert/strict'
 import { after, before } from 'node:test'
@@ -15,13 +15,13 @@ export class SharedByFiles<T> {
   #files = 0
   #made: Made<T> | undefined
 
-  /** @param between runs after the tests of a file, when another one follows */
+  /** @param between runs after the tests of a file if another file follows */
   constructor(make: () => Promise<Made<T>>, between: (value: T) => Promise<void> = async () => {}) {
     this.#make = make
     this.#between = between
   }
 
-  /** Call it at the top level of a test file: its value is there while the file's tests run. */
+  /** Call it at the top level of a test file: the value exists while the file's tests run. */
   ofThisFile(): () => T {
     this.#files += 1
     before(async () => {

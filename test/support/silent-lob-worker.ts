@@ -1,5 +1,5 @@
-// An order-book worker whose file does not answer where the series of its query is `SILENT`: it waits in the kernel for
-// the writer of a named pipe, as for a share that is gone. Other series have an empty answer.
+// An order-book worker whose file does not respond if the series of its query is `SILENT`: it waits in the kernel for the writer of
+// a named pipe, like for an unreachable share. Other series have an empty response.
 
 import { openSync } from 'node:fs'
 import { FileWatch } from '../../shared/file-watch.ts'

@@ -1,5 +1,5 @@
-// A real file system of a few megabytes that a test can fill: what a full disk does cannot be learnt from a fault that
-// somebody thought of. Mounting needs rights that not everybody has; then the test says so and is skipped.
+// A real file system of a few megabytes that a test can fill, because simulated faults do not show what a full disk does. Mounting
+// needs privileges; without them, the test is skipped with a message.
 
 import { execFile } from 'node:child_process'
 import { mkdtemp, open, rm, rmdir, stat, truncate } from 'node:fs/promises'
@@ -14,13 +14,13 @@ const FILLER = '.filler'
 
 export interface SmallDisk {
   readonly path: string
-  /** Takes every byte that is left. */
+  /** Uses up every remaining byte. */
   fill(): Promise<void>
-  /** Frees the space that was filled, or so many bytes of it. */
+  /** Frees the filled space, or this many bytes of it. */
   free(bytes?: number): Promise<void>
 }
 
-/** Runs `work` on a file system of its own; skips the test with a sentence where none may be mounted. */
+/** Runs `work` on a new file system; skips the test with a message if it cannot be mounted. */
 export async function onSmallDisk(
   t: TestContext,
   sizeMib: number,
@@ -50,7 +50,7 @@ function diskAt(path: string): SmallDisk {
       try {
         for (let bytes = FILL_BYTES; bytes >= 1;) {
           const written = await file.write(Buffer.alloc(bytes, 1)).catch(noSpace)
-          // The last page is taken in ever smaller pieces.
+          // Fills the last page in ever smaller pieces.
           if (written === undefined || written.bytesWritten < bytes) bytes = Math.floor(bytes / 2)
         }
       } finally {

@@ -1,4 +1,4 @@
-// Snapshot rows for the tests of the parquet output: made, encoded, and written down as the readers should see them.
+// Snapshot rows for tests of the parquet output: generated, encoded, and in the form that readers should return.
 
 import type { SnapshotColumn } from '../../shared/lob-task.ts'
 import { NS_PER_SECOND } from '../../shared/utc-date.ts'
@@ -62,7 +62,7 @@ export function encodeRows(rows: readonly TestRow[], options: ParquetSnapshotOpt
   return Buffer.concat([...pieces, ...encoder.finish()])
 }
 
-// Reused from row to row, as the caller's arrays are: stale entries behind the counts must not show.
+// Reused from row to row, like the caller's arrays: stale entries beyond the counts must have no effect.
 const bidPrices = new Uint8Array(50)
 const bidQtys = new Float64Array(50)
 const askPrices = new Uint8Array(50)
@@ -88,7 +88,7 @@ export function appendTestRow(encoder: ParquetSnapshotEncoder, row: TestRow): vo
   )
 }
 
-/** The text of every row as a reader should report it. */
+/** The text of every row that a reader should return. */
 export function expectedTexts(
   rows: readonly TestRow[],
   { columns, marketIds, nulls = false }: ParquetSnapshotOptions,

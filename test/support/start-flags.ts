@@ -1,20 +1,20 @@
-// How Node runs the tests of the quick gear. They start many processes that live for seconds, and most of their processor
-// time went into optimizing code that is then hardly used: the embedded store's WebAssembly first. The full gear, and the
-// program itself, run as Node does by default.
+// Node's flags for tests with quick effort. They start many short-lived processes, which spent most of their processor time on
+// optimizing code that is then hardly used, mainly the embedded store's WebAssembly. With full effort, and in the program itself,
+// Node has its defaults.
 
 import { IS_FULL_EFFORT } from './effort.ts'
 
 const FLAGS = [
-  // WebAssembly stays with its first, quick translation.
+  // WebAssembly stays with its first, quick compilation.
   '--liftoff-only',
-  // Functions are optimized thirty times later, and a function of WebAssembly is checked when it is called, not all of a
-  // module with each start. Newer versions of Node decide it otherwise and may refuse the flags.
+  // Functions are optimized thirty times later, and a WebAssembly function is validated when it is called, not the whole module at
+  // each start. Newer versions of Node differ here and may reject the flags.
   ...(process.versions.node.startsWith('20.')
     ? ['--interrupt-budget=2000000', '--wasm-lazy-validation']
     : []),
 ]
 
-/** For processes that a test or the test run starts. */
+/** For processes started by a test or the test run. */
 export const START_FLAGS: readonly string[] = IS_FULL_EFFORT ? [] : FLAGS
 
 /** For those of them that serve: see cold-threads.ts. */

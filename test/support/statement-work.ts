@@ -1,4 +1,4 @@
-// How many rows a statement looks at in a table, as the store itself counts them: the work of an answer without its time.
+// The number of rows that a statement reads in a table, as counted by the store: the work of a response without its time.
 
 import type { Postgres } from '../../server/storage/postgres.ts'
 import type { SqlStatement } from '../../shared/sql/statement.ts'
@@ -11,7 +11,7 @@ interface PlanNode {
   readonly Plans?: readonly PlanNode[]
 }
 
-/** Runs the statement and resolves to the rows of `table` that it read, those that a filter left out included. */
+/** Runs the statement and resolves to the rows of `table` that it read, including filtered ones. */
 export async function rowsRead(postgres: Postgres, statement: SqlStatement, table: string): Promise<number> {
   const [row] = await postgres.run<{ readonly 'QUERY PLAN': unknown }>({
     text: `EXPLAIN (ANALYZE, FORMAT JSON) ${statement.text}`,

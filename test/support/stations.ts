@@ -1,4 +1,4 @@
-// Stations of the real samples that are not among those the service follows.
+// Stations of the real samples that the service does not follow.
 
 import { findStation, type Station } from '../../shared/stations.ts'
 import assert from 'node:assert/strict'
@@ -10,7 +10,7 @@ export function knownStation(code: string): Station {
   return station
 }
 
-/** A station made up from an ICAO identifier; everything else is New York's. */
+/** A station with the given ICAO identifier; everything else is New York's. */
 export function sampleStation(icao: string, ghcnId = 'USW00000000'): Station {
   return { ...knownStation('NYC'), code: icao.slice(1), icao, ghcnId }
 }

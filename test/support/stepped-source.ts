@@ -1,4 +1,4 @@
-// A source of the local upstreams in a schedule of its own that runs when it is told to, and once.
+// A source of the local upstreams in its own schedule, which runs once whenever the test asks.
 
 import type { TestContext } from 'node:test'
 import { createSources } from '../../server/ingest/registry.ts'
@@ -20,7 +20,7 @@ export function steppedSource(t: TestContext, world: UpstreamWorld, postgres: Po
         rest()
       }),
   }
-  // Waits between requests pass at once.
+  // Waits between requests return at once.
   const waiting = {
     nowMs: () => nowMs,
     sleep: async (ms: number): Promise<void> => {
@@ -41,7 +41,7 @@ export function steppedSource(t: TestContext, world: UpstreamWorld, postgres: Po
   })
   return {
     schedule,
-    /** One run; resolves to when it ended. The clock is a minute further then. */
+    /** One run; resolves to the time of its end. Advances the clock by a minute. */
     async run(): Promise<number> {
       const resting = new Promise<void>((resolve) => (rest = resolve))
       if (running === undefined) running = schedule.run(stopping.signal)

@@ -1,4 +1,4 @@
-// What the relational store holds, read with the statements that serve requests.
+// Reads the relational store with the statements that serve requests.
 
 import type { Postgres } from '../../server/storage/postgres.ts'
 import {
@@ -61,7 +61,7 @@ export function storedClimateRevisions(
   return batches(postgres, climateRevisionRead(selection), options)
 }
 
-/** A series or market as it lies in the store, without what the store and the backfill of candles note of it. */
+/** A series or market in the store, without the bookkeeping columns of the store and the candle backfill. */
 export async function storedEntry(
   postgres: Postgres,
   table: 'series' | 'markets',
@@ -74,7 +74,7 @@ export async function storedEntry(
   return written
 }
 
-/** How often a dataset has changed. */
+/** The number of changes of a dataset. */
 export async function dataVersion(postgres: Postgres, dataset: string): Promise<bigint> {
   const text = 'SELECT version FROM data_versions WHERE dataset = $1::text'
   const [row] = await postgres.run<{ version: bigint }>({ text, parameters: [dataset] })

@@ -1,6 +1,6 @@
-// A worker whose tasks hang as its tasks say: `pipe` waits in the kernel for the writer of a named pipe, where nothing
-// can end its thread; `silent` does so in the sight of the server; `deaf` never ends and hears nothing; `later` gives nothing
-// for a while and then answers; others answer nothing at once.
+// A worker whose tasks hang in a given way. `pipe` waits in the kernel for the writer of a named pipe, where nothing can end its
+// thread. `silent` does so while the server watches the file. `deaf` never ends and ignores messages. `later` waits before it
+// answers. Other tasks return an empty response at once.
 
 import { openSync } from 'node:fs'
 import type { MessagePort } from 'node:worker_threads'
@@ -10,7 +10,7 @@ import { watched, watchFiles } from '../../workers/lake/watched-files.ts'
 export interface StuckTask {
   readonly how: 'pipe' | 'silent' | 'deaf' | 'later' | 'answer'
   readonly path: string
-  /** Its first integer becomes 1 when the task begins. */
+  /** Its first integer becomes 1 when the task starts. */
   readonly begun: SharedArrayBuffer
   readonly watch: SharedArrayBuffer
   readonly silentFiles: readonly string[]
@@ -25,7 +25,7 @@ export default async function run(task: StuckTask | { readonly warm: true }): Pr
   if (how === 'pipe') openSync(path, 'r')
   else if (how === 'later') await new Promise((resolve) => setTimeout(resolve, 100))
   else if (how === 'silent') {
-    // Those that came together have begun.
+    // Tasks that arrived together have started by then.
     await new Promise((resolve) => setTimeout(resolve, 20))
     try {
       watched('candles/silent', () => openSync(path, 'r'))

@@ -1,4 +1,4 @@
-// A real server on a free port with the fake order-book worker behind it, and what tests ask of it again and again.
+// A real server on a free port with the fake order-book worker, and common queries of tests.
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -61,13 +61,13 @@ export interface TestServer {
   readonly server: RunningServer
   readonly url: string
   readonly log: LogCollector
-  /** The address of an order-book request whose series tells the fake worker what to do. */
+  /** The address of an order-book request whose series controls the fake worker. */
   readonly lobUrl: (series: string, more?: string) => string
   /** A connection that has sent one GET and reads nothing until told to. */
   readonly openRaw: (target: string, method?: string) => Promise<Socket>
 }
 
-/** Everything a server needs, as small and local as it goes. */
+/** A server's configuration, as small and local as possible. */
 export const TEST_CONFIG: ServeConfig = {
   host: '127.0.0.1',
   port: 0,
@@ -88,8 +88,8 @@ export const TEST_CONFIG: ServeConfig = {
 }
 
 /**
- * `worker`: the fake one, whose series tells it what to do, or the one that reads a lake. `isWarm`: with all threads from
- * the start, as the program has them, for tests of the threads themselves.
+ * `worker`: the fake one, controlled by the series, or the one that reads a lake. `isWarm`: all threads exist from the start, as in
+ * the program, for tests of the threads themselves.
  */
 export async function startTestServer(
   t: TestContext,
@@ -119,14 +119,14 @@ export async function startTestServer(
   }
 }
 
-/** The wanted state, waited for turn by turn of the event loop; the test's own time-out bounds it. */
+/** Polls for a state in each turn of the event loop, bounded by the test's own timeout. */
 export async function until(isReached: () => boolean): Promise<void> {
   while (!isReached()) await new Promise((resolve) => setTimeout(resolve, 1))
 }
 
 const FINAL_CHUNK = Buffer.from('0\r\n\r\n')
 
-/** Everything a socket gives until the final chunk of an answer, or until the connection ends without one. */
+/** Everything from a socket until the final chunk of a response, or until the connection ends without one. */
 export async function readToEnd(socket: Socket): Promise<Buffer> {
   const parts: Buffer[] = []
   try {
@@ -135,12 +135,12 @@ export async function readToEnd(socket: Socket): Promise<Buffer> {
       if (Buffer.concat(parts.slice(-5)).subarray(-5).equals(FINAL_CHUNK)) break
     }
   } catch {
-    // A reset connection is an end like any other: what came before it is what counts.
+    // A reset connection is an end like any other: only the data before it matters.
   }
   return Buffer.concat(parts)
 }
 
-/** Every byte of a chunked answer read from a raw socket, and whether its final chunk came. */
+/** Decodes a chunked response read from a raw socket, and finds out whether its final chunk came. */
 export function decodeChunked(raw: Buffer): { head: string; body: Buffer; isComplete: boolean } {
   const headEnd = raw.indexOf('\r\n\r\n') + 4
   const parts: Buffer[] = []
@@ -167,7 +167,7 @@ export interface Problem {
   readonly error: string
 }
 
-/** The body of a problem answer, which must say that it is one. */
+/** The body of a problem response; checks its content type. */
 export async function readProblem(response: Response): Promise<Problem> {
   assert.equal(response.headers.get('content-type'), 'application/problem+json')
   const problem: Problem = JSON.parse(await response.text())

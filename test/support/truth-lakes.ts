@@ -1,5 +1,5 @@
-// Random lakes of two dates, random requests of them, and what the naive reference answers: for the tests that compare
-// the workers with it.
+// Random lakes of two dates, random requests for them, and the naive reference's responses: for tests that compare the workers with
+// it.
 
 import fc from 'fast-check'
 import type { LobQuery } from '../../shared/lob-task.ts'
@@ -15,7 +15,7 @@ export const DAY_NS = 86_400_000_000_000n
 
 export const dateStartNs = (date: string): bigint => BigInt(Date.parse(`${date}T00:00:00Z`)) * 1_000_000n
 
-/** How a file is laid out; every layout holds the same events. */
+/** The layout of a file; every layout has the same events. */
 const layouts = ['byHour', 'byTime', 'byMarket'] as const
 
 export interface Shape {
@@ -57,7 +57,7 @@ function hourOf(ts: bigint): bigint {
   return ts / 3_600_000_000_000n
 }
 
-/** Orders a date's events as the layout says; events of one market keep their order. */
+/** Orders a date's events by the layout; events of one market keep their order. */
 function laidOut(events: readonly NaiveEvent[], layout: Shape['layout']): NaiveEvent[] {
   const compareIds = (a: NaiveEvent, b: NaiveEvent): number =>
     a.marketId < b.marketId ? -1 : Number(a.marketId > b.marketId)
@@ -84,7 +84,7 @@ export function writeLake(lake: string, events: readonly NaiveEvent[], shape: Sh
   }
 }
 
-/** What the reference answers. Coverage ends with the last event of each file, keyframes included. */
+/** The reference's rows. Coverage ends with the last event of each file, including keyframes. */
 export function expectedRows(events: readonly NaiveEvent[], shape: Shape, query: LobQuery): NaiveRow[] {
   const written = shape.hasKeyframes ? withKeyframes(events, dateStartNs(DATES[0]!), 48) : events
   return query.dates.flatMap((date) => {
@@ -92,7 +92,7 @@ export function expectedRows(events: readonly NaiveEvent[], shape: Shape, query:
     const ofDate = written.filter(({ ts }) => ts >= start && ts < start + DAY_NS)
     const coversTo = ofDate.reduce((last, { ts }) => (ts > last ? ts : last), start - 1n)
     const hasState = query.columns.includes('book_state')
-    // A keyframe states a book in the file of its date.
+    // A keyframe makes a book known in the file of its date.
     return naiveSnapshots(hasState ? written : events, {
       dateStartMs: Number(start / 1_000_000n),
       intervalS: query.intervalS,

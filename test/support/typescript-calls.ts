@@ -1,11 +1,11 @@
-// One call of the TypeScript client, told as JSON, so that every runtime makes the same ones. Imports nothing that is there
-// when it runs: browsers load it too.
+// One call of the TypeScript client, described as JSON, so that every runtime makes the same calls. Has no imports at run time,
+// because browsers load it too.
 
 import type * as client from '../../clients/typescript/bookcast.ts'
 
 export interface ClientCall {
   readonly url: string
-  /** In the spelling of neither client. */
+  /** In neither client's own spelling. */
   readonly options?: {
     readonly apiKey?: string
     readonly timeoutMs?: number
@@ -74,7 +74,7 @@ async function read(call: ClientCall, { controller, answer }: Reading): Promise<
   return { rows }
 }
 
-/** Makes one call with the client that is given, as a runtime has imported it. */
+/** Makes one call with the given client module, as imported by the runtime. */
 export async function callClient(bookcast: typeof client, call: ClientCall): Promise<ClientResult> {
   const { apiKey, timeoutMs, compress = true, ...retry } = call.options ?? {}
   const controller = new AbortController()

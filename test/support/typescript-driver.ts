@@ -1,5 +1,5 @@
-// The TypeScript client in another runtime than Node: run by Deno or Bun, it makes the calls that come line by line and
-// prints what came of each.
+// The TypeScript client in a runtime other than Node: run by Deno or Bun, it makes the calls that it reads line by line and prints
+// the result of each.
 
 import { createInterface } from 'node:readline'
 import type * as client from '../../clients/typescript/bookcast.ts'

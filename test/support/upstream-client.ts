@@ -1,4 +1,4 @@
-// What an ingest client needs in a test: a local upstream, a clock that never waits, no jitter.
+// The parts that an ingest client needs in a test: a local upstream, a clock that never waits, no jitter.
 
 import type { TestContext } from 'node:test'
 import type { ClientOptions } from '../../server/upstream/upstream-http.ts'
@@ -10,7 +10,7 @@ export interface ClientBench<C> {
   readonly asked: readonly AskedRequest[]
 }
 
-/** Makes a client of the given class for a local upstream that plays the script; it is closed when the test ends. */
+/** Makes a client of the given class for a local upstream with the given script; it is closed when the test ends. */
 export async function clientBench<C extends { close(): Promise<void> }>(
   t: TestContext,
   Client: new (options: ClientOptions) => C,

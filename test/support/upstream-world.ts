@@ -1,5 +1,5 @@
-// All upstreams in one local server, each below a path of its own, answering by what they are asked for. A test can put
-// faults in front of them and read which requests were made.
+// All upstreams in one local server, each below its own path, with responses that depend on the request. A test can inject faults
+// and read which requests were made.
 
 import type { TestContext } from 'node:test'
 import type { IngestConfig } from '../../server/ingest/ingest-config.ts'
@@ -23,7 +23,7 @@ import { ManualClock } from './manual-clock.ts'
 import { knownStation } from './stations.ts'
 
 export const WORLD_NOW_MS = Date.parse('2026-08-30T12:00:00Z')
-/** The stations that the simulated upstreams know. */
+/** The stations of the simulated upstreams. */
 export const WORLD_STATIONS = [knownStation('MIA'), knownStation('NYC')]
 export const NWS_PRODUCT = '0b5a2a52-6a37-4c1e-9c1f-111111111111'
 
@@ -34,11 +34,11 @@ interface WorldEntry {
 
 export interface UpstreamWorld extends LocalUpstream {
   readonly config: IngestConfig
-  /** Asked before every answer; undefined lets the upstream answer. */
+  /** Called before every response; undefined lets the upstream answer. */
   fault: (request: AskedRequest) => Answer | undefined
-  /** Reports of the live feed, replaced by a test that publishes one. */
+  /** Reports of the live feed; a test replaces them to publish one. */
   entries: readonly WorldEntry[]
-  /** How long its sources wait for an answer. */
+  /** Timeout of its sources. */
   timeoutMs: number
 }
 
@@ -74,7 +74,7 @@ export function worldConfig(baseUrl: string): IngestConfig {
   }
 }
 
-/** One source of the world, closed when the test ends. */
+/** One source of the world; closed when the test ends. */
 export function worldSource(t: TestContext, world: UpstreamWorld, name: SourceName): IngestSource {
   const [source] = createSources(world.config, {
     names: [name],
@@ -86,7 +86,7 @@ export function worldSource(t: TestContext, world: UpstreamWorld, name: SourceNa
   return source
 }
 
-/** The time of the world stands still. */
+/** The world's time stands still. */
 export function worldContext(postgres: Postgres, signal = new AbortController().signal): SourceContext {
   const clock: Clock = { nowMs: () => WORLD_NOW_MS, sleep: async () => {} }
   return { postgres, clock, signal }
@@ -121,7 +121,7 @@ function answer(request: AskedRequest, entries: readonly WorldEntry[]): Answer |
   return undefined
 }
 
-/** Reports of the stations asked for, whatever their age. */
+/** Reports of the requested stations, whatever their age. */
 function entriesOf(query: URLSearchParams, entries: readonly WorldEntry[]): readonly WorldEntry[] {
   const ids = (query.get('ids') ?? '').split(',')
   return entries.filter(({ icaoId }) => ids.includes(icaoId))
@@ -130,7 +130,7 @@ function entriesOf(query: URLSearchParams, entries: readonly WorldEntry[]): read
 /** A routine report at 11:51 of every tenth day up to the world's time, and no special ones. */
 function asosTable(query: URLSearchParams): string {
   const fromMs = Date.parse(query.get('sts') ?? '')
-  // Tests at today's time have reports of their own alone.
+  // Tests that use the current time have only their own reports.
   const toMs = Math.min(Date.parse(query.get('ets') ?? ''), WORLD_NOW_MS)
   const station = query.get('station') ?? ''
   const lines: string[] = [IEM_COLUMNS.join(',')]

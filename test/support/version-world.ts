@@ -1,4 +1,4 @@
-// A server over a lake and the store, asked for answers with and without a version of the lake.
+// A server over a lake and the store, for requests with and without a version of the lake.
 
 import type { TestContext } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -13,7 +13,7 @@ const WAIT_MS_MAX = 20_000
 
 export interface VersionWorld {
   readonly lake: string
-  /** Of a target below /api/v1/. */
+  /** Requests a target below /api/v1/. */
   readonly ask: (
     target: string,
   ) => Promise<{ status: number; version: string | null; body: Buffer; etag: string | null }>
@@ -47,7 +47,7 @@ export async function startVersionWorld(
   }
 }
 
-/** The version that an answer names once the server knows all files, and once it is not `before`. */
+/** The version that a response names once the server knows all files, and once it differs from `before`. */
 export async function versionNamed(
   { ask }: VersionWorld,
   target: string,

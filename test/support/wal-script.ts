@@ -1,4 +1,4 @@
-// Writes a write-ahead log from a list of records, each synced before the next script goes on.
+// Writes a write-ahead log from a list of records, each synced before the next one.
 
 import { join } from 'node:path'
 import type { LobSource } from '../../shared/lob-sources.ts'
@@ -7,7 +7,7 @@ import type { WalKind } from '../../server/recorder/wal-record.ts'
 import type { WalPosition } from '../../server/recorder/wal-segment.ts'
 import { WriteAheadLog } from '../../server/recorder/write-ahead-log.ts'
 
-/** By log: lines so far of each connection, and when its recorder started. */
+/** By log: the number of lines of each connection so far, and the start of its recorder. */
 const numbers = new Map<string, Map<string, number>>()
 const starts = new Map<string, number>()
 
@@ -20,7 +20,7 @@ export interface ScriptRecord {
   readonly frame?: unknown
 }
 
-/** Appends the records to the log of `source` below `work` and returns the end of it. */
+/** Appends the records to the log of `source` below `work` and returns its end. */
 export async function writeWal(
   work: string,
   source: LobSource,

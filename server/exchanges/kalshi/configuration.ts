@@ -1,5 +1,5 @@
-// What configures a recording of Kalshi. Its key is only taken from the environment or from a file that it names, never from
-// the command line, where every process could read it.
+// The configuration of a recording of Kalshi. The key comes from the environment or from a file that it names, never from the
+// command line, which every process can read.
 
 import { readFileSync } from 'node:fs'
 import { urlOption } from '../../options/options.ts'
@@ -60,7 +60,7 @@ function readCredentials(env: NodeJS.ProcessEnv): KalshiCredentials {
   if ((key === undefined || key === '') && (file === undefined || file === '')) {
     throw new UsageError(`${KEY_FILE} or ${KEY} must be set to record Kalshi`)
   }
-  // Container files often carry a key in one line.
+  // Container environment files often have the key on one line.
   const pem = key !== undefined && key !== '' ? key.replaceAll(String.raw`\n`, '\n') : readKeyFile(file!)
   try {
     return kalshiCredentials(keyId, pem)

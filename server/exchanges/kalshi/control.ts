@@ -1,5 +1,5 @@
-// What the connection itself has to know of a Kalshi message: its number, and answers and errors. Deltas and trades
-// come by the thousand a second and are not parsed for it: their head says all.
+// The parts of a Kalshi message that the connection needs: its number, answers and errors. Deltas and trades, thousands a second,
+// are not parsed for this: their first bytes are enough.
 
 import { parsedJson } from '../../../shared/parsed-json.ts'
 import { isFrame } from '../../feed/frame.ts'
@@ -11,7 +11,7 @@ export interface KalshiControl {
   readonly seq: number | undefined
   readonly code: number | undefined
   readonly text: string
-  /** Of a market's lifecycle: which market, and what became of it. */
+  /** The market of a lifecycle message, and its event. */
   readonly market?: { readonly ticker: string; readonly event: string } | undefined
 }
 
@@ -19,7 +19,7 @@ const HEAD_BYTES = 96
 const NUMBERED = { id: undefined, code: undefined, text: '' }
 const NUMBERED_HEAD = /^\{"type":"(orderbook_delta|trade)","sid":(\d{1,15}),"seq":(\d{1,15}),"msg":/
 
-/** `undefined` for what is no JSON object: the decoder will say so. */
+/** `undefined` if the data is not a JSON object, which the decoder reports. */
 export function readKalshiControl(data: Buffer): KalshiControl | undefined {
   const head = NUMBERED_HEAD.exec(data.toString('latin1', 0, Math.min(HEAD_BYTES, data.length)))
   if (head !== null) {

@@ -7,12 +7,12 @@ import type { Clock } from '../../tasks/clock.ts'
 import type { UpstreamHttp } from '../../upstream/upstream-http.ts'
 import type { DirectoryMarket, MarketDirectory } from '../../feed/market-directory.ts'
 
-/** Pages of one listing that discovery follows. */
+/** Pages of one list that discovery reads. */
 const DISCOVERY_PAGES_MAX = 50
 
-// A closed market may be opened again, but then it is active again.
+// A closed market may be opened again; then it is active again.
 const FOLLOWED_STATUSES = new Set<unknown>(['active', 'inactive'])
-// A market that opens within the time between two looks is followed before it does.
+// A market that opens before the next look is followed before it opens.
 const OPENS_SOON_MS = 5 * 60_000
 
 export class KalshiDirectory implements MarketDirectory {

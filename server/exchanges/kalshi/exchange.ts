@@ -1,4 +1,4 @@
-// Kalshi, as the registry lists it.
+// Kalshi's entry for the registry.
 
 import type { Exchange } from '../exchange.ts'
 import {

@@ -1,4 +1,4 @@
-// What the recorder needs to listen to Kalshi.
+// The parts that the recorder needs to connect to Kalshi.
 
 import type { UpstreamHttp } from '../../upstream/upstream-http.ts'
 import type { ExchangeFeed } from '../exchange.ts'

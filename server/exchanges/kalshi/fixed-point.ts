@@ -1,7 +1,7 @@
-// Prices and quantities of the exchange's REST answers → integers of the store (1/10000 dollar, 1/100 contract). Three
-// forms of every field exist: `X_dollars` and `X_fp` (decimal text, today), `X` as decimal text (the historical routes)
-// and `X` as an integer of cents or contracts (archives until spring 2026). Decimal text is read first. Nothing is
-// rounded: what does not fit the units is refused.
+// Prices and quantities of the exchange's REST responses → integers of the store (1/10000 dollar, 1/100 contract). Every field has
+// three forms: `X_dollars` and `X_fp` (decimal text, today), `X` as decimal text (the historical routes) and `X` as an integer of
+// cents or contracts (archives until spring 2026). Decimal text takes precedence. Nothing is rounded: a value finer than the units
+// is refused.
 
 import { scaledInteger } from '../../feed/decimal.ts'
 
@@ -20,7 +20,7 @@ export class FieldError extends Error {
   }
 }
 
-/** 1/10000 dollar, or null when no form of the field states a price. @throws {FieldError} */
+/** 1/10000 dollar, or null if no form of the field states a price. @throws {FieldError} */
 export function readPrice(object: JsonObject, name: string): number | null {
   return readForms(object, name, `${name}_dollars`, {
     digits: PRICE_DIGITS,
@@ -29,7 +29,7 @@ export function readPrice(object: JsonObject, name: string): number | null {
   })
 }
 
-/** 1/100 contract, or null when no form of the field states a quantity. @throws {FieldError} */
+/** 1/100 contract, or null if no form of the field states a quantity. @throws {FieldError} */
 export function readQuantity(object: JsonObject, name: string): number | null {
   return readForms(object, name, `${name}_fp`, {
     digits: QUANTITY_DIGITS,
@@ -50,7 +50,7 @@ function readForms(object: JsonObject, name: string, textName: string, scale: Sc
   const plain = object[name] ?? null
   if (plain === null) return null
   if (typeof plain === 'number') return readInteger(name, plain, scale)
-  // Without a point it could as well be cents.
+  // Without a decimal point it might be cents.
   if (typeof plain !== 'string' || !plain.includes('.')) throw new FieldError(name, plain, scale.expected)
   return readText(name, plain, scale)
 }

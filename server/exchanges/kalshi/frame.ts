@@ -1,7 +1,6 @@
-// Kalshi WebSocket frames as the fold reads them. Two forms are read, also mixed in one frame: integer cents and contracts
-// (until early 2026: `yes`, `no`, `price`, `delta`) and decimal strings (`*_dollars`, `*_fp`), which win where both are
-// present. Bids of `yes` are bids and bids of `no` are asks, with their price on the leg that they came on; which price of
-// the book an ask is depends on the subscription.
+// Kalshi WebSocket frames → messages for the fold. Two forms are read, also mixed in one frame: integer cents and contracts (until
+// early 2026: `yes`, `no`, `price`, `delta`) and decimal strings (`*_dollars`, `*_fp`), which take precedence. Bids of `yes` are
+// bids, and bids of `no` are asks with the price of their leg; which price of the book that is depends on the subscription.
 
 import {
   EVENT_ADD,
@@ -28,9 +27,9 @@ export const known = new KnownIds((ticker) => ticker)
 const PRICE_DIGITS = 4
 const QTY_DIGITS = 6
 const CENTS_MAX = PRICE_UNITS_PER_DOLLAR / PRICE_UNITS_PER_CENT
-// 10: the subscription is lost; 25: the exchange's buffer ran over because the client read too slowly.
+// 10: the subscription is lost; 25: the exchange's buffer overflowed because the client read too slowly.
 export const TERMINAL_ERROR_CODES: ReadonlySet<unknown> = new Set([10, 25])
-/** All of them are public. */
+/** All of these types are public. */
 export const TYPICAL_TYPES: ReadonlySet<string> = new Set([
   'orderbook_snapshot',
   'orderbook_delta',
@@ -46,19 +45,19 @@ export const TYPICAL_TYPES: ReadonlySet<string> = new Set([
 ])
 const FINISHED_EVENTS = new Set<unknown>(['determined', 'settled'])
 
-/** Whether a frame is typical of Kalshi. Frames keep their content under `msg`; commands of the client name theirs. */
+/** Whether a frame is typical of Kalshi. Frames have their content under `msg`; the client's commands have `cmd`. */
 export function isTypicalKalshiFrame(frame: Frame): boolean {
   const { type, cmd, msg } = frame
   if (typeof cmd === 'string') return true
   return typeof type === 'string' && TYPICAL_TYPES.has(type) && (isFrame(msg) || frame['sid'] !== undefined)
 }
 
-/** @throws {BadLineError} where a frame is not what its type promises */
+/** @throws {BadLineError} for a frame that does not match its type */
 export function readKalshiFrame(frame: Frame): FeedMessage {
   const content = isFrame(frame['msg']) ? frame['msg'] : {}
   const body = parseBody(frame, content)
   const ts = timeOf(content) ?? timeOf(frame)
-  // A time that cannot be read only matters where the book depends on it.
+  // A time that cannot be read matters only if the book depends on it.
   if (typeof ts === 'string' && body.kind !== 'other') throw new BadLineError(ts)
   return {
     sid: optionalInteger(frame, 'sid'),
@@ -183,8 +182,7 @@ function optionalInteger(frame: Frame, name: string): number | undefined {
   throw new BadLineError(`${name} is no whole number: ${shown(value)}`)
 }
 
-// `ts` has microseconds or better in frames that give it as text; where it is only to the second, `ts_ms` is finer.
-// Returns what is wrong as a text.
+// If `ts` is text, it has microseconds or better. If it has only seconds, `ts_ms` is more precise. Returns an error as text.
 function timeOf(content: Frame): bigint | string | undefined {
   const { ts, ts_ms: tsMs } = content
   const hasMs = tsMs !== undefined && tsMs !== null

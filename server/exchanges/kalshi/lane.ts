@@ -1,7 +1,7 @@
-// A Kalshi connection: one subscription to orderbook_delta with all followed markets. It says explicitly how prices are
-// to be read, adds and removes markets one command at a time, asks for snapshots when numbers are missing, and
-// subscribes again when the exchange has ended the subscription. Its messages go to the log before anything follows from them.
-// Beside it a subscription to the lifecycle of all markets tells of new ones; its messages are not kept.
+// A Kalshi connection with one subscription to orderbook_delta for all followed markets. It requests yes prices explicitly, adds
+// and removes markets one command at a time, requests snapshots when numbers are missing, and subscribes again when the exchange
+// has ended the subscription. Messages are logged before they are processed. A second subscription, to the lifecycle of all
+// markets, announces new markets; its messages are not kept.
 
 import { FEED_HANDSHAKE_TIMEOUT_MS } from '../../../shared/limits.ts'
 import { backOffMs } from '../../tasks/back-off.ts'
@@ -31,11 +31,11 @@ interface Command {
   readonly timer: NodeJS.Timeout
 }
 
-/** The exchange answers pings of ours; an answer shows that nothing is missing. */
+/** The exchange answers pings. An answer shows that no earlier message is missing. */
 const PING_MS = 2_000
 /** Tickers in one command. */
 const COMMAND_TICKERS_MAX = 500
-/** Snapshots of broken books are asked for again after so long at the earliest. */
+/** The shortest time between two requests for snapshots of broken books. */
 const REPAIR_INTERVAL_MS = 3_000
 
 export class KalshiLane extends FeedConnection implements FeedLane {
@@ -45,7 +45,7 @@ export class KalshiLane extends FeedConnection implements FeedLane {
   readonly #refused: RefusedMarkets
   readonly #lifecycles: LifecycleSubscription
   readonly #trades: TradeSubscription
-  /** Tickers asked for together; a refused group is asked for again in halves. */
+  /** Tickers to request together; a refused group is split in halves. */
   #groups: string[][] = []
   readonly #broken = new Set<string>()
   #sid: number | undefined
@@ -130,7 +130,7 @@ export class KalshiLane extends FeedConnection implements FeedLane {
     this.#take(control)
   }
 
-  // All books of the subscription may have missed something.
+  // Every book of the subscription may have missed a message.
   #checkSequence(seq: number): void {
     const isBroken = this.#lastSeq !== undefined && seq > this.#lastSeq + 1
     this.#lastSeq = seq
@@ -152,7 +152,7 @@ export class KalshiLane extends FeedConnection implements FeedLane {
         if (isAnswer) this.#done(command)
         return
       case 'orderbook_snapshot':
-        // It may carry the command's id; it is the answer in any case.
+        // The snapshot may lack the command's id; it answers the command anyway.
         if (command?.action === 'get_snapshot' && sid === this.#sid) this.#done(command)
         return
       case 'unsubscribed':
@@ -179,7 +179,7 @@ export class KalshiLane extends FeedConnection implements FeedLane {
     this.#followTrades()
   }
 
-  /** Brings the subscription to trades to the markets whose books are recorded. */
+  /** Updates the trade subscription to the markets whose books are recorded. */
   #followTrades(): void {
     const command = this.#trades.next(this.#subscribed, this.#wanted, () => this.#nextId++)
     if (command !== undefined) this.send(command)
@@ -191,7 +191,7 @@ export class KalshiLane extends FeedConnection implements FeedLane {
     this.#next()
   }
 
-  // One ticker of a group may be the reason, so its halves are tried.
+  // One ticker of the group may be the reason, so try its halves.
   #refuse({ action, tickers }: Command, reason: string): void {
     if (action === 'subscribe' || action === 'add_markets') {
       if (tickers.length > 1) {
@@ -220,7 +220,7 @@ export class KalshiLane extends FeedConnection implements FeedLane {
     }, waitMs)
   }
 
-  /** Sends the next command that is due, unless one is on its way. */
+  /** Sends the next command that is due, unless one is unanswered. */
   #next(): void {
     if (!this.isOpen || this.#command !== undefined || this.#resubscribeTimer !== undefined) return
     const added = this.#nextGroup()

@@ -1,11 +1,11 @@
-// The subscription to the lifecycle of all markets, which tells of new ones. It is no part of the recording, and books
-// are recorded without it too.
+// The subscription to the lifecycle of all markets, which announces new ones. It is not part of the recording, and books are
+// recorded without it too.
 
 import type { LaneLog } from '../../feed/feed-lane.ts'
 import type { KalshiControl } from './control.ts'
 
 const CHANNEL = 'market_lifecycle_v2'
-/** What makes a market one to follow. */
+/** Events after which a market is to be followed. */
 const OPENING_EVENTS = new Set(['created', 'activated'])
 
 export class LifecycleSubscription {
@@ -27,13 +27,13 @@ export class LifecycleSubscription {
     return this.#id !== undefined
   }
 
-  /** The command; nobody waits for the answer. */
+  /** The subscribe command. The caller need not wait for the answer. */
   command(id: number): string {
     this.#id = id
     return JSON.stringify({ id, cmd: 'subscribe', params: { channels: [CHANNEL] } })
   }
 
-  /** True for what is no part of the recording: the answer to the command, and what follows from it. */
+  /** True for messages that are not part of the recording: the answer to the command, and the subscription's messages. */
   take({ type, id, sid, market }: KalshiControl): boolean {
     if (id !== undefined && id === this.#id) {
       if (type === 'subscribed') this.#sid = sid

@@ -1,5 +1,5 @@
-// Which Kalshi frames may be kept: those of public channels, their answers, and commands without anything secret. Whatever
-// is not listed here is private: fills, orders, positions, order groups, requests for quotes, and types that are not known yet.
+// Which Kalshi frames may be kept: those of public channels, answers to them, and commands without secrets. Anything not listed
+// here is private: fills, orders, positions, order groups, requests for quotes, and unknown types.
 
 import { isFrame, isReceiveTime } from '../../feed/frame.ts'
 import type { Frame } from '../../feed/frame.ts'
@@ -50,8 +50,8 @@ const PARAMETER_KEYS: ReadonlySet<string> = new Set([
 ])
 
 /**
- * What may be kept of a frame: the frame itself, a copy without what it says of the client's own orders and private channels,
- * or `undefined` where it is private as a whole. Pure.
+ * The part of a frame that may be kept: the frame itself, a copy without the client's own orders and private channels, or
+ * `undefined` if all of it is private. Pure.
  */
 export function publicPartOfKalshi(frame: Frame): Frame | undefined {
   const { type } = frame
@@ -69,7 +69,7 @@ export function publicPartOfKalshi(frame: Frame): Frame | undefined {
   return frame
 }
 
-// A delta that the client's own order caused names that order.
+// A delta caused by the client's own order names that order.
 function withoutOwnOrder(frame: Frame, content: Frame): Frame {
   if (!OWN_ORDER_KEYS.some((key) => content[key] !== undefined)) return frame
   const msg = Object.fromEntries(Object.entries(content).filter(([key]) => !OWN_ORDER_KEYS.includes(key)))

@@ -1,14 +1,14 @@
-// Markets that the exchange refuses, at every look anew: each is named when it first is, all of them now and then.
+// Markets that the exchange refuses at every look. Logs each one the first time, and all of them together once an hour.
 
 import type { LaneLog } from '../../feed/feed-lane.ts'
 
-/** How often those that stay refused are named together. */
+/** Interval of the log line that lists the refused markets. */
 const SUMMARY_MS = 60 * 60_000
 const NAMED_MAX = 10
 
 export class RefusedMarkets {
   readonly #log: Pick<LaneLog, 'trouble'>
-  /** Refused since the last look at what there is to follow. */
+  /** Refused since the last look at the markets to follow. */
   readonly #now = new Set<string>()
   /** Refused at every look so far. */
   readonly #always = new Set<string>()
@@ -22,13 +22,13 @@ export class RefusedMarkets {
     return this.#always.size
   }
 
-  /** Another look at what was refused: a market may have opened since. */
+  /** Starts a new look: refused markets may have opened since. */
   startLook(wanted: ReadonlySet<string>): void {
     this.#now.clear()
     for (const ticker of this.#always) if (!wanted.has(ticker)) this.#always.delete(ticker)
   }
 
-  /** Whether it has been refused at this look. */
+  /** Whether the exchange has refused it at this look. */
   has(ticker: string): boolean {
     return this.#now.has(ticker)
   }
@@ -47,7 +47,7 @@ export class RefusedMarkets {
     }
   }
 
-  /** It is followed now. */
+  /** Call it when the market is followed. */
   delete(ticker: string): void {
     this.#always.delete(ticker)
   }

@@ -1,6 +1,5 @@
-// The exchange's REST API (Kalshi trade-api v2), market data only: no credentials are needed. It knows the routes, the
-// paging, the limits of one request and which of the live and historical routes a market is on; what to ask and where
-// the rows go is the callers'.
+// The exchange's REST API (Kalshi trade-api v2), market data only, without credentials. It knows the routes, the paging, the limits
+// of one request, and the cutoff between live and historical routes. The callers decide what to request and where the rows go.
 
 import { UPSTREAM_BUDGET_WAIT_MS_MAX } from '../../../shared/limits.ts'
 import type { StoredCandle } from '../../../shared/sql/candle-queries.ts'
@@ -25,20 +24,20 @@ import {
   type StoredInterval,
 } from './rest-parse.ts'
 
-/** Pages of one list of the exchange; a cursor that never ends is a fault of the upstream. */
+/** Pages of one list; a cursor that never ends is a fault of the upstream. */
 const EXCHANGE_PAGES_MAX = 1_000
 /** Entries of one page of markets, and of events; the exchange's own limits. */
 const EXCHANGE_MARKETS_PER_PAGE = 1_000
 const EXCHANGE_EVENTS_PER_PAGE = 200
-/** Candles the exchange gives for one market in one request; beyond it the answer is an opaque 400. */
+/** Candles of one market in one response; a request for more is answered with an unexplained 400. */
 export const EXCHANGE_CANDLES_MAX = 5_000
 /** Candles, and markets, of one request for several markets. */
 export const EXCHANGE_BATCH_CANDLES_MAX = 10_000
 export const EXCHANGE_BATCH_MARKETS_MAX = 100
-/** How long the boundary between the live and the historical routes is believed. It moves about once a day. */
+/** How long the cutoff between live and historical routes is cached. It moves about once a day. */
 const EXCHANGE_CUTOFF_MS_MAX = 60 * 60 * 1000
 
-/** Half of what the lowest tier allows; what the exchange allows without an account is not published. */
+/** Half of the lowest tier's limit; the limit without an account is not published. */
 export const KALSHI_RATE: RequestRate = { burst: 10, intervalMs: 100 }
 
 /** Ends of candles, both inclusive, milliseconds. At most EXCHANGE_CANDLES_MAX intervals. */
@@ -48,7 +47,7 @@ export interface CandleSpan {
   readonly toMs: number
 }
 
-/** Which markets of a series: those that close at `closeFromMs` or later, milliseconds. */
+/** The markets of a series that close at `closeFromMs` (milliseconds) or later. */
 export interface MarketQuery {
   readonly seriesTicker: string
   readonly closeFromMs: number
@@ -94,7 +93,7 @@ export class KalshiClient extends UpstreamHttp {
     return await this.#markets('/markets', parameters, query, events)
   }
 
-  /** Every market of a series on the historical routes, which know no bounds of time. */
+  /** Every market of a series on the historical routes, which cannot be bounded in time. */
   async historicalMarkets(
     query: Pick<MarketQuery, 'seriesTicker' | 'signal'>,
     events: ReadonlyMap<string, ExchangeEvent>,
@@ -104,8 +103,8 @@ export class KalshiClient extends UpstreamHttp {
   }
 
   /**
-   * Markets settled before this instant are on the historical routes only; the live ones answer with nothing. It moves on:
-   * who has asked a live route asks for the instant anew after that (`isNew`), to know what the route no longer had.
+   * Markets settled before this instant are only on the historical routes; the live routes return nothing for them. The cutoff
+   * moves. After a request to a live route, ask again with `isNew` to find out what that route no longer had.
    */
   async historicalCutoffMs(signal?: AbortSignal, isNew = false): Promise<number> {
     const nowMs = this.#clock.nowMs()
@@ -133,14 +132,14 @@ export class KalshiClient extends UpstreamHttp {
     return inSpan(parseCandles(body, market, span.interval), span)
   }
 
-  /** Traded candles of several markets from the live route, in one request. `batchSize` says how many fit. */
+  /** Traded candles of several markets from the live route, in one request. See `batchSize`. */
   async batchCandles(
     markets: readonly MarketName[],
     span: CandleSpan,
     signal?: AbortSignal,
   ): Promise<ExchangeRows<StoredCandle>> {
     requireSpan(span, markets.length)
-    // The exchange bills every market of a batch as a call of its own; the request itself takes the last one.
+    // The exchange counts every market of a batch as a call; the request itself takes the last token.
     await this.#payFor(markets.length - 1, signal)
     const parameters = {
       market_tickers: markets.map(({ ticker }) => ticker).join(','),
@@ -164,8 +163,8 @@ export class KalshiClient extends UpstreamHttp {
   }
 
   /**
-   * Every page of a list, until one gives no cursor. The exchange ends a list with an empty page only where the page
-   * before it was full; any other empty end stands for entries that did not come.
+   * Every page of a list, until one has no cursor. The exchange ends a list with an empty page only if the page before it was full.
+   * After any other page, an empty end means missing entries.
    */
   async #pages<T>(
     path: string,
@@ -226,14 +225,14 @@ type ListParameters = Parameters & { readonly limit: number }
 
 const MS_PER_MINUTE = 60_000
 
-/** How many markets one batch request for a span may name; 0 when the span is too long for any. */
+/** The number of markets in one batch request for a span; 0 if the span is too long for any. */
 export function batchSize(span: CandleSpan): number {
   const perMarket = candlesIn(span)
   if (perMarket > EXCHANGE_CANDLES_MAX) return 0
   return Math.min(Math.floor(EXCHANGE_BATCH_CANDLES_MAX / perMarket), EXCHANGE_BATCH_MARKETS_MAX)
 }
 
-/** The span cut into pieces that one request may ask for. No candle's end is in two of them. */
+/** The span in pieces within the limit of one request. No candle's end is in two of them. */
 export function splitSpan({ interval, fromMs, toMs }: CandleSpan): CandleSpan[] {
   const pieceMs = (EXCHANGE_CANDLES_MAX - 1) * interval * MS_PER_MINUTE
   const spans: CandleSpan[] = []
@@ -261,7 +260,7 @@ function spanParameters({ interval, fromMs, toMs }: CandleSpan): Parameters {
   return { start_ts: seconds(fromMs), end_ts: seconds(toMs), period_interval: interval }
 }
 
-/** A candle outside the range asked for is none of the range's: an invented first one, or an unfinished last one. */
+/** Drops candles outside the requested range: an invented first one, or an unfinished last one. */
 function inSpan(
   { rows, rejected }: ExchangeRows<StoredCandle>,
   { fromMs, toMs }: CandleSpan,

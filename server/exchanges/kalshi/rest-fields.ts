@@ -1,5 +1,5 @@
-// Reading the plain fields of the exchange's JSON. A field that is absent, null or empty is null; one of another type
-// than documented is an error, never a silent null, so that a changed schema shows.
+// Reads plain fields of the exchange's JSON. An absent, null or empty field is null. A field with an undocumented type is an error,
+// not null, so that a schema change is noticed.
 
 import { FieldError, type JsonObject } from './fixed-point.ts'
 
@@ -51,7 +51,7 @@ export function readInstant(object: JsonObject, name: string): number | null {
     ? Date.parse(text)
     : Number.NaN
   if (Number.isNaN(ms)) throw new FieldError(name, text, 'an RFC 3339 instant')
-  // "0001-01-01T00:00:00Z" is how the exchange's own language writes "never".
+  // The exchange writes "0001-01-01T00:00:00Z" for "never".
   return ms <= 0 ? null : ms
 }
 

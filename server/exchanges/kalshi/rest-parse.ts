@@ -1,6 +1,6 @@
-// JSON of the exchange's REST API (Kalshi trade-api v2) → catalogue rows and candles. Pure. Live and historical routes
-// name the candles' fields differently; both are read here. An answer of another shape is an UpstreamError; single
-// entries that cannot be read are counted beside the good ones, until they are the majority.
+// JSON of the exchange's REST API (Kalshi trade-api v2) → catalogue rows and candles. Pure. Live and historical routes name the
+// candles' fields differently; both forms are read. A response with another shape is an UpstreamError. Single entries that cannot
+// be read are returned as errors beside the rows, unless they are the majority.
 
 import type { StoredCandle } from '../../../shared/sql/candle-queries.ts'
 import { STATIONS, type Station } from '../../../shared/stations.ts'
@@ -20,22 +20,22 @@ import { FieldError, type JsonObject, readPrice, readQuantity } from './fixed-po
 
 export const KALSHI = 'kalshi'
 
-/** Minutes of the periods that the exchange makes candles of. */
+/** Lengths of the exchange's candles, minutes. */
 export type StoredInterval = StoredCandle['period_interval']
 
-/** Rows, and complaints about entries that could not be read. */
+/** Rows, and a message for each entry that could not be read. */
 export interface ExchangeRows<T> {
   readonly rows: readonly T[]
   readonly rejected: readonly string[]
 }
 
-/** One page of a list, and where the next one begins. */
+/** One page of a list, and the cursor of the next one. */
 export interface Page<T> extends ExchangeRows<T> {
   /** Null on the last page. */
   readonly cursor: string | null
 }
 
-/** What of an event its markets need. */
+/** The fields of an event that its markets need. */
 export interface ExchangeEvent {
   readonly ticker: string
   readonly seriesTicker: string
@@ -58,7 +58,7 @@ export function parseBody(body: Buffer): JsonObject {
   }
 }
 
-/** The series of an answer that are temperature series. `active` means that the exchange lists them. */
+/** The temperature series in a response. `active` means that the exchange lists them. */
 export function parseSeries(body: JsonObject, nowMs: number): ExchangeRows<SeriesRecord> {
   const { rows, rejected } = readPage(body, 'series', (entry) => readSeries(entry, nowMs))
   return { rows: rows.filter((series) => series !== null), rejected }
@@ -72,7 +72,7 @@ export function parseEvents(body: JsonObject): Page<ExchangeEvent> {
   }))
 }
 
-/** `eventOf` knows the events of the page; a market of another one takes the first word of its ticker as series. */
+/** `eventOf` finds an event of the page. A market of another event takes the first word of its ticker as series. */
 export function parseMarkets(
   body: JsonObject,
   nowMs: number,
@@ -81,7 +81,7 @@ export function parseMarkets(
   return readPage(body, 'markets', (entry) => readMarket(entry, nowMs, eventOf))
 }
 
-/** Traded candles of one market, from a live or historical answer. */
+/** Traded candles of one market, from a live or historical response. */
 export function parseCandles(
   body: JsonObject,
   market: MarketName,
@@ -91,7 +91,7 @@ export function parseCandles(
   return { rows: rows.filter((candle) => candle !== null), rejected }
 }
 
-/** Traded candles of several markets, from the batch route; markets that were not asked for are refused. */
+/** Traded candles of several markets, from the batch route; markets that were not requested are refused. */
 export function parseBatchCandles(
   body: JsonObject,
   markets: ReadonlyMap<string, MarketName>,
@@ -109,7 +109,7 @@ export function parseBatchCandles(
   }
 }
 
-/** What cannot be read of one market is no other market's fault. */
+/** An unreadable entry of one market must not affect the others. */
 function readMarketCandles(
   entry: JsonObject,
   market: MarketName,
@@ -123,7 +123,7 @@ function readMarketCandles(
   }
 }
 
-/** The instant before which markets are settled, or trades made, that are on the historical routes, ms. @throws {UpstreamError} */
+/** The cutoff, ms: markets settled, or trades made, before it are on the historical routes. @throws {UpstreamError} */
 export function parseCutoff(body: JsonObject, name: 'market_settled_ts' | 'trades_created_ts'): number {
   try {
     return requireInstant(body, name)
@@ -168,7 +168,7 @@ const SERIES_STATIONS: ReadonlyMap<string, Station> = new Map(
   ]),
 )
 
-/** Null for a series that is none of temperature: the category holds hurricanes and a retailer's prices too. */
+/** Null for a series that is not about temperature: the category also has hurricanes and a retailer's prices. */
 function readSeries(entry: JsonObject, nowMs: number): SeriesRecord | null {
   const ticker = requireText(entry, 'ticker')
   const title = readText(entry, 'title') ?? ticker
@@ -206,7 +206,7 @@ function readMarket(
   return {
     ticker: requireText(entry, 'ticker'),
     event_ticker: eventTicker,
-    // A market names no series. Series tickers have no dash, so the first word of its event is it.
+    // A market does not name its series. Series tickers have no dash, so the first word of its event is the series.
     series_ticker: event?.seriesTicker ?? eventTicker.slice(0, `${eventTicker}-`.indexOf('-')),
     station_code: stationOf(rules),
     status: requireText(entry, 'status'),
@@ -238,7 +238,7 @@ function readMarket(
   }
 }
 
-/** A figure to check candles with: an unreadable one is no reason to leave out the market. */
+/** Used only to check candles, so a market with an unreadable volume is still kept. */
 function readVolume(entry: JsonObject): bigint | null {
   try {
     const volume = readQuantity(entry, 'volume')
@@ -249,7 +249,7 @@ function readVolume(entry: JsonObject): bigint | null {
   }
 }
 
-/** The station whose climate report the rules name. Null leaves it to the market's series. */
+/** The station whose climate report the rules name. Null means the station of the series. */
 function stationOf(rules: string | null): string | null {
   const pil = rules === null ? null : /\bCLI[A-Z]{3}\b/.exec(rules)
   return pil === null ? null : (STATIONS.find(({ climatePil }) => climatePil === pil[0])?.code ?? null)
@@ -258,8 +258,8 @@ function stationOf(rules: string | null): string | null {
 const PRICE_MAX = 10_000
 
 /**
- * Null for a period without a trade. Such candles exist where the exchange was asked for a dense grid or for the last
- * state before the range; they repeat what is known and are not stored.
+ * Null for a period without a trade. The exchange makes such candles for a dense grid, and for the last state before the range.
+ * They repeat known values and are not stored.
  */
 function readCandle(entry: JsonObject, market: MarketName, interval: StoredInterval): StoredCandle | null {
   const endSeconds = readNumber(entry, 'end_period_ts')

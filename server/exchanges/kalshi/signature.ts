@@ -1,5 +1,5 @@
-// Kalshi's request signature: RSA-PSS with SHA-256 (salt as long as the digest) over time, method and path without query.
-// The key and its id come from the environment or a file and go nowhere else: not into a log, an error or the lake.
+// Kalshi's request signature: RSA-PSS with SHA-256 (salt as long as the digest) over time, method and path without query. The key
+// and its id come from the environment or a file. They must not reach a log, an error message or the lake.
 
 import { constants, createPrivateKey, sign } from 'node:crypto'
 import type { KeyObject } from 'node:crypto'
@@ -9,13 +9,13 @@ export interface KalshiCredentials {
   readonly privateKey: KeyObject
 }
 
-/** Throws an error that does not repeat the text when it is no private RSA key in PEM form. */
+/** Throws an error that does not repeat the text if it is not a private RSA key in PEM form. */
 export function kalshiCredentials(keyId: string, pem: string): KalshiCredentials {
   let privateKey: KeyObject | undefined
   try {
     privateKey = createPrivateKey(pem)
   } catch {
-    // What the parser says of the text may quote it.
+    // The parser's message may quote the text.
   }
   if (privateKey?.asymmetricKeyType !== 'rsa') {
     throw new Error('the Kalshi private key is no RSA key in PEM form')

@@ -1,5 +1,5 @@
-// Kalshi's trades of the past, market by market. They are on a live and a historical route, which part at a cutoff that moves on.
-// Rows have been seen on one route that belong to the other: after an empty page, the other route is asked too.
+// Kalshi's past trades, market by market. They are on a live and a historical route, split at a cutoff that moves. A route has been
+// seen to have rows of the other: after an empty page, the other route is queried too.
 
 import type { Frame } from '../../feed/frame.ts'
 import type { TimeWindow } from '../../storage/cursor-store.ts'
@@ -23,7 +23,7 @@ export class KalshiTradeArchive extends TradeArchive {
     return marketIds.map((ticker) => [ticker])
   }
 
-  /** The live route goes first: what has left it meanwhile is before the cutoff that is read after it. */
+  /** The live route goes first: trades that leave it meanwhile are older than the cutoff read after it. */
   async *steps(
     [ticker = '']: readonly string[],
     { fromMs, toMs }: TimeWindow,
@@ -36,7 +36,7 @@ export class KalshiTradeArchive extends TradeArchive {
     yield* this.#stretch(ROUTES.toReversed(), ticker, past, signal)
   }
 
-  /** The trades of the first route, and after an empty page those of the other. */
+  /** The trades of the first route; after an empty page also those of the other. */
   async *#stretch(
     routes: readonly string[],
     ticker: string,

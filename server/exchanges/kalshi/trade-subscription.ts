@@ -1,5 +1,5 @@
-// The subscription to the trades of the followed markets, beside that to their books: an own subscription with own numbers, so that
-// a gap in it says nothing about the books. Its commands and their answers are no part of the recording; its trades are.
+// The subscription to trades of the followed markets. It is separate from that of the books and has its own numbers, so a gap in it
+// does not affect the books. Its commands and their answers are not recorded; its trades are.
 
 import type { KalshiControl } from './control.ts'
 
@@ -18,7 +18,7 @@ export class TradeSubscription {
   readonly #subscribed = new Set<string>()
   #sid: number | undefined
   #command: Command | undefined
-  /** The exchange refuses the channel: this connection records no trades. */
+  /** The exchange refuses the channel, so this connection records no trades. */
   #isRefused = false
 
   constructor(trouble: (text: string) => void) {
@@ -35,7 +35,7 @@ export class TradeSubscription {
 
   /**
    * The next command that is due; undefined if there is none. It adds markets of `books`, whose books are recorded, and removes
-   * those that are not `wanted` any more.
+   * those that are no longer `wanted`.
    */
   next(books: ReadonlySet<string>, wanted: ReadonlySet<string>, nextId: () => number): string | undefined {
     if (this.#command !== undefined || this.#isRefused) return undefined

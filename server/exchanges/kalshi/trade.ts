@@ -42,7 +42,7 @@ function tradeOf(content: Frame): TradeMessage {
   }
 }
 
-// The finest time counts: created_time has microseconds, ts_ms milliseconds, ts mostly seconds.
+// The most precise time counts: created_time has microseconds, ts_ms milliseconds, ts mostly seconds.
 function timeOf({ created_time: created, ts_ms: tsMs, ts }: Frame): Pick<TradeMessage, 'ts' | 'tsDigits'> {
   const createdTs = created === undefined || created === null ? undefined : instantOf(created)
   if (createdTs !== undefined) return { ts: createdTs, tsDigits: Math.max(US_DIGITS, digitsOfTime(created)) }

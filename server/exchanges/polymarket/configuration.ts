@@ -1,4 +1,4 @@
-// What configures a recording of Polymarket. It needs no key.
+// The configuration of a recording of Polymarket. It needs no key.
 
 import { urlOption } from '../../options/options.ts'
 import type { OptionDeclaration, ParsedOptions } from '../../options/options.ts'

@@ -1,5 +1,5 @@
-// The tokens of Polymarket's daily temperature events. Searches by tag miss these events, so each is asked for by the name
-// it has: the series, `-on-`, and the date (`highest-temperature-in-nyc-on-june-22-2026`).
+// The tokens of Polymarket's daily temperature events. Searches by tag miss these events, so each is requested by its name: the
+// series, `-on-`, and the date (`highest-temperature-in-nyc-on-june-22-2026`).
 
 import { addDays, utcDateOf, utcDatesBetween, MONTH_NAMES } from '../../../shared/utc-date.ts'
 import { isFrame } from '../../feed/frame.ts'
@@ -8,7 +8,7 @@ import type { Clock } from '../../tasks/clock.ts'
 import type { UpstreamHttp } from '../../upstream/upstream-http.ts'
 import type { DirectoryMarket, MarketDirectory } from '../../feed/market-directory.ts'
 
-/** Days from today on whose events are looked for by name. */
+/** Days after today whose events are requested by name. */
 const DISCOVERY_DAYS_AHEAD = 2
 
 export class PolymarketDirectory implements MarketDirectory {

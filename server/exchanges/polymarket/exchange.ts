@@ -1,4 +1,4 @@
-// Polymarket, as the registry lists it.
+// Polymarket's entry for the registry.
 
 import type { Exchange } from '../exchange.ts'
 import {

@@ -1,4 +1,4 @@
-// What the recorder needs to listen to Polymarket.
+// The parts that the recorder needs to connect to Polymarket.
 
 import type { UpstreamHttp } from '../../upstream/upstream-http.ts'
 import type { ExchangeFeed } from '../exchange.ts'

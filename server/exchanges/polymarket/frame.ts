@@ -1,6 +1,6 @@
-// Polymarket market-channel frames as the fold reads them. `book` is read with `bids`/`asks` and the older
-// `buys`/`sells`, in any order of levels, also where `event_type` is missing; `price_change` in its three forms: a
-// `price_changes` list, a `changes` list for one token, and one flat change. Sizes are absolute.
+// Polymarket market-channel frames → messages for the fold. `book` is read with `bids`/`asks` and the older `buys`/`sells`, with
+// levels in any order, also without `event_type`. `price_change` is read in three forms: a `price_changes` list, a `changes` list
+// for one token, and one flat change. Sizes are absolute.
 
 import {
   EVENT_SET,
@@ -19,7 +19,7 @@ import { refusePriceTwice } from '../../feed/price-levels.ts'
 import type { BookLevel } from '../../lake/exact-book.ts'
 import { KnownIds } from '../known-ids.ts'
 
-/** All of them are public. */
+/** All of these types are public. */
 export const TYPICAL_TYPES: ReadonlySet<string> = new Set([
   'book',
   'price_change',
@@ -29,7 +29,7 @@ export const TYPICAL_TYPES: ReadonlySet<string> = new Set([
   'new_market',
   'market_resolved',
 ])
-// What makes an untyped object one of Polymarket's: its first books and oldest changes have no kind.
+// Members that mark an untyped object as Polymarket's: its first books and oldest changes have no type.
 const TYPICAL_CONTENT = ['bids', 'asks', 'buys', 'sells', 'price_changes', 'changes', 'price']
 
 /** The ids of its markets. */
@@ -38,7 +38,7 @@ export const known = new KnownIds((market, asset) => `${market}:${asset}`)
 const PRICE_DIGITS = 4
 const QTY_DIGITS = 6
 
-/** Whether a frame is typical of Polymarket: a token and the condition it belongs to; the client's own subscription lists tokens. */
+/** Whether a frame is typical of Polymarket: it has a token and its condition, or is a subscription with its tokens. */
 export function isTypicalPolymarketFrame(frame: Frame): boolean {
   if (Array.isArray(frame['assets_ids'])) return true
   if (typeof frame['market'] !== 'string') return false
@@ -47,7 +47,7 @@ export function isTypicalPolymarketFrame(frame: Frame): boolean {
   return type === undefined && TYPICAL_CONTENT.some((key) => frame[key] !== undefined)
 }
 
-/** The first books lack a kind, and so does what the client asks for. */
+/** The first books have no type; neither have the client's commands. */
 export function isUntypedPolymarketFrame(value: Frame): boolean {
   return (
     (Array.isArray(value['assets_ids']) && value['operation'] !== undefined) ||
@@ -56,7 +56,7 @@ export function isUntypedPolymarketFrame(value: Frame): boolean {
   )
 }
 
-/** @throws {BadLineError} where a frame is not what its type promises */
+/** @throws {BadLineError} for a frame that does not match its type */
 export function readPolymarketFrame(frame: Frame): FeedMessage {
   const body = parseBody(frame)
   const timestamp = frame['timestamp'] ?? undefined

@@ -1,5 +1,5 @@
-// A Polymarket connection and up to 500 tokens. There is no acknowledgement and no number: a token counts as followed
-// when its first book has come, and the only way to know a book again is a new connection.
+// A Polymarket connection with up to 500 tokens. Messages have no acknowledgements and no numbers: a token counts as followed when
+// its first book has arrived, and only a new connection brings a book again.
 
 import type { WebSocket } from 'ws'
 import { isFrame } from '../../feed/frame.ts'
@@ -15,9 +15,9 @@ export interface PolymarketLaneOptions {
   readonly timing?: Partial<FeedTiming> & { readonly firstBookMs?: number; readonly refreshMs?: number }
 }
 
-/** The text ping, as its documentation asks for. */
+/** The text ping that the documentation requires. */
 const PING_MS = 10_000
-/** An asset without a first book for so long, or with a broken one, makes its connection start anew; at most so often. */
+/** If a token has no first book after this time, or its book is broken, the lane reconnects, at most once a REFRESH_INTERVAL_MS. */
 const FIRST_BOOK_MS = 10_000
 const REFRESH_INTERVAL_MS = 60_000
 
@@ -26,14 +26,14 @@ const PONG = Buffer.from('PONG')
 export class PolymarketLane extends FeedConnection implements FeedLane {
   readonly #options: PolymarketLaneOptions
   #wanted: ReadonlySet<string> = new Set()
-  /** Tokens asked for on this connection, and those of them whose first book is still to come. */
+  /** Tokens requested on this connection, and those whose first book has not arrived. */
   readonly #asked = new Set<string>()
   readonly #awaited = new Set<string>()
-  /** When the last of the first books came, ms since the epoch. */
+  /** When the latest first book arrived, ms since the epoch. */
   #bookedMs = 0
   #check: NodeJS.Timeout | undefined
   #refreshedMs = 0
-  /** New connections for the sake of first books since all of them were there. */
+  /** Reconnects because of missing first books, since all books were last there. */
   #vainRefreshes = 0
   #repairs = 0
 
@@ -70,7 +70,7 @@ export class PolymarketLane extends FeedConnection implements FeedLane {
     )
   }
 
-  /** `ids` are token ids. The only repair is a new connection, so one that has brought books since is no reason for another. */
+  /** `ids` are token ids. Only a new connection repairs a book, so it is not made if books have arrived after `atMs`. */
   repair(ids: readonly string[], atMs: number): void {
     if (atMs > this.#bookedMs && ids.some((id) => this.#asked.has(id) && !this.#awaited.has(id)))
       this.#refresh('a book is broken')
@@ -99,7 +99,7 @@ export class PolymarketLane extends FeedConnection implements FeedLane {
     this.#await(ids)
   }
 
-  // Some clients report that changes are ignored: the check notices and makes a new connection.
+  // Some clients report that the exchange ignores changes; then the check makes a new connection.
   #change(operation: 'subscribe' | 'unsubscribe', ids: readonly string[]): void {
     if (ids.length === 0) return
     const command = { assets_ids: ids, operation, initial_dump: true }
@@ -108,7 +108,7 @@ export class PolymarketLane extends FeedConnection implements FeedLane {
       this.#await(ids)
       return
     }
-    // The exchange does not answer it. Only this line shows that the tokens are no longer followed.
+    // The exchange does not answer this. Only the logged line shows that the tokens are no longer followed.
     this.#options.log.command(JSON.stringify({ type: operation, ...command }))
     for (const id of ids) {
       this.#asked.delete(id)
@@ -124,7 +124,7 @@ export class PolymarketLane extends FeedConnection implements FeedLane {
     this.#checkAfter(this.#options.timing?.firstBookMs ?? FIRST_BOOK_MS)
   }
 
-  // As long as a book is owed, a new connection is tried, but in growing intervals: each is a gap for the other tokens.
+  // Reconnects while a first book is missing, at growing intervals, because each reconnect is a gap for the other tokens.
   #checkAfter(delayMs: number): void {
     this.#check ??= setTimeout(() => {
       this.#check = undefined

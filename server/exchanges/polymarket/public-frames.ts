@@ -1,5 +1,5 @@
-// Which Polymarket frames may be kept: those of the market channel, and commands without keys. Whatever is not listed here is
-// private: orders and trades of the `user` channel, its subscriptions, and types that are not known yet.
+// Which Polymarket frames may be kept: those of the market channel, and commands without keys. Anything not listed here is private:
+// orders and trades of the `user` channel, its subscriptions, and unknown types.
 
 import { type Frame, isReceiveTime } from '../../feed/frame.ts'
 import { TYPICAL_TYPES } from './frame.ts'
@@ -19,12 +19,12 @@ const COMMAND_KEYS: ReadonlySet<string> = new Set([
   'custom_feature_enabled',
 ])
 const COMMAND_TYPES: ReadonlySet<unknown> = new Set([undefined, 'market', 'subscribe', 'unsubscribe'])
-/** What the first books and the oldest changes have, which lack a type. */
+/** Members of the first books and the oldest changes, which have no type. */
 const UNTYPED_CONTENT = ['bids', 'asks', 'buys', 'sells', 'price_changes', 'changes']
-/** Whose an order is; no public frame says so. */
+/** Members that identify the owner of an order; no public frame has them. */
 const OWNER_KEYS = ['owner', 'maker_orders', 'order_owner', 'trade_owner', 'auth', 'apiKey']
 
-/** The frame itself, or `undefined` where it is private. Pure. */
+/** The frame itself, or `undefined` if it is private. Pure. */
 export function publicPartOfPolymarket(frame: Frame): Frame | undefined {
   if (frame['assets_ids'] !== undefined && frame['event_type'] === undefined) {
     return isPublicCommand(frame) ? frame : undefined

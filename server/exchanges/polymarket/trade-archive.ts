@@ -1,4 +1,4 @@
-// Polymarket's trades of the past (data API v2). Requests name conditions and take no bounds of time: an answer reaches back three
+// Polymarket's past trades (data API v2). Requests name conditions and cannot be bounded in time: a response reaches back three
 // years. Every fill comes once, on its taker's side.
 
 import type { ClientOptions } from '../../upstream/upstream-http.ts'
@@ -6,7 +6,7 @@ import { isFrame } from '../../feed/frame.ts'
 import { TradeArchive, type TradeStep, type TradeWalk } from '../trade-archive.ts'
 
 const CONDITIONS_MAX = 20
-/** What the route allows is not published. */
+/** The route's limit is not published. */
 const RATE = { burst: 5, intervalMs: 200 }
 const QUERY = { taker_only: 'true', filter_type: 'TOKENS', filter_amount: '0.01', limit: '1000' }
 

@@ -1,5 +1,5 @@
-// Polymarket trades, from `last_trade_price` and from REST. No message has an id of the fill: a trade is the row itself and its
-// ordinal among equal rows of its transaction. Old frames lack the transaction.
+// Polymarket trades, from `last_trade_price` and from REST. Messages have no id of the fill: a trade is identified by its row and
+// its ordinal among equal rows of its transaction. Old frames lack the transaction.
 
 import type { Aggressor } from '../../../shared/trades-v1.ts'
 import { BadLineError, shown } from '../../feed/bad-line.ts'

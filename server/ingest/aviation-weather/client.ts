@@ -1,5 +1,5 @@
-// The aviation weather feed: live METAR and SPECI reports, one batched conditional request for all stations. Its terms:
-// at most 100 requests a minute, at most 400 entries an answer, a custom User-Agent, 15 days of history.
+// The aviation weather feed: live METAR and SPECI reports, one batched conditional request for all stations. The feed allows 100
+// requests a minute and 400 entries a response, wants a custom User-Agent and has 15 days of history.
 // Documentation: https://aviationweather.gov/data/api/
 
 import { AWC_ENTRIES_MAX, AWC_HOURS_MAX, AWC_REPORTS_PER_STATION_HOUR_MAX } from '../../../shared/limits.ts'
@@ -20,7 +20,7 @@ export interface AviationWeatherRequest {
 }
 
 export class AviationWeatherClient extends UpstreamHttp {
-  /** What the last good answer said about its version, and to which request. */
+  /** The path and the validators of the last response that could be read. */
   #last: { readonly path: string; readonly validators: Validators } | undefined
 
   constructor(options: ClientOptions) {
@@ -28,8 +28,8 @@ export class AviationWeatherClient extends UpstreamHttp {
   }
 
   /**
-   * The reports of the last hours; null when nothing has changed. Throws `UpstreamError`, and `RangeError` for a
-   * request whose answer the feed would cut.
+   * The reports of the last hours; null if nothing has changed. Throws `UpstreamError`, and `RangeError` if the feed would truncate
+   * the response.
    */
   async reports({ stations, hours, signal }: AviationWeatherRequest): Promise<ObservationRows | null> {
     const entriesMax = stations.length * hours * AWC_REPORTS_PER_STATION_HOUR_MAX
@@ -49,19 +49,19 @@ export class AviationWeatherClient extends UpstreamHttp {
       signal,
     })
     if (answer.kind === 'not_modified') return null
-    // 204 is how the feed says that no report exists.
+    // The feed answers 204 if there are no reports.
     const entries = answer.status === 204 ? [] : this.readJson(answer.body)
     if (!Array.isArray(entries)) throw this.malformed('the answer is no JSON array')
     const collected = await collectRows(AWC, parseEntries(entries, stations))
     if (entries.length >= AWC_ENTRIES_MAX) {
       throw new UpstreamError(AWC, 'too_large', `an answer has ${AWC_ENTRIES_MAX} entries and may be cut`)
     }
-    // Only now: an answer that could not be read must be fetched again in full.
+    // Set only now: a response that could not be read must be fetched again in full.
     this.#last = { path, validators: answer.validators }
     return collected
   }
 
-  /** Makes the next request unconditional: what the last answers held has not been kept. */
+  /** Makes the next request unconditional. Call it if the rows of the last response were not stored. */
   forget(): void {
     this.#last = undefined
   }

@@ -1,7 +1,6 @@
-// JSON of the aviation weather feed (aviationweather.gov/api/data/metar?format=json) → observations. The weather is
-// decoded from the report's text, not from the feed's own fields: those round the altimeter to 0.1 hPa and lose which
-// groups were reported. From the fields come station, time, type and receive time, in the forms of before and after
-// September 2025.
+// JSON of the aviation weather feed (aviationweather.gov/api/data/metar?format=json) → observations. The weather is decoded from
+// the report's text: the feed's own fields round the altimeter to 0.1 hPa and do not show which groups were reported. Station,
+// time, type and receive time come from the fields, in the forms used before and after September 2025.
 
 import { METAR_TEXT_CHARACTERS_MAX } from '../../../shared/limits.ts'
 import type { Observation, ObservationType } from '../../../shared/observation.ts'
@@ -11,10 +10,10 @@ import type { ParsedRow } from '../observation-fetch.ts'
 
 export const AWC = 'awc'
 
-/** `obsTime` is the report's own time; anything further from it means that the field has changed its meaning. */
+/** `obsTime` is the report's own time. A larger difference means that the field has changed its meaning. */
 const TIME_DIFFERENCE_MS_MAX = 10 * 60 * 1000
 
-/** Decodes entries one by one; `stations` are those that were asked for. */
+/** Decodes entries one by one; `stations` are the requested ones. */
 export function* parseEntries(
   entries: readonly unknown[],
   stations: readonly Station[],
@@ -39,7 +38,7 @@ function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
 }
 
 function isUnixSeconds(value: unknown): value is number {
-  // Milliseconds would be a year beyond 33,000 and no date at all.
+  // A value in milliseconds would be a year after 33,000, which is not a valid date.
   return typeof value === 'number' && Number.isSafeInteger(value) && value > 0 && value < 8.64e12 / 1000
 }
 

@@ -1,6 +1,6 @@
-// The live weather of all stations, every few seconds. Normally one conditional request for two hours; after an absence
-// it asks for as many hours as it missed, in as many requests as the feed's maximum of entries needs. Hours beyond the
-// feed's reach are the archives'.
+// The live weather of all stations, every few seconds. Normally one conditional request for two hours. After an outage it requests
+// the missed hours, in as many requests as the feed's limit of entries needs. The archives fill in hours that the feed no longer
+// has.
 
 import { AWC_ENTRIES_MAX, AWC_HOURS_MAX, AWC_REPORTS_PER_STATION_HOUR_MAX } from '../../../shared/limits.ts'
 import type { Observation } from '../../../shared/observation.ts'
@@ -13,15 +13,15 @@ import type { AviationWeatherClient } from './client.ts'
 const NAME = 'aviation-weather'
 const LIVE = 'live'
 const HOURS_MIN = 2
-/** So many hours of a single station fit into one answer. */
+/** The hours of a single station that fit into one response. */
 const HOURS_MAX = Math.min(Math.floor(AWC_ENTRIES_MAX / AWC_REPORTS_PER_STATION_HOUR_MAX), AWC_HOURS_MAX)
 
 export function aviationWeatherSource(options: StationSourceOptions<AviationWeatherClient>): IngestSource {
   const { client, stations, intervalMs } = options
-  // What the last answers held and is stored, so that an unchanged report is not written every few seconds.
+  // Reports of the last responses that are stored, so that an unchanged report is not written every few seconds.
   let stored: ReadonlySet<string> = new Set()
   let completedToMs: number | undefined
-  // An answer was taken whose rows are not known to be stored.
+  // The rows of a response are not known to be stored.
   let isOwed = false
 
   async function fetchHours(hours: number, nowMs: number, signal: AbortSignal): Promise<FetchedRows> {
@@ -30,7 +30,7 @@ export function aviationWeatherSource(options: StationSourceOptions<AviationWeat
     const problems: string[] = []
     let isUnchanged = true
     let aheadCount = 0
-    // A "not modified" must never stand for rows that were left out: a store that failed, or an answer that was cut.
+    // After a failed write or a truncated response, "not modified" would hide rows that are not stored.
     if (isOwed) client.forget()
     isOwed = true
     for (let at = 0; at < stations.length; at += perRequest) {
@@ -50,7 +50,7 @@ export function aviationWeatherSource(options: StationSourceOptions<AviationWeat
       committed() {
         if (!isUnchanged) stored = seen
         completedToMs = nowMs
-        // What was refused as of the future is taken when its time has come, if it is still told then.
+        // A report refused as too far in the future is accepted when its time has come, if the feed still has it.
         isOwed = aheadCount > 0
       },
     }
@@ -63,7 +63,7 @@ export function aviationWeatherSource(options: StationSourceOptions<AviationWeat
     async *poll(context) {
       const nowMs = context.clock.nowMs()
       completedToMs ??= await storedCompletion(context)
-      // A time to come is of a clock that was ahead: nothing says what was missed since.
+      // A time in the future was written with a fast clock and does not show what was missed.
       const missedHours = Math.ceil(Math.abs(nowMs - (completedToMs ?? 0)) / MS_PER_HOUR) + 1
       const hours = Math.min(Math.max(missedHours, HOURS_MIN), HOURS_MAX)
       yield {

@@ -1,15 +1,15 @@
-// The IEM's archive of NWS text products, for climate reports: every product ever sent, by product identifier and
-// time of issue. One span is one request. It reads and parses; storing and remembering how far it came is the caller's.
+// The IEM's archive of NWS text products, for climate reports: every product ever sent, by product identifier and issue time. One
+// span is one request. The client fetches and parses; the caller stores the reports and the progress.
 
 import { UpstreamError } from '../../upstream/upstream-error.ts'
 import { type ClientOptions, UpstreamHttp } from '../../upstream/upstream-http.ts'
 import { type ParsedClimateText, parseClimateText } from './parse.ts'
 import { ClimateReportError } from './report-error.ts'
 
-/** Products asked for in one request to the product archive; its own limit. A month of one station has about 120. */
+/** Products in one request: the archive's own limit. A month of one station has about 120. */
 const AFOS_PRODUCTS_MAX = 9_999
 
-/** Dates of issue in UTC, `from` included, `to` not. */
+/** Dates of issue in UTC, `from` inclusive, `to` exclusive. */
 export interface AfosRequest {
   /** Product identifier, for example `CLINYC`. */
   readonly pil: string
@@ -31,8 +31,8 @@ export class AfosClient extends UpstreamHttp {
   }
 
   /**
-   * The reports issued in the span. Throws `UpstreamError`; what cannot be read in a whole answer is in `errors`. The
-   * caller keeps the span to a month or so, which is far below the archive's limit.
+   * The reports issued in the span. Throws `UpstreamError`; products that cannot be read are in `errors`. The caller keeps spans to
+   * about a month, far below the archive's limit.
    */
   async products({ pil, from, to, signal }: AfosRequest): Promise<ParsedClimateText> {
     const query = new URLSearchParams({
@@ -55,7 +55,7 @@ export class AfosClient extends UpstreamHttp {
     }
     if (!text.trimEnd().endsWith(ETX))
       throw this.#error('truncated', `the products of ${pil} end in the middle of one`)
-    // At the limit the archive cuts silently, and a cut span would count as complete.
+    // The archive truncates at the limit without notice, and a truncated span would count as complete.
     if (text.split(SOH).length - 1 >= AFOS_PRODUCTS_MAX) {
       throw this.#error('too_large', `${AFOS_PRODUCTS_MAX} products of ${pil} or more in one answer`)
     }

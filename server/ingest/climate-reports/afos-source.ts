@@ -1,5 +1,5 @@
-// The archive of climate reports: each station's climate dates, month by month. The archive is asked by time of issue, and
-// a date's final report is issued on the next morning, so a window of dates is asked for together with the days after it.
+// The archive of climate reports, by station and by month of climate dates. The archive is queried by issue time, and the final
+// report of a date is issued the next morning, so a window of dates is requested with the days after it.
 
 import { CLIMATE_FINAL_DUE_MS } from '../../../shared/limits.ts'
 import { addDays, utcDateOf } from '../../../shared/utc-date.ts'
@@ -9,7 +9,7 @@ import type { AfosClient } from './afos-client.ts'
 import { fetchedReports } from './stored-reports.ts'
 
 const NAME = 'climate-afos'
-/** Days of issue after a climate date that are asked for: its final report, also a late one, and corrections. */
+/** Days of issue after a climate date to request: they have its final report, even a late one, and corrections. */
 const ISSUE_DAYS_AFTER = 3
 
 export function afosSource(options: StationSourceOptions<AfosClient>): IngestSource {

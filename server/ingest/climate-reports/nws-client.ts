@@ -1,6 +1,6 @@
-// The newest climate reports from the NWS API: a list of the last week's products per place, then each new product
-// once. The list is asked conditionally, products never change. What was fetched counts as seen only when the caller
-// says that it is stored, so neither a failing store nor a failing product loses a report.
+// The newest climate reports from the NWS API: a list of the last week's products per place, then each new product once. The list
+// request is conditional; products never change. A product counts as seen only after the caller has acknowledged that it is stored,
+// so neither a failing store nor a failing product loses a report.
 
 import { BoundedMap } from '../../../shared/bounded-map.ts'
 import { SYSTEM_CLOCK } from '../../tasks/clock.ts'
@@ -16,17 +16,17 @@ const NWS_PRODUCTS_PER_POLL_MAX = 50
 export interface NwsBatch {
   readonly reports: readonly ClimateReport[]
   readonly errors: readonly ClimateReportError[]
-  /** Products that could not be had now, and entries of the list that could not be read; asked for again next time. */
+  /** Products that could not be fetched, and list entries that could not be read. The next poll requests them again. */
   readonly failures: readonly UpstreamError[]
-  /** What counts as seen once the reports are stored; null when nothing has changed. */
+  /** The products that count as seen once the reports are stored; null if nothing has changed. */
   readonly seen: SeenProducts | null
-  /** To be called when the reports are stored. */
+  /** Call it once the reports are stored. */
   acknowledge(): void
 }
 
-/** The products of a place that were fetched and stored. As JSON it outlives the process. */
+/** The products of a place that were fetched and stored. The source keeps this as JSON, so it survives a restart. */
 export interface SeenProducts {
-  /** Of the list, when nothing of it is owed any more. */
+  /** Of the list; null while a product of it is still missing. */
   readonly validators: Validators | null
   readonly ids: readonly string[]
 }
@@ -37,7 +37,7 @@ interface ListedProduct {
 }
 
 const UPSTREAM = 'nws'
-// The API states no figure; this lets one poll of all stations through and spaces the products that follow.
+// The API documents no limit. This lets one poll of all stations through and spaces the product requests that follow.
 const RATE = { burst: 20, intervalMs: 500 } as const
 /** Failed products that are remembered. */
 const FAILED_MAX = 1_000
@@ -47,7 +47,7 @@ const PRODUCT_ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 export class NwsClient extends UpstreamHttp {
   readonly #nowMs: () => number
   readonly #seen = new Map<string, SeenProducts>()
-  /** Products that could not be fetched when they were last asked for: the number of the failure. */
+  /** Products whose last fetch failed, with the sequence number of the failure. */
   readonly #failed = new BoundedMap<number>(FAILED_MAX)
   #failures = 0
 
@@ -56,19 +56,19 @@ export class NwsClient extends UpstreamHttp {
     this.#nowMs = () => (options.clock ?? SYSTEM_CLOCK).nowMs()
   }
 
-  /** Whether it is known what was fetched of a place before. */
+  /** Whether the seen products of a place have been loaded. */
   knows(place: string): boolean {
     return this.#seen.has(place)
   }
 
-  /** Takes over what an earlier process has fetched and stored of a place. */
+  /** Loads the products that an earlier process has fetched and stored of a place. */
   recall(place: string, seen: SeenProducts): void {
     this.#seen.set(place, seen)
   }
 
   /**
    * The reports that were not acknowledged before. `place` is the three letters after CLI, for example `NYC`. Throws
-   * `UpstreamError` when the list cannot be had.
+   * `UpstreamError` if the list cannot be fetched.
    */
   async poll(place: string, signal?: AbortSignal): Promise<NwsBatch> {
     const seen = this.#seen.get(place)
@@ -83,7 +83,7 @@ export class NwsClient extends UpstreamHttp {
     }
     const list = this.#readList(answer.body)
     const known = new Set(seen?.ids)
-    // One that fails every time must not keep the others waiting.
+    // A product that fails every time must not delay the others.
     const failureOf = ({ id }: ListedProduct): number => this.#failed.get(id) ?? 0
     const fresh = list.products
       .filter(({ id }) => !known.has(id))
@@ -91,7 +91,7 @@ export class NwsClient extends UpstreamHttp {
     const { fetched, failures, ...batch } = await this.#fetchProducts(fresh, signal)
     const now: SeenProducts = {
       ids: list.products.map(({ id }) => id).filter((id) => known.has(id) || fetched.has(id)),
-      // While a product is still owed, the list must be answered in full again.
+      // While a product is missing, the next poll needs the full list again.
       validators: fetched.size === fresh.length && list.failures.length === 0 ? answer.validators : null,
     }
     return {
@@ -121,7 +121,7 @@ export class NwsClient extends UpstreamHttp {
         if (!(error instanceof UpstreamError)) throw error
         failures.push(error)
         this.#failed.set(id, ++this.#failures)
-        // One product may be broken; an upstream that is down or busy is not asked for the others.
+        // A single product may be broken. If the upstream is down or busy, do not request the others.
         if (error.failure !== 'rejected' && error.failure !== 'malformed') break
       }
     }
@@ -138,7 +138,7 @@ export class NwsClient extends UpstreamHttp {
     return product['productText']
   }
 
-  /** The listed products, the oldest first, and what is wrong with the others, of which there may not be only such. */
+  /** The listed products, oldest first, and errors for unreadable entries. Throws if no entry can be read. */
   #readList(body: Buffer): {
     readonly products: readonly ListedProduct[]
     readonly failures: readonly UpstreamError[]

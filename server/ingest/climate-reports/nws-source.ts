@@ -1,6 +1,5 @@
-// The newest climate reports, station by station: a conditional look at the list of a place's products, then each new
-// product once, also over restarts: what was fetched is remembered with what it brought. Its past is the archive's
-// (afos-source.ts).
+// The newest climate reports, station by station: a conditional request for a place's product list, then each new product once,
+// also across restarts: seen products are stored in one transaction with their reports. The archive has the past (afos-source.ts).
 
 import type { Station } from '../../../shared/stations.ts'
 import { readCursorState, writeCursorState } from '../../storage/cursor-store.ts'
@@ -39,7 +38,7 @@ function stepOf(
     async fetch() {
       const batch = await client.poll(placeOf(station), signal)
       const fetched = fetchedReports(batch, stations, 'nws', { completed: null, nowMs: clock.nowMs() })
-      // A product that was refused as of the future is owed, with all that came with it.
+      // If a product was refused as too far in the future, fetch it and all others of this batch again.
       const seen = fetched.aheadCount > 0 ? null : batch.seen
       return {
         ...fetched,

@@ -1,7 +1,7 @@
-// The text of NWS daily climate reports (CLI products) → what each report says. Pure, and it never throws: what
-// cannot be read is returned as a `ClimateReportError` beside what can. The kind comes from the text, never from
-// the time stamp, because Western preliminary reports carry the next day's UTC date. Stations, sources and the
-// comparison with earlier reports are not its business (station-reports.ts).
+// The text of NWS daily climate reports (CLI products) → what each report says. Pure; it never throws, but returns a
+// `ClimateReportError` for what cannot be read, beside the reports. The kind comes from the text, not from the time stamp, because
+// Western preliminary reports carry the next day's UTC date. Stations, sources and the comparison with earlier reports:
+// station-reports.ts.
 
 import { addDays, MS_PER_HOUR } from '../../../shared/utc-date.ts'
 import { type ProductText, splitProducts } from './product-text.ts'
@@ -20,10 +20,10 @@ import {
 
 /** Characters of one climate report; the longest real one (six stations) has 26,363. */
 const CLI_PRODUCT_CHARACTERS_MAX = 256 * 1024
-/** Days a climate report may come after its date; a date further back is taken for a wrong year. */
+/** Days a climate report may come after its date. A longer delay means a wrong year. */
 const CLI_LATENESS_DAYS_MAX = 180
 
-/** What one product says of one station. */
+/** What one product says about one station. */
 export interface ClimateReport {
   readonly pil: string
   /** The name in the report's headline, for example `CENTRAL PARK NY`. */
@@ -49,7 +49,7 @@ export interface ParsedClimateText {
   readonly errors: readonly ClimateReportError[]
 }
 
-/** A product with its header read; `fail` names it in the error it makes. */
+/** A product with its header read; `fail` makes an error that names the product. */
 interface Product {
   readonly lines: readonly string[]
   readonly header: WmoHeader
@@ -157,7 +157,7 @@ function readHeadlines({ lines, header, fail }: Product): (Headline | ClimateRep
   lines.forEach((line, index) => {
     const joined = collapse(`${line} ${lines[index + 1] ?? ''}`)
     const position = joined.indexOf('CLIMATE SUMMARY')
-    // A match that lies wholly in the next line is that line's own.
+    // A match that lies wholly in the next line belongs to that line.
     if (index <= taken || position < 0 || position >= collapse(line).length) return
     const beginsAbove = !line.trim().startsWith('..') && /^\s*\.{2,}\s*\S/.test(lines[index - 1] ?? '')
     const text = beginsAbove ? collapse(`${lines[index - 1]} ${joined}`) : joined
@@ -215,17 +215,17 @@ function readReport(
   }
 }
 
-/** The date's midnight on the office's clock; in the easternmost zone when that is not known. */
+/** The date's midnight on the office's clock; in the easternmost zone if the office's zone is unknown. */
 function dayEndMs({ issueLine }: Product, climateDate: string): number {
   const offsetMs = issueLine?.zoneHours === undefined ? UTC_OFFSET_MS_MAX : issueLine.zoneHours * MS_PER_HOUR
   return Date.parse(`${addDays(climateDate, 1)}T00:00:00Z`) - offsetMs
 }
 
 /**
- * The product's id and issue time. Month and year are those where the WMO header comes nearest to the local issue
- * line; without such a line, those of the first time after the climate date's beginning. The WMO time is the time of
- * issue unless it lies before the day the report is about: hand-typed headers do (Pago Pago, 2020-12-28, header six
- * days early), and then the local line is. Undefined when neither fits, or when the report is later than reports are.
+ * The product's id and issue time. Month and year are those that bring the WMO header nearest to the local issue line; without such
+ * a line, the first that follow the start of the climate date. The WMO time is the issue time, unless it is before the climate
+ * date: hand-typed headers can be wrong (Pago Pago, 2020-12-28, six days early). Then the local line counts. Undefined if neither
+ * fits, or if the report is later than reports are.
  */
 function issueTime(
   { header, issueLine }: Product,
@@ -234,7 +234,7 @@ function issueTime(
   const earliestMs = Date.parse(`${climateDate}T00:00:00Z`) - UTC_OFFSET_MS_MAX
   const latestMs = Date.parse(`${addDays(climateDate, CLI_LATENESS_DAYS_MAX)}T00:00:00Z`)
   const fits = (ms: number): boolean => ms >= earliestMs && ms <= latestMs
-  // Half a month after the beginning: the nearest such day is then the first one after it.
+  // Half a month after the start: the nearest matching day is then the first one after the start.
   const anchorMs = issueLine?.instantMs ?? earliestMs + 15 * 24 * MS_PER_HOUR
   const wmoMs = headerInstantMs(header, anchorMs)
   if (wmoMs === undefined) return undefined

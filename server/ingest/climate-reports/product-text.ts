@@ -1,5 +1,5 @@
-// Cuts a text of one or many NWS products into products, and a product into lines. The archive wraps every product
-// in SOH … ETX; an API answer or a file of a single product has no wrapping. No meaning is read here.
+// Splits a text of one or many NWS products into products, and a product into lines. The archive wraps every product in SOH … ETX;
+// an API response or a file of a single product has no wrapping. This file does not interpret the text.
 
 /** One product's lines: upper case, printable ASCII, tabs expanded to columns of eight. */
 export interface ProductText {
@@ -7,7 +7,7 @@ export interface ProductText {
   readonly ordinal: number
   readonly lines: readonly string[]
   readonly characters: number
-  /** False when the wrapping was opened and not closed: the text was cut. */
+  /** False if the wrapping was opened but not closed: the text was truncated. */
   readonly isWhole: boolean
 }
 
@@ -15,7 +15,7 @@ const SOH = '\u0001'
 const ETX = '\u0003'
 const TAB_COLUMNS = 8
 
-/** The products of a text in order. Blank stretches between products are no products. */
+/** The products of a text in order. Blank text between products is skipped. */
 export function splitProducts(text: string): ProductText[] {
   const isWrapped = text.includes(SOH)
   const parts = isWrapped ? text.split(SOH) : [text]

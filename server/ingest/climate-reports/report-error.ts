@@ -1,4 +1,4 @@
-// The error of everything that cannot be read in a climate report's text.
+// The error for anything in a climate report's text that cannot be read.
 
 /**
  * Why a product or a report in it was not taken.

@@ -1,6 +1,6 @@
-// From what the products say to the records that are stored: which report is which station's, and which type it has
-// among all reports of its station and date. Pure and independent of order, so that live feed and archive may
-// arrive in any sequence and again: classify all stored reports of a station and date together with the new ones.
+// Parsed reports → the records to store: the station of each report, and its type among all reports of its station and date. Pure
+// and independent of order, so that live feed and archive may deliver in any order and repeatedly: classify the new reports
+// together with all stored ones of their station and date.
 
 import { compareIssue, groupByStationDate } from '../../../shared/climate.ts'
 import type { Station } from '../../../shared/stations.ts'
@@ -8,8 +8,8 @@ import type { ClimateReportRow } from '../../storage/climate-store.ts'
 import type { ClimateReport } from './parse.ts'
 
 /**
- * Finds each report's station by product line and headline. When several headlines of one product fit a station none
- * is taken: a wrong value is worse than a gap. Reports of other places are left out.
+ * Finds each report's station by product line and headline. If several headlines of one product match a station, none is taken: a
+ * wrong value is worse than a gap. Reports of other places are left out.
  */
 export function matchStations(
   reports: readonly ClimateReport[],
@@ -33,10 +33,9 @@ export function matchStations(
 }
 
 /**
- * Gives every report its type. Per station and date, in order of issue: a preliminary report stays one, corrected or
- * not. Of the others, the first to state a value sets it; a report that calls itself a correction is one, and so is
- * one that states another value than the set one, because offices also re-issue silently. What agrees, or only adds
- * a value that was missing, is final. Each product may be among them once.
+ * Gives every report its type. Per station and date, in order of issue: a preliminary report stays preliminary, corrected or not.
+ * Of the others, the first to state a value sets it. A report is a correction if it says so, or if it states another value, because
+ * offices also re-issue without notice. A report that agrees, or only adds a missing value, is final. Each product may occur once.
  */
 export function classifyReports(reports: Iterable<ClimateReportRow>): ClimateReportRow[] {
   return groupByStationDate(reports).flatMap((group) => {

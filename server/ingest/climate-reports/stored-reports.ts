@@ -1,5 +1,5 @@
-// Climate reports as a step's result, from the live feed and from the archive alike: matched with the stations, and
-// classified among all reports of their date by the store.
+// Climate reports as a step's result, for the live feed and the archive: matched with the stations. The store classifies them among
+// all reports of their date.
 
 import type { Station } from '../../../shared/stations.ts'
 import { type ClimateReportRow, writeClimateReports } from '../../storage/climate-store.ts'
@@ -9,12 +9,12 @@ import type { FetchedRows } from '../source.ts'
 import type { ParsedClimateText } from './parse.ts'
 import { classifyReports, matchStations } from './station-reports.ts'
 
-/** What a step fetched, and how many of its reports were refused because they are of the future. */
+/** Rows that a step fetched, and the number of reports refused as too far in the future. */
 export interface FetchedReports extends FetchedRows {
   readonly aheadCount: number
 }
 
-/** The reports of known stations; reports of other places are no problem, unreadable and future ones are. */
+/** The reports of known stations. Reports of other places are not problems; unreadable and future ones are. */
 export function fetchedReports(
   parsed: ParsedClimateText,
   stations: readonly Station[],

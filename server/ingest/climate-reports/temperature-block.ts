@@ -1,6 +1,6 @@
-// The TEMPERATURE block of one station's climate summary: label, maximum and minimum. Values are read as the first
-// token of their line, but only inside the OBSERVED column where the table's heading names one: offices use some two
-// dozen layouts, and with a blank value the time, the record or the normal would be taken for it.
+// The TEMPERATURE block of one station's climate summary: label, maximum and minimum. The value is the first token of its line, but
+// only inside the OBSERVED column if the table has a heading for it: offices use some two dozen layouts, and where the value is
+// blank, the time, the record or the normal would be taken for it.
 
 import { collapse } from './wmo-header.ts'
 
@@ -30,7 +30,7 @@ const CLOCK_TIME = /^\d{1,2}(?::?\d\d)? ?[AP]M\b/
 // R: record set or tied. E: estimated. Written 100R, 31 E, 57(E), 79*.
 const VALUE = /^(?<value>-?\d{1,3}(?:\.\d)?) ?(?:\(?[RE*]\)? ?)*(?=\s|$)/
 
-// Wide enough for any air temperature ever, narrow enough for a joined pair of columns to fall outside.
+// Wider than any air temperature on record, but narrow enough to exclude two columns that were joined.
 const TEMP_F_MIN = -100
 const TEMP_F_MAX = 150
 
@@ -61,14 +61,14 @@ export function readTemperatureBlock(lines: readonly string[]): TemperatureBlock
   }
 }
 
-/** Where the OBSERVED column ends by the table's own heading; without a heading everything counts. */
+/** The end of the OBSERVED column by the table's heading; the whole line counts if there is no heading. */
 function observedColumnEnd(lines: readonly string[]): number {
   const heading = lines.find((line) => /^\s*WEATHER ITEM\b/.test(line))
   const start = heading?.indexOf('OBSERVED') ?? -1
   return start < 0 ? Number.POSITIVE_INFINITY : start + 'OBSERVED'.length
 }
 
-/** The value, null for a missing one, or a sentence that says why it is none. `rest` is the line's end. */
+/** The value, null for a missing one, or a sentence that says why the text is not a value. `rest` is the line's end. */
 function readValue(line: string, rest: string, columnEnd: number): number | null | string {
   const text = rest.trim()
   const column = line.length - rest.trimStart().length

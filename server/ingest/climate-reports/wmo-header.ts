@@ -1,5 +1,5 @@
-// The first lines of an NWS text product: WMO header, product line and local issue line, and the instant they stand
-// for. The header carries day, hour and minute only; month and year come from the local issue line.
+// The first lines of an NWS text product: WMO header, product line and local issue line, and their instants. The header has day,
+// hour and minute only; month and year come from the local issue line.
 
 import { MS_PER_HOUR, utcDateStartMs } from '../../../shared/utc-date.ts'
 
@@ -37,7 +37,7 @@ const ISSUE =
 
 const MONTHS = 'JAN FEB MAR APR MAY JUN JUL AUG SEP OCT NOV DEC'.split(' ')
 
-// AST is Atlantic time; an Alaskan office wrote it for −9 in 2006, which the header's own time makes harmless.
+// AST is Atlantic time. An Alaskan office used it for −9 in 2006; the header's own time makes that harmless.
 const ZONE_HOURS = new Map([
   ['AST', -4],
   ['EDT', -4],
@@ -93,8 +93,8 @@ export function readIssueLine(line: string): IssueLine | undefined {
 }
 
 /**
- * The header's instant in the month where it comes nearest to `nearMs`, in milliseconds. Undefined when none of the
- * three months around has the header's day, which only a day of 30 or 31 and a far `nearMs` can bring about.
+ * The header's instant in the month that brings it nearest to `nearMs`, in milliseconds. Undefined if none of the three months
+ * around has the header's day, which takes a day 30 or 31 and a distant `nearMs`.
  */
 export function headerInstantMs(header: WmoHeader, nearMs: number): number | undefined {
   const near = new Date(nearMs)
@@ -126,7 +126,7 @@ export function calendarDate(year: string, monthName: string, day: string): stri
   return utcDateStartMs(date) === undefined ? undefined : date
 }
 
-/** Upper layers compare words, not columns: one blank between them. */
+/** Collapses blanks to one, because the parsers compare words, not columns. */
 export function collapse(line: string): string {
   return line.trim().replaceAll(/\s+/g, ' ')
 }

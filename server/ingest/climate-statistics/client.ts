@@ -1,11 +1,11 @@
-// The regional climate centers' web service (ACIS): daily maximum and minimum of one station over a range of dates,
-// one POST per range. A plain station identifier is asked, not a "threaded" one, which would join different sites.
+// The regional climate centers' web service (ACIS): daily maximum and minimum of one station over a range of dates, one POST per
+// range. It requests a plain station identifier, because a "threaded" one joins different sites.
 
 import { type ClientOptions, UpstreamHttp } from '../../upstream/upstream-http.ts'
 import { type DailyExtremes, parseDailyExtremes, type StationRange } from './parse.ts'
 
 const UPSTREAM = 'acis'
-// The service states no figure.
+// The service documents no limit.
 const RATE = { burst: 1, intervalMs: 1000 } as const
 
 export class ClimateStatisticsClient extends UpstreamHttp {
@@ -13,7 +13,7 @@ export class ClimateStatisticsClient extends UpstreamHttp {
     super({ ...options, name: UPSTREAM, rate: RATE })
   }
 
-  /** Days in date order; the service may know fewer than were asked. Throws `UpstreamError`. */
+  /** Days in date order, possibly fewer than requested. Throws `UpstreamError`. */
   async dailyExtremes(
     range: StationRange,
     signal?: AbortSignal,

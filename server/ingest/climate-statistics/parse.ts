@@ -1,11 +1,10 @@
-// Answers of the regional climate centers' web service (ACIS StnData) → daily maximum and minimum. Values come as
-// strings with flags; anything that is not one day's value of the station asked for becomes null or an error, never
-// a number.
+// Responses of the regional climate centers' web service (ACIS StnData) → daily maximum and minimum. Values are strings with flags.
+// Anything that is not one day's value of the requested station becomes null or an error, never a number.
 
 import { utcDateStartMs } from '../../../shared/utc-date.ts'
 import { UpstreamError } from '../../upstream/upstream-error.ts'
 
-/** One day, degrees F; null where the service has no value of that day alone. */
+/** One day, degrees F; null if the service has no value for that day alone. */
 export interface DailyExtremes {
   readonly date: string
   readonly maxTempF: number | null
@@ -13,14 +12,14 @@ export interface DailyExtremes {
 }
 
 export interface StationRange {
-  /** The station identifier that was asked for, for example `KNYC`. */
+  /** The requested station identifier, for example `KNYC`. */
   readonly sid: string
   /** First and last date, both included. */
   readonly from: string
   readonly to: string
 }
 
-/** No air temperature lies beyond; some services write 999 for a missing one. */
+/** No air temperature is outside this range; some services write 999 for a missing value. */
 const TEMP_F_ABS_MAX = 150
 const NUMBER = /^-?\d{1,3}(?:\.\d+)?$/
 /**
@@ -30,8 +29,8 @@ const NUMBER = /^-?\d{1,3}(?:\.\d+)?$/
 const NO_VALUE = /^(?:M|S|T|-?\d{1,3}(?:\.\d+)?A)$/
 
 /**
- * Reads an answer for the elements maxt and mint with `meta: sids`. A row that cannot be read is left out and named, as
- * long as another one can. Throws `UpstreamError` under the given name.
+ * Reads a response for the elements maxt and mint with `meta: sids`. A row that cannot be read is left out and reported, if another
+ * row can be read. Throws `UpstreamError` under the given name.
  */
 export function parseDailyExtremes(
   answer: unknown,
@@ -72,7 +71,7 @@ export function parseDailyExtremes(
   return days
 }
 
-/** Undefined when the value is of no known form. */
+/** Undefined if the value has no known form. */
 function readValue(value: unknown): number | null | undefined {
   if (typeof value !== 'string') return undefined
   const text = value.trim()

@@ -1,5 +1,5 @@
-// Estimates of daily extremes for dates without an official report. Months in which every closed date has one are not
-// asked for.
+// Estimates of daily extremes for dates without an official report. Months in which every closed date has a report are not
+// requested.
 
 import { INGEST_ARCHIVE_SETTLE_MS } from '../../../shared/limits.ts'
 import { lastClosedClimateDate } from '../../../shared/climate-day.ts'
@@ -31,7 +31,7 @@ async function fetchEstimates(
   { clock, postgres, signal }: SourceContext,
 ): Promise<FetchedRows> {
   const nowMs = clock.nowMs()
-  // A running day's maximum is none yet.
+  // The maximum of the current day is not final.
   const lastClosedDate = lastClosedClimateDate(nowMs, station.standardOffsetHours)
   const from = utcDateOf(window.fromMs)
   const last = utcDateOf(window.toMs - 1)

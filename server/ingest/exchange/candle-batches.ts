@@ -1,5 +1,5 @@
-// Candles of many markets in batches, as the exchange takes them. A batch that it refuses for the sake of one market is
-// asked for in halves until that one is found, left out and named: it must cost no other market its candles.
+// Candles of many markets in batches. If the exchange refuses a batch, it is requested in halves until the refused market is found.
+// That market is left out and reported, so that no other market loses its candles.
 
 import type { StoredCandle } from '../../../shared/sql/candle-queries.ts'
 import type { TimeWindow } from '../../storage/cursor-store.ts'
@@ -8,9 +8,9 @@ import { CANDLE_INTERVALS, finishedSpans } from './candle-spans.ts'
 import { batchSize, type CandleSpan, type KalshiClient } from '../../exchanges/kalshi/rest-client.ts'
 import type { ExchangeRows, MarketName } from '../../exchanges/kalshi/rest-parse.ts'
 
-/** Statuses of a request that is wrong in itself; others are about who asks. */
+/** Statuses that mean a wrong request; others do not depend on the markets requested. */
 const WRONG_REQUEST: ReadonlySet<number | null> = new Set([400, 404, 422])
-/** Refused markets of so many events, and nothing answered, are no single event's fault: a few may have been taken away. */
+/** Refusals for this many events before any success are a general fault. Only a few events may have been removed. */
 export const REFUSED_EVENTS_MAX = 3
 
 export interface BatchedCandles extends ExchangeRows<StoredCandle> {

@@ -1,7 +1,7 @@
-// The past of the candles, series by series in windows of three days. A window holds the candles whose period ends in it:
-// fromMs < end <= toMs. The source requests what the windows lack of the markets that the catalogue lists, each market from its
-// opening to its last candle, and notes market by market what is complete. In the state of the sources, the window of a series
-// is complete only if its catalogue is.
+// The past of the candles, series by series in windows of three days. A window holds the candles whose period ends in it: fromMs <
+// end <= toMs. The source requests what the windows lack for the markets in the catalogue, each market from its opening to its last
+// candle, and records completion market by market. In the cursor state, the window of a series is complete only if its catalogue
+// is.
 
 import { INGEST_ARCHIVE_SETTLE_MS } from '../../../shared/limits.ts'
 import type { StoredCandle } from '../../../shared/sql/candle-queries.ts'
@@ -25,13 +25,13 @@ import { type ExchangeRows, KALSHI } from '../../exchanges/kalshi/rest-parse.ts'
 import type { KalshiClient } from '../../exchanges/kalshi/rest-client.ts'
 
 const NAME = 'exchange-candles'
-/** Days of one window: its minutes are fewer than one request may ask for. */
+/** Days of one window: the number of its minutes is below the limit of one request. */
 const WINDOW_DAYS = 3
 /** How far the late looks of a running collector go back. */
 const LATE_LOOK_SPAN_MS = 31 * MS_PER_DAY
 
 export function candleHistory(client: KalshiClient): SourceHistory {
-  // One complaint a series, not one for each of its windows.
+  // Reports a problem once a series, not once a window.
   const complained = new Set<string>()
   return {
     async scopes(context) {
@@ -49,7 +49,7 @@ export function candleHistory(client: KalshiClient): SourceHistory {
   }
 }
 
-/** The windows in which something of a known market is missing, or of which nobody has said that nothing is. */
+/** The windows in which candles of a known market are missing, or which no step has completed. */
 async function missingPast(
   seriesTicker: string,
   span: TimeWindow,
@@ -66,9 +66,8 @@ async function missingPast(
 }
 
 /**
- * The markets of one settled event whose candles are due to be looked at again, so that a collector that runs on needs no
- * backfill for late candles. Undefined where none are. `turn` chooses the event: one that fails does not keep the others
- * waiting.
+ * The markets of one settled event whose candles are due for another look, so that a collector that keeps running needs no backfill
+ * for late candles. Undefined if there are none. `turn` selects the event, so that a failing one does not delay the others.
  */
 export async function lateLook(
   client: KalshiClient,
@@ -95,12 +94,12 @@ export async function lateLook(
   }
 }
 
-/** Candles of some markets, by what became of each part that was asked for. */
+/** Candles of some markets, and the outcome of each requested part. */
 interface Found {
   readonly candles: StoredCandle[]
   readonly problems: string[]
   readonly completed: MarketWindow[]
-  /** Parts that the exchange refused or answered with something unreadable. */
+  /** The errors of parts that the exchange refused or answered with something unreadable. */
   readonly refused: UpstreamError[]
 }
 
@@ -113,7 +112,7 @@ async function fetchPast(
 ): Promise<FetchedRows> {
   const { postgres, clock, signal } = context
   const nowMs = clock.nowMs()
-  // First the catalogue's state, then its markets: what completes it in between is not counted on.
+  // Read the catalogue's state before its markets, so that a window completed in between does not count.
   const settled = settledPart(window, INGEST_ARCHIVE_SETTLE_MS, nowMs)
   const unknown = settled === null ? [] : await missingCatalogue(context, seriesTicker, settled)
   const parts = await missingCandles(postgres, seriesTicker, window, nowMs, signal)
@@ -144,7 +143,7 @@ function fetchedRows({ candles, completed, problems }: Found): FetchedRows {
   }
 }
 
-/** One market's refusal is its own; whatever else fails is every part's, and so is what every part was refused for. */
+/** A refusal concerns one market, unless every part is refused. Any other error fails all parts. */
 async function fetchParts(
   client: KalshiClient,
   parts: readonly MissingCandles[],
@@ -166,7 +165,7 @@ async function fetchParts(
       found.problems.push(`${part.ticker}: ${error.message}`)
     }
   }
-  // A live route answers with nothing for what has left it meanwhile.
+  // The live route answers with an empty list for a market that has left it meanwhile.
   const laterCutoffMs = asked.length === 0 ? 0 : await client.historicalCutoffMs(signal, true)
   for (const { part, rows } of asked) {
     found.candles.push(...rows.rows)
@@ -187,8 +186,8 @@ function isOfOneMarket({ failure }: UpstreamError): boolean {
 }
 
 /**
- * `both`: the market is not known to be settled, so it may have left the live route or not. One that was settled before
- * the cutoff has no candle that ends more than a day after it.
+ * `both`: the market is not known to be settled, so it may be on either route. A market settled before the cutoff has no candle
+ * that ends more than a day after it.
  */
 function routeOf({ settledAtMs, fromMs }: MissingCandles, cutoffMs: number): 'live' | 'historical' | 'both' {
   if (settledAtMs === null) return fromMs <= cutoffMs + MS_PER_DAY ? 'both' : 'live'
@@ -210,7 +209,7 @@ async function fetchPart(
   signal.throwIfAborted()
   const answers = results.filter((result) => result.status === 'fulfilled')
   const failures = results.filter((result) => result.status === 'rejected')
-  // A route that does not know the market refuses it; the one that does has its candles.
+  // A route that does not know the market refuses it; then the other route has its candles.
   const grave = failures.find(({ reason }) => answers.length === 0 || !isUnknownMarket(reason))
   if (grave !== undefined) throw grave.reason
   return {

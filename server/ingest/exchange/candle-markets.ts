@@ -1,4 +1,4 @@
-// The markets that traded, or could have, in a span of time, from the stored catalogue.
+// The markets of the stored catalogue that traded, or could have, in a span of time.
 
 import { MS_PER_DAY } from '../../../shared/utc-date.ts'
 import { instantValue, sql, whereAll } from '../../../shared/sql/statement.ts'
@@ -12,7 +12,7 @@ interface Row {
   readonly series_ticker: string
 }
 
-/** By ticker; of one series, or of all. A day is added to the close time: the last daily candle ends after it. */
+/** By ticker, for one series or for all. A day is added to the close time, because the last daily candle ends after it. */
 export async function candleMarkets(
   { postgres, signal }: SourceContext,
   { fromMs, toMs }: TimeWindow,

@@ -15,9 +15,9 @@ import { candleMarkets } from './candle-markets.ts'
 import { fetchBatches } from './candle-batches.ts'
 import type { KalshiClient } from '../../exchanges/kalshi/rest-client.ts'
 
-/** Polled candles reach back at least so long: the exchange's answers are cached, and a trade may be told late. */
+/** A poll requests at least this much past: the exchange's responses are cached, and a trade may be reported late. */
 const EXCHANGE_CANDLE_OVERLAP_MS = 10 * 60 * 1000
-/** … and at most so long; what is older is left to a backfill. */
+/** A poll requests at most this much past; a backfill fetches what is older. */
 const EXCHANGE_CANDLE_CATCH_UP_MS_MAX = 3 * 24 * 60 * 60 * 1000
 
 const NAME = 'exchange-candles'
@@ -43,24 +43,24 @@ export function candleSource({ client, intervalMs }: CandleSourceOptions): Inges
       const known = new Set(Array.isArray(stored) ? stored.map(String) : [])
       yield liveStep(client, { completedToMs: live?.completed_to ?? null, known }, clock.nowMs(), context)
       const look = await lateLook(client, context, polls++)
-      // A scope for each event would grow without a bound, and old ones would look late for ever.
+      // A scope per event would grow without bound, and scopes of old events would look late forever.
       if (look !== undefined) yield { ...look, scope: LIVE }
     },
     close: () => client.close(),
   }
 }
 
-/** What earlier polls have seen to. */
+/** The progress of earlier polls. */
 interface LiveState {
   readonly completedToMs: number | null
-  /** Markets whose candles are stored up to then; one that is not among them is asked for from its beginning. */
+  /** Markets whose candles are stored up to then. Other markets are requested from their start. */
   readonly known: ReadonlySet<string>
 }
 
 function liveStep(client: KalshiClient, state: LiveState, nowMs: number, context: SourceContext): IngestStep {
   const earliestMs = nowMs - EXCHANGE_CANDLE_CATCH_UP_MS_MAX
   const { completedToMs } = state
-  // A time to come is of a clock that was ahead.
+  // A time in the future was written with a fast clock.
   const isKnown = completedToMs !== null && completedToMs <= nowMs + CLOCKS_APART_MS_MAX
   const knownToMs = isKnown ? Math.max(completedToMs, earliestMs) : earliestMs
   const fromMs = Math.min(knownToMs, nowMs - EXCHANGE_CANDLE_OVERLAP_MS)
@@ -78,7 +78,7 @@ function liveStep(client: KalshiClient, state: LiveState, nowMs: number, context
       ]
       return {
         async write(transaction) {
-          // One that was refused is asked for from its beginning when it is not.
+          // A refused market is requested from its start once it is no longer refused.
           const isRefused = (ticker: string): boolean => found.some(({ refused }) => refused.has(ticker))
           const known = markets.map(({ ticker }) => ticker).filter((ticker) => !isRefused(ticker))
           const isSame = known.length === state.known.size && known.every((ticker) => state.known.has(ticker))
@@ -89,7 +89,7 @@ function liveStep(client: KalshiClient, state: LiveState, nowMs: number, context
           )
         },
         problems: found.flatMap(({ rejected }) => rejected),
-        // Without a catalogue nothing was looked at.
+        // Without a catalogue, nothing was requested.
         ...(markets.length === 0 ? {} : { completed: { fromMs, toMs: nowMs } }),
       }
     },

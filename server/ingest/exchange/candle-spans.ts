@@ -1,16 +1,16 @@
-// Which ends of candles lie in a span of time, in pieces that one request may ask for.
+// The ends of candles in a span of time, in pieces within the limit of one request.
 
 import { type CandleSpan, splitSpan } from '../../exchanges/kalshi/rest-client.ts'
 import type { StoredInterval } from '../../exchanges/kalshi/rest-parse.ts'
 
-/** Every length of candle that is collected, minutes. */
+/** Every candle length that is collected, minutes. */
 export const CANDLE_INTERVALS = [1, 60, 1440] as const satisfies readonly StoredInterval[]
 const MS_PER_MINUTE = 60_000
 
-/** Ends of finished periods after `fromMs`, up to and including `toMs`, in spans that one request may ask for. */
+/** Ends of finished periods after `fromMs`, up to and including `toMs`, in spans within the limit of one request. */
 export function finishedSpans(interval: StoredInterval, fromMs: number, toMs: number): CandleSpan[] {
-  // The exchange's days end at an hour of its own; hours and minutes end on the full ones. So a day is asked for as
-  // soon as an hour has ended.
+  // Minutes and hours end on the full minute and hour. The exchange's days end at an hour of its own, so daily candles are
+  // requested after each hour.
   const gridMs = (interval === 1 ? 1 : 60) * MS_PER_MINUTE
   const firstMs = (Math.floor(fromMs / gridMs) + 1) * gridMs
   const lastMs = Math.floor(toMs / gridMs) * gridMs

@@ -1,6 +1,6 @@
-// The exchange's catalogue: the temperature series of a category and their markets, of every status and result. A poll
-// looks at what is open, announced or being settled; the past comes series by series from live and historical routes. It
-// is a past of trading: a window's markets are those that trade in it, whenever they open and close.
+// The exchange's catalogue: the temperature series of a category and their markets, of every status and result. A poll requests
+// markets that are open, announced or being settled. The past is requested series by series from live and historical routes. A
+// window has the markets that trade in it, whenever they open and close.
 
 import { MS_PER_DAY } from '../../../shared/utc-date.ts'
 import {
@@ -26,16 +26,16 @@ import { isLasting, seenAgain, seenGapsOf, type SeenGaps } from './lasting-gaps.
 import { gapProblems, listGaps, type ListGaps, type SeriesLists } from './list-gaps.ts'
 import { unsettledCloses } from './unsettled-markets.ts'
 
-/** Markets that closed so long ago are still looked at in every poll of the catalogue: they are being settled. */
+/** Polls of the catalogue include markets that closed this recently, because they are being settled. */
 const EXCHANGE_SETTLING_MS = 7 * 24 * 60 * 60 * 1000
 
 const MS_PER_S = 1000
 const NAME = 'exchange-catalogue'
 const SERIES_LIST = 'series'
 const SERIES_CURSOR = { source: NAME, scope: SERIES_LIST } as const
-/** A list of series counts for so long where nothing else is asked for. */
+/** How long a list of series is current if no other list is requested. */
 const SERIES_LIST_MS_MAX = MS_PER_DAY
-/** Whoever opens a market before an instant has listed it so long after. */
+/** The exchange lists a market that opens before an instant at most this long after it. */
 const LISTING_DELAY_MS = MS_PER_DAY
 /** A market's last daily candle ends up to a day after its close. */
 const LAST_CANDLE_MS = MS_PER_DAY
@@ -56,7 +56,7 @@ export function catalogueSource(options: CatalogueSourceOptions): IngestSource {
         (await isSeriesListDue(span, context)) ? seriesStep(options, context) : null,
       scopes: (context) => knownSeries(context, null),
       missing: missingPast,
-      // One look at the exchange's lists answers for any window.
+      // One request for the exchange's lists serves any window.
       windows: (span) => [span],
       step: (scope, window, context) => ({
         scope,
@@ -72,7 +72,7 @@ export function catalogueSource(options: CatalogueSourceOptions): IngestSource {
   }
 }
 
-/** Tickers of the series in the store; `active` null is every one. */
+/** Tickers of the series in the store; `active` null means all. */
 export async function knownSeries(
   { postgres, signal }: SourceContext,
   active: boolean | null,
@@ -85,8 +85,8 @@ export async function knownSeries(
 }
 
 /**
- * Whether a backfill asks for the list of series: when other lists are asked for anyway, and once a day. It may be the first
- * thing that ever runs, the list of before may have been cut, and the exchange opens series.
+ * Whether a backfill requests the list of series: if it requests other lists anyway, and once a day. The backfill may be the first
+ * run, an earlier list may have been truncated, and the exchange opens new series.
  */
 async function isSeriesListDue(span: TimeWindow, context: SourceContext): Promise<boolean> {
   const { atMs } = await readCursorState(context.postgres, SERIES_CURSOR)
@@ -116,7 +116,7 @@ async function fetchSeries(
   return {
     async write(transaction) {
       const changed = await writeSeries(transaction, rows)
-      // An empty or partly unreadable list says nothing about what the exchange has given up.
+      // An empty or partly unreadable list does not show which series the exchange has retired.
       if (problems.length > 0) return changed
       await writeCursorState(transaction, SERIES_CURSOR, { atMs: nowMs })
       return changed + (await retireSeries(transaction, nowMs)).length
@@ -142,7 +142,7 @@ function pollStep(client: KalshiClient, seriesTicker: string, { clock, signal }:
   }
 }
 
-/** What no look has covered, and around the closes of markets whose results were not final when they were seen. */
+/** Windows that no look has covered, and those around the closes of markets whose results were not final. */
 async function missingPast(
   seriesTicker: string,
   span: TimeWindow,
@@ -159,7 +159,7 @@ function covers(window: TimeWindow, { fromMs, toMs }: TimeWindow): boolean {
   return window.fromMs <= fromMs && toMs <= window.toMs
 }
 
-/** The parts of a window of which it is not known that all markets that traded in them are in the store. */
+/** The parts of a window for which the store may lack a market that traded in them. */
 export async function missingCatalogue(
   context: SourceContext,
   seriesTicker: string,
@@ -171,9 +171,9 @@ export async function missingCatalogue(
 }
 
 /**
- * Every market of a series that trades in the window. The exchange's lists know bounds of the close time only, so all are
- * asked for that close after the window's beginning, and those are left out that open after its end. Lists that cannot be
- * all there is complete nothing; what they do hold is written.
+ * Every market of a series that trades in the window. The exchange's lists filter by close time only: the step requests all markets
+ * that close after the window's start, and drops those that open after its end. If the lists must be incomplete, their markets are
+ * written, but no window is completed.
  */
 async function fetchPast(
   client: KalshiClient,
@@ -188,16 +188,16 @@ async function fetchPast(
   const events = await client.events(query)
   const known = byTicker(events.rows)
   const live = await client.markets(query, known)
-  // Asked for after the live list, so that what had left it by then is asked for on the other route.
+  // Requested after the live list, so that a market that has left it by then is found on the other route.
   const cutoffMs = await client.historicalCutoffMs(signal, true)
   const lists = { seriesTicker, closeFromMs, events: events.rows }
-  // One that was settled long before the close it had announced is on the historical route all the same.
+  // A market settled long before its announced close is on the historical route nevertheless.
   const isPast = closeFromMs < cutoffMs || hasGaps(await listGaps(context, { ...lists, markets: live.rows }))
   const past = isPast ? await client.historicalMarkets(query, known) : NO_ROWS
-  // A market on both routes is the same market; the live one is written last.
+  // If a market is on both routes, the live row is written last.
   const markets = [...past.rows, ...live.rows]
   const cursor = { source: NAME, scope: seriesTicker }
-  // What an earlier look lacked is taken, too, where this one has it: nothing else would ever ask for it again.
+  // Also write markets that an earlier look lacked: they would not be requested again.
   const wanted: readonly TimeWindow[] = [window, ...(await completedWindows(context.postgres, cursor))]
   const rows = markets.filter((market) => wanted.some((each) => isTradedIn(market, each)))
   const problems = [...events.rejected, ...past.rejected, ...live.rejected]
@@ -222,15 +222,15 @@ function isTradedIn({ open_time, close_time }: MarketRecord, { fromMs, toMs }: T
   return close_time >= closeFrom(fromMs) && (open_time === null || open_time < toMs)
 }
 
-/** The first close of a market whose candles may end at `fromMs`; the exchange's bounds are whole seconds. */
+/** The first close of a market whose candles may end at `fromMs`. The exchange filters by whole seconds. */
 function closeFrom(fromMs: number): number {
   return Math.floor((fromMs - LAST_CANDLE_MS) / MS_PER_S) * MS_PER_S
 }
 
 interface JudgedGaps {
-  /** What keeps the window open, for people. */
+  /** Problems that keep the window incomplete, as text. */
   readonly open: readonly string[]
-  /** What keeps it open no longer, from this look on. */
+  /** Problems that no longer do so from this look on. */
   readonly closed: readonly string[]
   readonly gaps: SeenGaps
 }
@@ -239,7 +239,7 @@ async function judgeGaps(context: SourceContext, lists: SeriesLists): Promise<Ju
   const { seriesTicker, markets } = lists
   const { empty, absent } = await listGaps(context, lists)
   const before = seenGapsOf(await readCursorState(context.postgres, { source: NAME, scope: seriesTicker }))
-  // Lists that hold nothing are a fault, however often.
+  // Lists without any market are a fault, however often they occur.
   if (markets.length === 0) {
     return { open: gapProblems(seriesTicker, { empty, absent }), closed: [], gaps: before }
   }

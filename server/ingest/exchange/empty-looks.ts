@@ -1,6 +1,6 @@
-// Looks at the exchange's lists in which no event of a series was listed, so that nothing says whether its markets are all
-// there. So is a series that has none; so are lists that are empty by a fault. Such a window is complete, and is looked at
-// once more when the lists are asked for anyway, and whenever the store comes to know of a market that those lists lacked.
+// Looks at the exchange's lists that found no event of a series, so that nothing shows whether its markets are complete. The series
+// may have no events, or the lists may be empty by a fault. Such a window is complete, but is requested once more when the lists
+// are requested anyway, and whenever the store learns of a market that those lists lacked.
 
 import { instantValue, sql, whereAll } from '../../../shared/sql/statement.ts'
 import { MS_PER_DAY } from '../../../shared/utc-date.ts'
@@ -16,22 +16,22 @@ import type { SourceContext } from '../source.ts'
 import { type SeenGaps, seenGapsOf } from './lasting-gaps.ts'
 import { FINAL_STATUS } from './unsettled-markets.ts'
 
-/** Windows remembered of a series; beyond them the neighbours are joined to one. */
+/** Windows remembered for a series; beyond that, neighbours are joined. */
 const WINDOWS_MAX = 100
 /** A market's last daily candle ends up to a day after its close. */
 const LAST_CANDLE_MS = MS_PER_DAY
 
-/** One such look. */
+/** A look at the lists that found no event. */
 interface EmptyLook extends TimeWindow {
-  /** When it was made; undefined in what earlier versions remember. */
+  /** When it was made; undefined if an earlier version stored it. */
   readonly atMs?: number
-  /** Settled markets that it must have listed, as far as the store knew them; null: it knew none of the series at all. */
+  /** Settled markets in the store that the lists should have had; null: the store had no market of the series. */
   readonly known?: number | null
   /** A second look found no event either. */
   readonly isConfirmed?: boolean
 }
 
-/** `isAsking` says that the lists are asked for anyway. */
+/** `isAsking`: the lists are requested anyway. */
 export async function doubtfulLooks(
   context: SourceContext,
   cursor: CursorName,
@@ -53,13 +53,11 @@ interface Look {
   readonly isEmpty: boolean
   /** The part of its window that is complete, if any. */
   readonly completed: TimeWindow | null
-  /** What is remembered of the lists' gaps. */
+  /** The gaps of the lists to remember. */
   readonly gaps: SeenGaps
 }
 
-/**
- * What a look leaves to be remembered, once its markets are written: undefined where nothing changes.
- */
+/** Returns a function that stores the look once its markets are written; undefined if nothing changes. */
 export async function rememberLook(
   context: SourceContext,
   cursor: CursorName,
@@ -85,7 +83,7 @@ async function looksAfter(
   looks: readonly EmptyLook[],
   { isEmpty, completed }: { readonly isEmpty: boolean; readonly completed: TimeWindow },
 ): Promise<readonly EmptyLook[]> {
-  // Lists with events hold whatever closes after their beginning, those of later dates too.
+  // Lists with events contain all markets that close after their start, also those of later dates.
   const answered = isEmpty ? completed : { ...completed, toMs: Number.MAX_SAFE_INTEGER }
   const rest = looks.flatMap((look) => without(look, answered))
   if (!isEmpty) return joined(rest)
@@ -101,14 +99,14 @@ function emptyLooksOf({ empty }: CursorState): readonly EmptyLook[] {
   return Array.isArray(empty) ? (empty as readonly EmptyLook[]) : []
 }
 
-/** Where it runs its statements: a transaction sees what it has just written. */
+/** Where statements run: a transaction sees its own writes. */
 interface Counting extends Pick<SourceContext, 'clock'> {
   readonly postgres: Pick<StoreTransaction, 'run'>
 }
 
 /**
- * Markets in the store that speak against a look: where nothing of the series was known, any; else settled ones that had
- * opened when it was made, and close after its lists begin.
+ * Markets in the store that contradict a look. If the store had no market of the series then, any market does. Otherwise settled
+ * markets do that had opened when the look was made and close after the start of its lists.
  */
 async function countKnown(
   { postgres, clock }: Counting,
@@ -139,7 +137,7 @@ function joined(looks: readonly EmptyLook[]): readonly EmptyLook[] {
   for (const look of looks.toSorted((a, b) => a.fromMs - b.fromMs)) {
     const last = found.at(-1)
     if (last === undefined || found.length < WINDOWS_MAX) found.push(look)
-    // What is remembered of two is what brings both back.
+    // The joined window is requested again if either one would be.
     else found.splice(-1, 1, { fromMs: last.fromMs, toMs: Math.max(last.toMs, look.toMs) })
   }
   return found

@@ -1,20 +1,20 @@
-// What the exchange's lists lack, look after look. Most of it is a fault that passes; but an event may be listed for ever
-// without a market, and a settled market may be taken off the lists for good. What has been so for a week, on several days,
-// while the lists held other markets, is told once more and taken as the exchange's word: it keeps nothing open.
+// Gaps of the exchange's lists that persist from look to look. Most gaps are temporary faults, but an event may be listed forever
+// without a market, and a settled market may be removed for good. A gap that has lasted a week, on several days, while the lists
+// held other markets, is reported once more and then accepted: it keeps no window incomplete.
 
 import { MS_PER_DAY, utcDateOf } from '../../../shared/utc-date.ts'
 import type { CursorState } from '../../storage/cursor-store.ts'
 
 const LASTING_MS_MIN = 7 * MS_PER_DAY
-/** Days on which a look must have found it so. */
+/** Days on which a look must have found the gap. */
 const LASTING_DAYS_MIN = 3
-/** Remembered of a series; those go first that were not looked for the longest. */
+/** Gaps remembered for a series; beyond that, those not seen for the longest time are dropped. */
 const GAPS_MAX = 1000
 
 interface SeenGap {
   readonly firstMs: number
   readonly lastMs: number
-  /** UTC days with a look that found it. */
+  /** UTC days with a look that found the gap. */
   readonly days: number
 }
 
@@ -25,7 +25,7 @@ export function seenGapsOf({ gaps }: CursorState): SeenGaps {
   return typeof gaps === 'object' && gaps !== null ? (gaps as SeenGaps) : {}
 }
 
-/** After a look that found these `tickers` missing and those of `listed` not; others it was not about. */
+/** The gaps after a look that found `tickers` missing and `listed` present. Other gaps stay as they are. */
 export function seenAgain(
   before: SeenGaps,
   tickers: readonly string[],

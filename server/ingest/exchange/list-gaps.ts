@@ -1,6 +1,6 @@
-// Whether the exchange's lists can be all there is. A list that is cut or empty by a fault is answered with status 200
-// like any other; it shows only where something else says that there must be more: an event that is listed has markets,
-// and a market that was settled stays listed. Where nothing is listed and nothing is known, there is nothing.
+// Whether the exchange's lists can be complete. A list that is truncated or empty by a fault has status 200 like any other. It
+// shows only by contradiction: a listed event must have markets, and a settled market stays listed. If nothing is listed and
+// nothing is known, the lists are taken as complete.
 
 import { instantValue, listValue, sql } from '../../../shared/sql/statement.ts'
 import type { MarketRecord } from '../../storage/catalogue-store.ts'
@@ -8,7 +8,7 @@ import type { ExchangeEvent } from '../../exchanges/kalshi/rest-parse.ts'
 import type { SourceContext } from '../source.ts'
 import { FINAL_STATUS } from './unsettled-markets.ts'
 
-/** What the exchange lists of a series for markets that close at `closeFromMs` or later. */
+/** What the exchange lists for a series and markets that close at `closeFromMs` or later. */
 export interface SeriesLists {
   readonly seriesTicker: string
   readonly closeFromMs: number
@@ -17,7 +17,7 @@ export interface SeriesLists {
   readonly markets: readonly MarketRecord[]
 }
 
-/** What must be missing in the lists; both are tickers in order, and empty where nothing is known to be. */
+/** What the lists must lack: tickers in order; empty if nothing is known to be missing. */
 export interface ListGaps {
   /** Events listed without a market. */
   readonly empty: readonly string[]
@@ -29,7 +29,7 @@ export async function listGaps(context: SourceContext, lists: SeriesLists): Prom
   return { empty: await emptyEvents(context, lists), absent: await absentMarkets(context, lists) }
 }
 
-/** The same for people; `note` ends each line. */
+/** The gaps as text for users; `note` ends each line. */
 export function gapProblems(seriesTicker: string, { empty, absent }: ListGaps, note = ''): readonly string[] {
   const say = (tickers: readonly string[], what: string, wrong: string): string[] => {
     if (tickers.length === 0) return []
@@ -42,7 +42,7 @@ export function gapProblems(seriesTicker: string, { empty, absent }: ListGaps, n
   return [...say(empty, 'event', 'listed without a market'), ...say(absent, 'settled market', 'not listed')]
 }
 
-/** Events listed without a market, but for those of the store whose markets closed before the lists begin. */
+/** Events listed without a market, except those whose markets, by the store, closed before the lists begin. */
 async function emptyEvents(
   { postgres, signal }: SourceContext,
   { seriesTicker, closeFromMs, events, markets }: SeriesLists,
@@ -59,7 +59,7 @@ async function emptyEvents(
   return [...empty].toSorted()
 }
 
-/** Settled markets of the store that close within the lists and are not in them. */
+/** Settled markets of the store that close in the span of the lists and are not listed. */
 async function absentMarkets(
   { postgres, signal }: SourceContext,
   { seriesTicker, closeFromMs, markets }: SeriesLists,

@@ -1,5 +1,5 @@
-// The past trades of an exchange, as raw segments of a lake: series by series, and UTC date by date where requests take bounds of
-// time. What is complete stands in the state of the sources. A run ends with a fold of the dates that have new segments.
+// The past trades of an exchange, as raw segments of a lake: series by series, and UTC date by date if requests can be bounded in
+// time. The cursor state records what is complete. A run ends with a fold of the dates that have new segments.
 
 import { groupedBy } from '../../../shared/grouped-by.ts'
 import { FETCHED } from '../../../shared/lake-layout.ts'
@@ -30,9 +30,9 @@ import type { TradesSource } from './trades-sources.ts'
 import { candleMarkets } from './candle-markets.ts'
 import { knownSeries, missingCatalogue } from './catalogue-source.ts'
 
-/** The hours of the segments. A fold of the date beside reads the first and the last one. */
+/** The hours of the segments. The fold of a neighbouring date reads the first and the last one. */
 const [FIRST_HOUR, NOON, LAST_HOUR] = [0, 12, 23]
-/** Rows that wait for their segments, beside those of one step. */
+/** Rows that may wait to be written as segments, beside those of one step. */
 const WAITING_ROWS_MAX = 200_000
 const OF_ONE_BATCH: ReadonlySet<string> = new Set(['rejected', 'malformed', 'too_large'])
 
@@ -58,7 +58,7 @@ export function tradeSource(options: TradeSourceOptions): IngestSource {
         for await (const one of seriesDates(lake)) if (one.source === source) names.add(one.series)
         return [...names].toSorted()
       },
-      // One step a date: a request for a few minutes more costs less than another one.
+      // One step a date: a request for a few more minutes costs less than another request.
       async missing(scope, span, { postgres, clock }) {
         const parts = (await missingWindows(postgres, { source: name, scope }, span, clock.nowMs())).flatMap(
           (part) => daysOf(part),
@@ -81,7 +81,7 @@ export function tradeSource(options: TradeSourceOptions): IngestSource {
   }
 }
 
-/** Folds the dates of a span that have segments which no fold has read. */
+/** Folds the dates of a span that have segments not read by any fold. */
 async function foldNew(
   { lake, source, folding = foldInThread }: TradeSourceOptions,
   { fromMs, toMs }: TimeWindow,
@@ -129,8 +129,8 @@ async function fetchTrades(
       }
     }
   }
-  // Where requests take no bounds of time, a run goes on where the last one that asked for the same was ended. Of a window that is
-  // not settled, a walk that has ended does not have everything.
+  // If requests cannot be bounded in time, a run continues where the last run with the same windows was interrupted. In a window
+  // that is not settled, a finished walk does not have everything.
   const cursor = { source: tradesSourceName(source), scope }
   const asked =
     archive.isByTime || settled === null ? undefined : `${windowTitle(window)}, ${windowTitle(settled)}`
@@ -156,21 +156,21 @@ async function fetchTrades(
           )
       }
     } catch (error) {
-      // What is wrong with one batch alone keeps none of the others waiting.
+      // An error of one batch must not stop the others.
       if (!(error instanceof UpstreamError) || !OF_ONE_BATCH.has(error.failure)) throw error
       problems.push(`${batch[0]}: ${error.message}`)
     }
   }
   await write()
-  // Without markets of a catalogue, nothing says that all of them were asked for.
+  // Without markets of a catalogue, some may not have been requested.
   const isWhole = problems.length === 0 && (isCatalogued || markets.length > 0)
   return { write: async () => rowCount, problems, completed: isWhole ? settled : null }
 }
 
-/** How far the walks of a step have come. */
+/** The progress of the walks of a step. */
 interface Walks {
   readonly asked: string
-  /** By batch: the cursor with which a walk goes on, null at its end. */
+  /** By batch: the cursor where a walk continues, null at its end. */
   readonly known: Record<string, string | null>
 }
 
@@ -179,7 +179,7 @@ interface Place {
   readonly hour: number
 }
 
-/** The date of a row of the window, and the hour of its segment; undefined for another one. */
+/** The date and segment hour of a row; undefined if it is outside the window. */
 function placeIn(
   { row }: TradeRow,
   { source }: TradeSourceOptions,

@@ -1,4 +1,4 @@
-// The exchanges whose past trades can be fetched. Each has a client in its room and a line in server/ingest/registry.ts.
+// The exchanges whose past trades can be fetched. Each has a client in its folder and a line in server/ingest/registry.ts.
 
 import type { LobSource } from '../../../shared/lob-sources.ts'
 

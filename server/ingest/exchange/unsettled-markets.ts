@@ -1,5 +1,4 @@
-// Markets whose close is past and whose result was not final when the exchange last told of them: their dates are asked
-// for again until it is.
+// Markets that have closed and whose result was not final when last seen: their dates are requested again until it is.
 
 import { instantValue, sql } from '../../../shared/sql/statement.ts'
 import type { TimeWindow } from '../../storage/cursor-store.ts'
@@ -8,7 +7,7 @@ import type { SourceContext } from '../source.ts'
 /** The status after which a market does not change any more. */
 export const FINAL_STATUS = 'finalized'
 
-/** From the first to the last close of such markets of a series within a window; null when there is none. */
+/** From the first to the last close of such markets of a series within a window; null if there are none. */
 export async function unsettledCloses(
   { postgres, clock, signal }: SourceContext,
   seriesTicker: string,

@@ -1,5 +1,5 @@
-// The Iowa Environmental Mesonet's archive of METAR and SPECI reports (asos.py). Routine and special reports are asked
-// apart, because the archived texts have lost the keyword. One request a second, as the archive asks.
+// The Iowa Environmental Mesonet's archive of METAR and SPECI reports (asos.py). Routine and special reports are requested
+// separately, because the archived texts lack the keyword. One request a second, as the archive asks.
 
 import type { Observation, ObservationType } from '../../../shared/observation.ts'
 import type { Station } from '../../../shared/stations.ts'
@@ -9,10 +9,10 @@ import { collectRows, type ObservationRows } from '../observation-fetch.ts'
 import { type ClientOptions, UpstreamHttp } from '../../upstream/upstream-http.ts'
 import { IEM, IEM_COLUMNS, parseAsosCsv } from './parse.ts'
 
-/** Days of one archive request (IEM). The archive itself allows more but answers slowly. */
+/** Days of one request. The archive allows more but answers slowly. */
 const IEM_WINDOW_DAYS_MAX = 31
 
-/** Per address, over all of the archive's services: pass one `budget` to every client of them. */
+/** The limit applies to an address over all services of the archive: pass one `budget` to all of their clients. */
 export const IEM_RATE = { burst: 1, intervalMs: 1000 } as const
 
 /** `report_type` of asos.py. */
@@ -32,8 +32,8 @@ export class IemClient extends UpstreamHttp {
   }
 
   /**
-   * Every report of one station in one window, routine and special. Throws `UpstreamError` when either cannot be had,
-   * and `RangeError` for a window that is longer than a month.
+   * Every report of one station in one window, routine and special. Throws `UpstreamError` if either request fails, and
+   * `RangeError` for a window longer than a month.
    */
   async reports(request: IemRequest): Promise<ObservationRows> {
     const spanMs = request.toMs - request.fromMs

@@ -1,6 +1,6 @@
-// CSV of the Iowa Environmental Mesonet's asos.py → observations. The report's text is decoded as for the live feed, so
-// that both sources give equal values; the archive's own columns fill in what the text leaves out (for example 0.00
-// inch of precipitation where the report has no P group). Rows that the archive made from other data are dropped.
+// CSV of the Iowa Environmental Mesonet's asos.py → observations. The report's text is decoded as for the live feed, so that both
+// sources give equal values. The archive's columns fill in what the text leaves out (for example 0.00 inch of precipitation if the
+// report has no P group). Rows that the archive made from other data are dropped.
 // Documentation: https://mesonet.agron.iastate.edu/cgi-bin/request/asos.py?help
 
 import {
@@ -27,18 +27,18 @@ export const IEM_COLUMNS = [
   'peak_wind_gust', 'peak_wind_drct', 'peak_wind_time', 'metar', 'snowdepth',
 ] as const
 
-/** Texts that the archive composed itself, from NCEI's GHCNh and from the 5-minute data relayed by MADIS. */
+/** Texts that the archive composed from NCEI's GHCNh and from the 5-minute data relayed by MADIS. */
 const SYNTHETIC_TEXT = /IEM_GHCNH$|MADISHF/
 
 export interface IemTable {
   readonly station: Station
-  /** The report type that was asked for: the archive's texts have no keyword. */
+  /** The requested report type: the archive's texts have no keyword. */
   readonly type: ObservationType
-  /** Columns that must be there. */
+  /** Required columns. */
   readonly required: readonly string[]
 }
 
-/** Decodes the rows one by one. Throws `UpstreamError` when the text is no such table or ends within a line. */
+/** Decodes the rows one by one. Throws `UpstreamError` if the text is not such a table or ends within a line. */
 export function* parseAsosCsv(
   text: string,
   { station, type, required }: IemTable,
@@ -101,7 +101,7 @@ function weatherOfColumns(row: ArchiveRow): Weather {
     sky_base_3_ft: readNumber(row('skyl3')),
     sky_cover_4: readText(row('skyc4')),
     sky_base_4_ft: readNumber(row('skyl4')),
-    // Asked for with trace=T; 0.0001 is the archive's default for the same.
+    // The request says trace=T. The archive's default for a trace is 0.0001.
     precip_1hr_inches: row('p01i') === 'T' ? TRACE_INCHES : readNumber(row('p01i')),
     snow_depth_inches: readNumber(row('snowdepth')),
     peak_wind_speed_kt: readNumber(row('peak_wind_gust')),
@@ -113,7 +113,7 @@ function weatherOfColumns(row: ArchiveRow): Weather {
     max_temp_24hr_f: null,
     min_temp_24hr_f: null,
   }
-  // Nothing to fill, but what follows from the columns is computed as everywhere else.
+  // Fills no gaps, but computes the derived values (feels like) as for other sources.
   return fillGroups(columns, columns)
 }
 

@@ -1,5 +1,5 @@
-// The archive of the Iowa Environmental Mesonet: each station's past, month by month. A poll takes of the last days those
-// that are not as the poll before told them.
+// The archive of the Iowa Environmental Mesonet: each station's past, month by month. A poll takes only those of the last days that
+// have changed since the poll before.
 
 import { INGEST_ARCHIVE_SETTLE_MS } from '../../../shared/limits.ts'
 import type { Station } from '../../../shared/stations.ts'

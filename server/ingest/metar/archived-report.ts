@@ -1,5 +1,5 @@
-// The report text that an archive keeps beside its own columns. It is used only when it belongs to the row: archives
-// merge sources, and a text of another station or time would bring its values along.
+// The report text that an archive stores beside its own columns. It is used only if it belongs to the row: archives merge sources,
+// and the text of another station or time would bring wrong values.
 
 import type { Station } from '../../../shared/stations.ts'
 import { type DecodedMetar, decodeMetar, MetarError } from './decode-metar.ts'
@@ -7,7 +7,7 @@ import { type DecodedMetar, decodeMetar, MetarError } from './decode-metar.ts'
 const TIME_DIFFERENCE_MS_MAX = 10 * 60 * 1000
 
 export interface ArchivedReport {
-  /** The text, also when it cannot be read; null when there is none that belongs to the row. */
+  /** The text, even if it cannot be read; null if the row has none of its own. */
   readonly text: string | null
   readonly decoded: DecodedMetar | null
 }

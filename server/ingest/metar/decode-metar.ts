@@ -1,6 +1,6 @@
-// One METAR or SPECI text → the observation's weather in raw units. metar-taf-parser reads present weather, altimeter
-// and remarks; report-text.ts reads what that library gets wrong in US reports; the guards here decide where two groups
-// contradict each other. Nothing is guessed: what a report does not say is null.
+// One METAR or SPECI text → the observation's weather in raw units. metar-taf-parser reads present weather, altimeter and remarks;
+// report-text.ts reads what that library gets wrong in US reports; this file decides when two groups contradict each other. Nothing
+// is guessed: a value that a report does not state is null.
 
 import { AltimeterUnit, type IMetar, parseMetar, type Remark, RemarkType } from 'metar-taf-parser'
 import { METAR_TEXT_CHARACTERS_MAX } from '../../../shared/limits.ts'
@@ -18,7 +18,7 @@ import {
 } from './report-text.ts'
 import { resolvePeakTime, resolveReportTime } from './report-time.ts'
 
-/** A text that is no report: garbage, a NIL report, an impossible time. */
+/** The text is not a report: garbage, a NIL report, an impossible time. */
 export class MetarError extends Error {
   constructor(detail: string, cause?: unknown) {
     super(detail, cause === undefined ? undefined : { cause })
@@ -41,8 +41,8 @@ export interface DecodedMetar {
 }
 
 /**
- * Decodes a report. `referenceMs` (when it was received, or its known time) gives the month that the text leaves out.
- * Throws `MetarError`.
+ * Decodes a report. `referenceMs` (its receive time, or its known time) supplies the month, which the text lacks. Throws
+ * `MetarError`.
  */
 export function decodeMetar(text: string, referenceMs: number): DecodedMetar {
   if (text.length > METAR_TEXT_CHARACTERS_MAX) {
@@ -69,15 +69,15 @@ export function decodeMetar(text: string, referenceMs: number): DecodedMetar {
 }
 
 /**
- * The remarks that are served. The library must not see the others: it takes any word after `CIG 029` or `VIS 2` for a
- * place, so that `CIG 029 SLP106` would lose its pressure.
+ * The remarks that are served. The library must not see others: it takes any word after `CIG 029` or `VIS 2` for a place, so `CIG
+ * 029 SLP106` would lose its pressure.
  */
 const SERVED_REMARKS =
   /PK WND \S+|(?<!\S)(?:SLP\d{3}|T[01]\d{3}(?:[01]\d{3}|\/{4})?|P\d{4}|[12][01]\d{3}|4[01]\d{3}[01]\d{3}|4\/\d{3})(?!\S)/g
 
 /**
- * Groups the library must not see: it fails on a variable wind direction without a wind and on a sector visibility,
- * neither of which is served, and wind, visibility and sky are read by report-text.ts.
+ * Groups that the library must not see: it fails on a variable wind direction without a wind and on a sector visibility. Neither is
+ * served, and report-text.ts reads wind, visibility and sky.
  */
 const OWN_GROUPS =
   /^(\d{3}V\d{3}|\d{4}[NESW]{1,2}|\S*\d(KTS?|MPS|KMH|SM)|(FEW|SCT|BKN|OVC|VV)[\d/]\S*|CLR|SKC)$/
@@ -98,11 +98,11 @@ interface Temperatures {
   readonly dewpointC: number | null
   readonly temp_f: number | null
   readonly dewpoint_f: number | null
-  /** Whether this station measures whole °F (ASOS, remark AO2), so that tenths of a °C stand for an integer °F. */
+  /** Whether this station measures whole °F (ASOS, remark AO2), so that its tenths of a °C are a converted integer °F. */
   readonly isWholeFahrenheit: boolean
 }
 
-/** A T-group further than this from the body (°C) is a typing error: the body counts, as in the feed's own decode. */
+/** A T-group that differs by more from the body (°C) is a typing error: the body counts, as in the feed's decoder. */
 const T_GROUP_DIFFERENCE_C_MAX = 1
 
 function readTemperatures({ body, remarks }: ReportText, parsedRemarks: readonly Remark[]): Temperatures {
@@ -172,14 +172,14 @@ function readAltimeterInhg({ altimeter }: IMetar): number | null {
   return altimeter.unit === AltimeterUnit.InHg ? altimeter.value : roundTo(altimeter.value / HPA_PER_INHG, 2)
 }
 
-/** An altimeter setting outside this range (the records are 26.3 and 31.9 inHg) is a broken sensor. */
+/** A value outside this range comes from a broken sensor (the records are 26.3 and 31.9 inHg). */
 const PLAUSIBLE_ALTIMETER_INHG = { min: 26, max: 32 } as const
-/** Without a usable altimeter setting: 955.0 … 1054.9 hPa, as the feed decodes. */
+/** The expected pressure if there is no usable altimeter setting. Results are then 955.0 … 1054.9 hPa, as in the feed. */
 const USUAL_PRESSURE_HPA = 1004.95
 
 /**
- * `SLP164` is 1016.4 or 916.4 hPa. The library decides by the first digit, which makes 986 hPa of SLP860 into 1086. The
- * candidate nearer to the altimeter setting is right: the two quantities never differ by 50 hPa.
+ * `SLP164` is 1016.4 or 916.4 hPa. The library decides by the first digit, which turns 986 hPa (SLP860) into 1086. The candidate
+ * nearer to the altimeter setting is right: the two quantities never differ by 50 hPa.
  */
 function readSeaLevelPressure(remarks: readonly Remark[], altimeterInhg: number | null): number | null {
   const raw = findRemark(remarks, RemarkType.SeaLevelPressure)?.raw

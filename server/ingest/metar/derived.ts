@@ -1,4 +1,4 @@
-// Quantities that a report does not carry but that follow from it.
+// Quantities that are computed from a report's values.
 
 import { MPH_PER_KNOT, roundTo } from '../../../shared/unit-factors.ts'
 
@@ -9,7 +9,7 @@ import { MPH_PER_KNOT, roundTo } from '../../../shared/unit-factors.ts'
  */
 export function relativeHumidity(temperatureC: number | null, dewpointC: number | null): number | null {
   if (temperatureC === null || dewpointC === null) return null
-  // The fit was made for −40 … 50 °C; colder and hotter air exists, but nothing near the pole at −243.04 °C.
+  // The fit was made for −40 … 50 °C. Real air may be outside it, but is never near the pole at −243.04 °C.
   if (Math.min(temperatureC, dewpointC) < -100) return null
   const percent = 100 * Math.exp(magnusExponent(dewpointC) - magnusExponent(temperatureC))
   return Math.min(100, roundTo(percent, 1))
@@ -20,9 +20,9 @@ function magnusExponent(celsius: number): number {
 }
 
 /**
- * What the air feels like, °F with one decimal: wind chill at 50 °F and below, heat index above 80 °F, else the
- * temperature ("Apparent Temperature", National Digital Forecast Database definitions,
- * https://digital.weather.gov/staticpages/definitions.php). Null when a value that the formula needs is missing.
+ * Apparent temperature, °F with one decimal: wind chill at 50 °F and below, heat index above 80 °F, else the temperature ("Apparent
+ * Temperature", National Digital Forecast Database definitions, https://digital.weather.gov/staticpages/definitions.php). Null if a
+ * value that the formula needs is missing.
  */
 export function feelsLikeF(
   temperatureF: number | null,

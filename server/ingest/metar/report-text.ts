@@ -1,6 +1,6 @@
-// The grammar of the groups that metar-taf-parser 9.1.3 misreads in US reports, read from the text itself: header, wind
-// of 100 kt and more, visibility in sixteenths (it rounds fractions to hundredths), clear sky (CLR is unknown to it),
-// cloud bases of 000. Everything else is left to the library.
+// Reads from a report's text the groups that metar-taf-parser 9.1.3 misreads in US reports: header, wind of 100 kt and more,
+// visibility in sixteenths (it rounds fractions to hundredths), clear sky (it does not know CLR), cloud bases of 000. The library
+// reads everything else.
 // Grammar: Federal Meteorological Handbook No. 1 (FCM-H1), chapter 12.
 
 import type { Weather } from '../../../shared/observation.ts'
@@ -26,7 +26,7 @@ export interface ReportText {
 const HEADER = /^(?:(METAR|SPECI) )?(COR )?([A-Z][A-Z0-9]{3}) (COR )?(\d{2})(\d{2})(\d{2})Z(?: |$)/
 const TREND = /^(TEMPO|BECMG|INTER|NOSIG)$/
 
-/** Splits a report into header, body and remarks; `undefined` when it does not begin like a report. */
+/** Splits a report into header, body and remarks; `undefined` if the text does not start like a report. */
 export function splitReport(text: string): ReportText | undefined {
   const line = text
     .trim()
@@ -53,7 +53,7 @@ export function splitReport(text: string): ReportText | undefined {
   }
 }
 
-/** Whether a report's text says that it corrects an earlier one. */
+/** Whether a report's text is marked as a correction. */
 export function isCorrectedReport(text: string): boolean {
   return splitReport(text)?.header.isCorrection ?? false
 }
@@ -69,7 +69,7 @@ export interface ReportedWind {
   readonly gustKt: number | null
 }
 
-/** The wind group, or null when it is absent or slashed out: a missing wind is not a calm one. */
+/** The wind group; null if it is absent or slashed out: a missing wind is not a calm. */
 export function readWind(body: readonly string[]): ReportedWind | null {
   for (const group of body) {
     const match = /^(VRB|\d{3})(\d{2,3})(?:G(\d{2,3}))?(KTS?|MPS|KMH)$/.exec(group)

@@ -1,5 +1,5 @@
-// A report names only the day of the month, the hour and the minute. The month comes from a reference time, which is
-// when the report was received or what the archive says.
+// A report states only the day of the month, the hour and the minute. The month comes from a reference time: the receive time, or
+// the archive's time.
 
 import { MS_PER_DAY, MS_PER_HOUR } from '../../../shared/utc-date.ts'
 
@@ -7,8 +7,8 @@ import { MS_PER_DAY, MS_PER_HOUR } from '../../../shared/utc-date.ts'
 const FUTURE_MS_MAX = MS_PER_HOUR
 
 /**
- * The latest instant with that day, hour and minute (UTC) that is at most an hour after `referenceMs`, in milliseconds;
- * `undefined` when no calendar month around the reference has it.
+ * The latest instant with that day, hour and minute (UTC) that is at most an hour after `referenceMs`, in milliseconds; `undefined`
+ * if no calendar month around the reference has it.
  */
 export function resolveReportTime(
   day: number,
@@ -18,7 +18,7 @@ export function resolveReportTime(
 ): number | undefined {
   if (hour > 23 || minute > 59 || day < 1) return undefined
   const reference = new Date(referenceMs)
-  // Two months back: a 31st seen on 1 March is of January, since February has none.
+  // Two months back: a 31st received on 1 March is in January, since February has none.
   for (const monthOffset of [1, 0, -1, -2]) {
     const month = reference.getUTCMonth() + monthOffset
     const ms = Date.UTC(reference.getUTCFullYear(), month, day, hour, minute)
@@ -29,8 +29,8 @@ export function resolveReportTime(
 }
 
 /**
- * When the peak wind blew: the latest hh:mm at or before the observation, or, without an hour, the latest minute :mm.
- * `undefined` for an impossible time.
+ * The time of the peak wind: the latest hh:mm at or before the observation or, without an hour, the latest minute :mm. `undefined`
+ * for an impossible time.
  */
 export function resolvePeakTime(
   hour: number | undefined,

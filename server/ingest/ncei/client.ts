@@ -1,5 +1,5 @@
-// NCEI's archive of hourly observations (GHCNh): one file per station and year, replaced as a whole when it is updated,
-// so it is asked for conditionally.
+// NCEI's archive of hourly observations (GHCNh): one file per station and year, replaced as a whole on each update, so requests are
+// conditional.
 
 import { NCEI_BODY_BYTES_MAX } from '../../../shared/limits.ts'
 import type { Station } from '../../../shared/stations.ts'
@@ -8,19 +8,19 @@ import { UpstreamError } from '../../upstream/upstream-error.ts'
 import { type ClientOptions, UpstreamHttp, type Validators } from '../../upstream/upstream-http.ts'
 import { NCEI, parseGhcnh } from './parse.ts'
 
-/** The archive states no limit; one request a second is what its users practise. */
+/** The archive documents no limit; one request a second is common practice. */
 const RATE = { burst: 1, intervalMs: 1000 } as const
 
 export interface NceiRequest {
   readonly station: Station
   readonly year: number
-  /** Of the last answer for the same station and year. */
+  /** Validators of the last response for the same station and year. */
   readonly validators?: Validators | undefined
   readonly signal?: AbortSignal
 }
 
 export interface NceiFile extends ObservationRows {
-  /** Make the next request of the same file conditional. */
+  /** They make the next request for the same file conditional. */
   readonly validators: Validators
 }
 
@@ -30,8 +30,8 @@ export class NceiClient extends UpstreamHttp {
   }
 
   /**
-   * Every METAR and SPECI of one station and year; null when the file has not changed. Throws `UpstreamError`, with
-   * status 404 for a file that does not exist.
+   * Every METAR and SPECI of one station and year; null if the file has not changed. Throws `UpstreamError`, with status 404 if the
+   * file does not exist.
    */
   async file({ station, year, validators, signal }: NceiRequest): Promise<NceiFile | null> {
     const answer = await this.fetch({
@@ -47,7 +47,7 @@ export class NceiClient extends UpstreamHttp {
   }
 }
 
-/** A last row without a newline and with too few values: without a length, a cut transfer shows no other sign. */
+/** Whether the last row has no newline and too few values. Without a length header, this alone shows a truncated transfer. */
 function endsWithinRow(text: string): boolean {
   const last = text.slice(text.lastIndexOf('\n') + 1)
   return last !== '' && last.split('|').length < text.slice(0, text.indexOf('\n')).split('|').length

@@ -1,7 +1,7 @@
-// NCEI's Global Historical Climatology Network hourly (GHCNh), one station's year as pipe-separated text → observations.
-// Its columns have passed NCEI's quality control, so they decide; where the report's text (in the remarks column) says
-// the same, the text's exact value stands, and what has no column comes from the text. Only METAR and SPECI values are
-// taken: a row may hold values of several report types.
+// NCEI's Global Historical Climatology Network hourly (GHCNh), one station's year as pipe-separated text → observations. The
+// columns have passed NCEI's quality control, so they decide. If the report's text (in the remarks column) agrees, its exact value
+// is used. Values without a column come from the text. Only METAR and SPECI values are taken: a row may hold values of several
+// report types.
 // Documentation: https://www.ncei.noaa.gov/oa/global-historical-climatology-network/hourly/doc/ghcnh_DOCUMENTATION.pdf
 
 import {
@@ -30,7 +30,7 @@ import { UpstreamError } from '../../upstream/upstream-error.ts'
 
 export const NCEI = 'ncei'
 
-/** Both header forms: that of 2024 and that of 2025. */
+/** Column names of the 2024 and the 2025 format. */
 const STATION_COLUMNS = ['STATION', 'Station_ID'] as const
 const REMARK_COLUMNS = ['REM', 'remarks'] as const
 const REQUIRED_COLUMNS = [
@@ -45,16 +45,16 @@ const REQUIRED_COLUMNS = [
 ] as const
 
 /**
- * Quality codes that let a value pass (GHCNh documentation, table 3): blank (no flag), 0 and 4 passed the gross limits
- * check, 1 and 5 passed all checks, 9 passed the limits check if present. Dropped are 2 and 6 (suspect), 3 and 7
- * (erroneous) and every letter: those of GHCNh's own checks mean failures, and an unknown code is not a good one.
+ * Quality codes of usable values (GHCNh documentation, table 3): blank (no flag), 0 and 4 passed the gross limits check, 1 and 5
+ * passed all checks, 9 passed the limits check if present. Dropped are 2 and 6 (suspect), 3 and 7 (erroneous) and every letter:
+ * those of GHCNh's own checks mean failures, and an unknown code is not trusted.
  */
 const GOOD_QUALITY = /^[01459]?$/
 
-/** `FM15` (2025) and `FM15-METAR` (2024): routine; `FM16`: special. Everything else is another kind of report. */
+/** `FM15` (2025) and `FM15-METAR` (2024): routine; `FM16`: special. Anything else is not METAR or SPECI. */
 const REPORT_TYPE = /^FM1([56])(?:-|$)/
 
-/** Decodes the rows one by one. Throws `UpstreamError` when the text is no such table. */
+/** Decodes the rows one by one. Throws `UpstreamError` if the text is not such a table. */
 export function* parseGhcnh(text: string, station: Station): Generator<ParsedRow, void, void> {
   const table = readArchiveTable(text, '|')
   const missing: string[] = REQUIRED_COLUMNS.filter((column) => table?.columns.has(column) !== true)
@@ -106,8 +106,8 @@ function readReportType(row: ArchiveRow): ObservationType | null {
 }
 
 /**
- * What may follow a report: the observer's initials in parentheses (reports have none), the mark of its end, another
- * report, and further sections of the remarks, each a code and a length or, for edited values, a number.
+ * What may follow a report: the observer's initials in parentheses (reports have none), an end mark, another report, and further
+ * sections of the remarks, each a code and a length or, for edited values, a number.
  */
 const REPORT_TAIL =
   / ?\(.*$|=.*$| (?:METAR|SPECI) .*$| ?(?:SYN|MET|AWY|SOD|SOM|SMC|OBS)\d{3}.*$| ?EQD ?[QPRCDN]\d{2}.*$/
@@ -126,7 +126,7 @@ function firstOf(row: ArchiveRow, columns: readonly string[]): string | undefine
   return columns.map((column) => row(column)).find((value) => value !== undefined)
 }
 
-/** `rejected`: there is a value, but quality control found it wrong, so the text's must not be used either. */
+/** `rejected`: quality control found the value wrong, so the text's value must not be used either. */
 type Reading = number | 'absent' | 'rejected'
 
 function readElement(row: ArchiveRow, element: string): Reading {
@@ -136,8 +136,8 @@ function readElement(row: ArchiveRow, element: string): Reading {
 }
 
 /**
- * The column's value after conversion, or the text's where both agree within `tolerance`: the archive has converted and
- * rounded what the text says exactly.
+ * The column's value after conversion, or the text's value if they agree within `tolerance`: the archive has converted and rounded
+ * the value that the text states exactly.
  */
 function settle(
   reading: Reading,
@@ -203,7 +203,7 @@ function settleTemperature(
 ): Temperature {
   const celsius = settle(readElement(row, element), textC, 0.051, (value) => value)
   if (celsius === null) return { celsius: null, fahrenheit: null }
-  // The text knows whether the station measures whole °F.
+  // If the text's value was used, take its °F: the text shows whether the station measures whole °F.
   return { celsius, fahrenheit: celsius === textC ? (textF ?? null) : fahrenheitOf(celsius) }
 }
 
@@ -214,7 +214,7 @@ function settleWind(row: ArchiveRow, text: Weather | undefined): WindFields {
   const speed = settle(readElement(row, 'wind_speed'), text?.wind_speed_kt, 0, knotsOf)
   const gust = settle(readElement(row, 'wind_gust'), text?.wind_gust_kt, 0, knotsOf)
   const direction = readElement(row, 'wind_direction')
-  // A variable wind has no direction, whatever the column says.
+  // A variable wind has no direction, even if the column has one.
   const isVariable =
     (row('wind_direction_Measurement_Code') ?? '').startsWith('V') ||
     (text !== undefined && text.wind_speed_kt !== null && text.wind_dir_degrees === null)
@@ -232,7 +232,7 @@ function knotsOf(metresPerSecond: number): number {
   return Math.round(metresPerSecond / METRES_PER_SECOND_PER_KNOT)
 }
 
-/** Reports give whole miles and sixteenths; the archive's whole metres are fine enough to find them again. */
+/** Reports state whole miles and sixteenths. The archive's whole metres are precise enough to restore them. */
 function milesOf(kilometres: number): number {
   const miles = (kilometres * 1000) / METRES_PER_STATUTE_MILE
   const sixteenths = Math.round(miles * 16) / 16
@@ -248,8 +248,8 @@ function settlePrecipitation(row: ArchiveRow, fromText: number | null | undefine
 }
 
 /**
- * The sky as the text gives it; the columns (`SCT:04;`, metres) where they have more layers, since the text is that of
- * the first transmission; nothing when a layer is bad.
+ * The sky from the text; from the columns (`SCT:04;`, metres) if they have more layers, since the text is from the first
+ * transmission; no layers at all if one is bad.
  */
 function settleSky(row: ArchiveRow, textLayers: readonly SkyLayer[]): SkyFields {
   const layers = [1, 2, 3, 4].map((number) => readLayer(row, number)).filter((layer) => layer !== null)
@@ -262,7 +262,7 @@ interface CheckedLayer extends SkyLayer {
 }
 
 function readLayer(row: ArchiveRow, number: number): CheckedLayer | null {
-  // The 2025 form renamed the columns of 2024 and uses their names for nothing else.
+  // The 2025 format renamed the columns of 2024 and does not reuse their names.
   const isNew = row(`sky_cover_summation_${number}`) !== undefined
   const prefix = isNew ? 'sky_cover_summation' : 'sky_cover'
   const name = `${prefix}_${number}`

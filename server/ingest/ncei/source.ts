@@ -1,6 +1,6 @@
-// NCEI's archive: one file per station and year. A poll asks for the current year's files, and those of a year that is over
-// until it is settled, conditionally, and takes of a new one the days that are not as the one before told them; a backfill asks
-// for whole files and stores the reports of its window.
+// NCEI's archive: one file per station and year. A poll requests the current year's files, and those of the year before until it is
+// settled, conditionally. From a new file it takes the days that have changed since the file before. A backfill requests whole
+// files and stores the reports of its window.
 
 import type { Station } from '../../../shared/stations.ts'
 import { MS_PER_DAY } from '../../../shared/utc-date.ts'
@@ -17,7 +17,7 @@ import { changedDays, readToldDays } from '../told-days.ts'
 import { readStoredValidators } from '../validators-state.ts'
 import type { NceiClient } from './client.ts'
 
-/** The yearly files of the slow archive are amended for months. */
+/** The archive amends its yearly files for months. */
 const INGEST_YEARLY_SETTLE_MS = 60 * 24 * 60 * 60 * 1000
 
 const NAME = 'ncei'
@@ -48,7 +48,7 @@ async function* pollYears(
   const openFromMs = Math.floor((nowMs - INGEST_YEARLY_SETTLE_MS) / MS_PER_DAY) * MS_PER_DAY
   for (const { fromMs, toMs } of yearsOf({ fromMs: openFromMs, toMs: nowMs })) {
     const year = new Date(fromMs).getUTCFullYear()
-    // Of a year that is over, only whole days that are not settled: as many days are remembered as one year has.
+    // From a past year, take only whole days that are not settled: the state remembers as many days as one year has.
     const takenFromMs = toMs < nowMs ? openFromMs : 0
     for (const station of stations) {
       const cursor = { source: NAME, scope: station.code }
@@ -69,7 +69,7 @@ async function* pollYears(
           return {
             ...observations,
             async write(transaction) {
-              // A file of which something was refused as of the future is asked for in full again.
+              // If a report was refused as too far in the future, request the file in full again.
               const whole = aheadCount > 0 ? null : fetched.validators
               await writeCursorState(transaction, cursor, { files: { ...files, [year]: whole }, told })
               return await observations.write(transaction)
@@ -81,7 +81,7 @@ async function* pollYears(
   }
 }
 
-/** Validators by year. Only those of a whole file that is stored: a 304 must never stand for rows that were left out. */
+/** Validators by year, only of files stored completely: a 304 must not hide rows that were left out. */
 function readFiles({ files }: CursorState): Readonly<Record<string, unknown>> {
   return typeof files === 'object' && files !== null ? { ...files } : {}
 }

@@ -1,4 +1,4 @@
-// Lunex, as the registry lists it.
+// Lunex's entry for the registry.
 
 import type { Exchange, ExchangeRecording } from '../../../server/exchanges/exchange.ts'
 import { urlOption } from '../../../server/options/options.ts'

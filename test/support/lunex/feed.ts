@@ -1,4 +1,4 @@
-// How Lunex is listened to: a list of markets by REST, and a socket that is told which to follow.
+// The feed of Lunex: a REST list of markets, and a socket with a command that selects the followed ones.
 
 import { FeedConnection } from '../../../server/feed/feed-connection.ts'
 import type { FeedLane, LaneFigures, LaneLog } from '../../../server/feed/feed-lane.ts'

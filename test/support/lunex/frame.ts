@@ -1,5 +1,5 @@
-// Lunex's messages: whole books, which name no kind, and changes. Prices are whole cents, sizes absolute and in contracts,
-// times microseconds.
+// Lunex's messages: whole books, which have no type, and changes. Prices are whole cents, sizes absolute and in contracts, times
+// microseconds.
 //   {"lunex":1,"book":"nyc~2026-07-01~80","time":…,"bids":[[41,10]],"asks":[[44,3]]}
 //   {"lunex":1,"type":"change","book":"nyc~2026-07-01~80","time":…,"side":"bid","cents":42,"size":5}
 
@@ -21,7 +21,7 @@ export function isLunexFrame(frame: Frame): boolean {
   return frame['lunex'] === 1
 }
 
-/** @throws {BadLineError} where a frame is not what its type promises */
+/** @throws {BadLineError} for a frame that does not match its type */
 export function readLunexFrame(frame: Frame): FeedMessage {
   const { type, book: marketId } = frame
   if (type === 'disconnect') return messageOf(undefined, { kind: 'disconnect' })

@@ -1,4 +1,4 @@
-// A Lunex that runs on loopback: its list of markets, its socket, and what its books truly were at any time.
+// A Lunex on loopback: its list of markets, its socket, and its true books at any time.
 
 import { once } from 'node:events'
 import { createServer } from 'node:http'
@@ -16,7 +16,7 @@ type Side = 'bid' | 'ask'
 
 export class LocalLunex {
   readonly markets: readonly string[]
-  /** Every message, as it was sent. */
+  /** Every message as sent. */
   readonly sent: string[] = []
   /** By market: the book since each time, ns, ascending. */
   readonly #history = new Map<string, { readonly ts: bigint; readonly book: TrueBook }[]>()
@@ -58,7 +58,7 @@ export class LocalLunex {
     return this.markets.every((id) => this.#followed.includes(id))
   }
 
-  /** Changes a level and says so. */
+  /** Changes a level and sends the change. */
   change(id: string, side: Side, cents: number, size: number): void {
     const levels = this.#levels.get(id)![side]
     if (size === 0) levels.delete(cents)
@@ -79,7 +79,7 @@ export class LocalLunex {
     return this.#history.get(id)?.findLast((entry) => entry.ts <= ts)?.book
   }
 
-  /** When the last change was, ns. */
+  /** Time of the last change, ns. */
   get lastTs(): bigint {
     return BigInt(this.#lastUs) * 1_000n
   }

@@ -1,4 +1,4 @@
-// The names of a made-up exchange: its markets are called `nyc~2026-07-01~80`, which says their series.
+// The names of a fictional exchange: its market ids, like `nyc~2026-07-01~80`, contain their series.
 
 import type { LobSourceNames } from '../../../shared/lob-sources.ts'
 

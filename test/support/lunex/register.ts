@@ -1,5 +1,5 @@
-// The two lines that add Lunex. Processes and their threads load this first, by `--import`: the registries are those of the
-// program, and it is the program itself that runs.
+// The two lines that add Lunex. Processes and their threads load this first, by `--import`. It changes the registries of the
+// program, and the program itself is not changed.
 
 import { LOB_SOURCES } from '../../../shared/lob-sources.ts'
 import { EXCHANGES } from '../../../server/exchanges/registry.ts'
