@@ -194,6 +194,6 @@ export abstract class FeedConnection {
   }
 
   #waitMs(): number {
-    return backOffMs(feedBackOff(this.#options.timing), this.#attempts + 1)
+    return backOffMs(feedBackOff(this.#options.timing), this.#attempts)
   }
 }

@@ -21,7 +21,7 @@ import { settledPart, windowTitle } from '../archive-windows.ts'
 import type { FetchedRows, IngestSource, IngestStep, SourceContext } from '../source.ts'
 import type { KalshiClient } from '../../exchanges/kalshi/rest-client.ts'
 import type { ExchangeEvent } from '../../exchanges/kalshi/rest-parse.ts'
-import { doubtfulLooks, rememberLook } from './empty-looks.ts'
+import { doubtfulLooks, LAST_CANDLE_MS, rememberLook } from './empty-looks.ts'
 import { isLasting, seenAgain, seenGapsOf, type SeenGaps } from './lasting-gaps.ts'
 import { gapProblems, listGaps, type ListGaps, type SeriesLists } from './list-gaps.ts'
 import { unsettledCloses } from './unsettled-markets.ts'
@@ -37,8 +37,6 @@ const SERIES_CURSOR = { source: NAME, scope: SERIES_LIST } as const
 const SERIES_LIST_MS_MAX = MS_PER_DAY
 /** The exchange lists a market that opens before an instant at most this long after it. */
 const LISTING_DELAY_MS = MS_PER_DAY
-/** A market's last daily candle ends up to a day after its close. */
-const LAST_CANDLE_MS = MS_PER_DAY
 
 export interface CatalogueSourceOptions {
   readonly client: KalshiClient

@@ -19,7 +19,7 @@ import { FINAL_STATUS } from './unsettled-markets.ts'
 /** Windows remembered for a series; beyond that, neighbours are joined. */
 const WINDOWS_MAX = 100
 /** A market's last daily candle ends up to a day after its close. */
-const LAST_CANDLE_MS = MS_PER_DAY
+export const LAST_CANDLE_MS = MS_PER_DAY
 
 /** A look at the lists that found no event. */
 interface EmptyLook extends TimeWindow {
