@@ -1,12 +1,12 @@
-// Single values of a footer of Bookcast's own, found in its bytes: decoding a footer costs a hundred times as much. The
-// footer's checksum is checked, so that what is found there is what was written.
+// Finds single values in the bytes of a footer that Bookcast wrote: decoding the footer would take a hundred times as long. The
+// footer's checksum is verified, so the values are as they were written.
 
 import { lobFooterChecksum } from '../../shared/lob-checksum.ts'
 
-/** The header of a binary field behind the one before it, in thrift's compact protocol. */
+/** In Thrift's compact protocol: the header of a binary field whose id is one more than that of the field before. */
 const FIELD = 0x18
 
-/** The value of each key; undefined unless the footer (thrift bytes alone) has a right checksum and all of the keys. */
+/** The value of each key; undefined unless the footer (only its Thrift bytes) has a right checksum and all of the keys. */
 export function footerTexts<Key extends string>(
   footer: Buffer,
   keys: readonly Key[],
@@ -24,7 +24,7 @@ export function footerTexts<Key extends string>(
   return values as Readonly<Record<Key, string>>
 }
 
-/** A text behind its length; undefined where the bytes end before. */
+/** Reads a length and the text after it; undefined if the bytes end earlier. */
 export function textAt(bytes: Buffer, offset: number): string | undefined {
   let length = 0
   let at = offset
