@@ -181,7 +181,7 @@ function needsStore(
   if (market === null) return isHotIn(readFromMs - FILL_GAP_MS, query.toMs + FILL_GAP_MS)
   if (isHotIn(readFromMs, query.toMs)) return true
   // One market, whose window is entirely in the lake. Stored rows after the window matter unless the market is known to trade
-  // after it or up to its end. Buckets of a time zone differ in length, so this can be told of regular candles only.
+  // after it or up to its end. Buckets of a time zone differ in length, so this is known only for regular candles.
   const stepMs = query.aggregate === null ? query.interval * 60_000 : 0
   const isOpenBehind = (lastMs.get(market) ?? -Infinity) + stepMs < query.toMs
   if (isOpenBehind && isHotIn(query.toMs, query.toMs + FILL_GAP_MS)) return true

@@ -72,7 +72,7 @@ export class ManifestCache {
     if (!isEndSeen) await this.check(run, planned)
   }
 
-  /** The next plan asks the store. */
+  /** Clears the cache: the next plan reads the manifest again. */
   forget(): void {
     this.#partitions = undefined
   }
