@@ -1,5 +1,5 @@
-// Builds `dist` when the sources say something else than at the last build. The stamp is removed first and
-// written last: a build that was broken off is done again. Plain JavaScript, since it runs before there is a build.
+// Builds `dist` if the sources have changed since the last build. The stamp is removed first and written last, so that an
+// interrupted build is repeated. Plain JavaScript, since it runs before the first build.
 
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -17,7 +17,7 @@ const filesBelow = (folder) =>
     .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath, entry.name))
 
-/** The digest of every file that the build reads, names included. */
+/** The digest of the names and contents of all files that the build reads. */
 function sourcesDigest() {
   const hash = createHash('sha256')
   for (const path of [...SETTINGS, ...SOURCES.flatMap(filesBelow)].toSorted((a, b) => (a < b ? -1 : 1))) {

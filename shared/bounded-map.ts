@@ -1,4 +1,4 @@
-// A map that forgets what was set first when all that it holds weighs more than it may.
+// A map with a maximum total weight. It evicts its oldest entries.
 
 export class BoundedMap<Value> {
   readonly #max: number
@@ -9,7 +9,7 @@ export class BoundedMap<Value> {
     this.#max = max
   }
 
-  /** Of all entries. */
+  /** The total weight of all entries. */
   get weight(): number {
     return this.#weight
   }
@@ -18,13 +18,13 @@ export class BoundedMap<Value> {
     return this.#entries.get(key)?.value
   }
 
-  /** The entry becomes the newest one; one that alone weighs too much is not kept. */
+  /** Adds or replaces an entry as the newest one. An entry heavier than the maximum is not kept. */
   set(key: string, value: Value, weight = 1): void {
     this.delete(key)
     if (weight > this.#max) return
     this.#entries.set(key, { value, weight })
     this.#weight += weight
-    // To find the oldest entry takes as long as entries before it were deleted.
+    // Checked first, because the search for the oldest entry passes all deleted entries before it.
     if (this.#weight <= this.#max) return
     for (const oldest of this.#entries.keys()) {
       this.delete(oldest)
@@ -32,7 +32,7 @@ export class BoundedMap<Value> {
     }
   }
 
-  /** Makes an entry the newest one. */
+  /** Makes an entry the newest one (evicted last). */
   renew(key: string): void {
     const entry = this.#entries.get(key)
     if (entry === undefined) return

@@ -1,11 +1,11 @@
-// What the footer of a candles file tells of its markets: which candles of which market lie between which instants, so that
-// a request is planned without reading a row. The writer of the file counts them with the statement that a reader uses for
+// The spans in the footer of a candles file: for each market and interval, the first and last candle and the number of rows. With
+// them a request is planned without reading rows. The writer of a file counts them by the same statement that a reader uses for
 // a file without them.
 
 /** The footer's key: a JSON list of `[market, event, interval, first, last, rows]`, instants in ms since the epoch. */
 export const CANDLE_SPANS_KEY = 'market_spans'
 
-/** One market's candles of one interval in one file, within the instants for which the file counts. */
+/** One market's candles of one interval in one file, within the file's part (LakePart). */
 export interface MarketSpan {
   readonly market: string
   readonly event: string
@@ -17,7 +17,7 @@ export interface MarketSpan {
   readonly rows: number
 }
 
-/** A DuckDB statement for the spans of some rows: a table, or one with a condition. */
+/** A DuckDB statement for the spans of the rows in `source`: a table, optionally with a WHERE clause. */
 export function candleSpansSql(source: string): string {
   return (
     'SELECT market_ticker, min(event_ticker), period_interval::DOUBLE, epoch_ms(min(end_period_ts))::DOUBLE,' +
@@ -26,7 +26,7 @@ export function candleSpansSql(source: string): string {
   )
 }
 
-/** The spans that the rows of `candleSpansSql` tell. Equal texts are one, since a thread remembers those of a whole lake. */
+/** The spans from the result of `candleSpansSql`. Equal texts share one string, since a thread caches the spans of a whole lake. */
 export function candleSpansOf(rows: readonly (readonly unknown[])[]): MarketSpan[] {
   const texts = new Map<string, string>()
   const shared = (text: string): string => {
@@ -47,7 +47,7 @@ export function candleSpansOf(rows: readonly (readonly unknown[])[]): MarketSpan
   })
 }
 
-/** What the footer tells; undefined for a text that is no such list. */
+/** Parses the footer's text; undefined if it is not such a list. */
 export function parseCandleSpans(text: string): MarketSpan[] | undefined {
   try {
     const rows: unknown = JSON.parse(text)

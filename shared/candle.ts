@@ -1,6 +1,6 @@
-// The candle: every field declared once, in the order it is served (contract.md 15), and the intervals that
-// exist. In the stores prices are 1/10000 dollar and quantities 1/100 contract; what is served is whole cents and
-// contracts, rounded only there (workers/records/record-columns.ts).
+// The candle: every field, declared once in serving order (contract.md 15), and the intervals. Lake and store hold prices in
+// 1/10000 dollar and quantities in 1/100 contract. Only workers/records/record-columns.ts rounds them to the served whole cents
+// and contracts.
 
 import type { RecordField } from './record-field.ts'
 
@@ -18,11 +18,11 @@ export const CANDLE_FIELDS = [
   { name: 'filled', type: 'boolean', unit: 'none', nullable: false, meaning: 'True for a forward fill, false for real trades' },
 ] as const satisfies readonly RecordField[]
 
-/** Minutes. Stored are 1, 60 and 1440; the others are built from 1. */
+/** Minutes. 1, 60 and 1440 are stored; the others are built from 1. */
 export const CANDLE_INTERVALS = [1, 5, 15, 30, 60, 1440] as const
 export type CandleInterval = (typeof CANDLE_INTERVALS)[number]
 
-/** The stored interval a request for `interval` reads. */
+/** The stored interval that a request for `interval` reads. */
 export function storedIntervalOf(interval: CandleInterval): 1 | 60 | 1440 {
   return interval === 60 || interval === 1440 ? interval : 1
 }

@@ -1,6 +1,5 @@
-// The climate day: midnight to midnight in the station's local standard time, all year. The offset is fixed, so in
-// summer the day runs from 1 AM to 1 AM on local clocks and every day has 24 hours. Therefore no time zone and no
-// daylight saving rule appears here, only the offset.
+// The climate day: midnight to midnight in the station's local standard time, all year. The offset is fixed, so every day has
+// 24 hours, and in summer it runs from 1 AM to 1 AM on local clocks. Only the offset is needed, no time zone.
 
 import { addDays, MS_PER_DAY, MS_PER_HOUR, utcDateOf } from './utc-date.ts'
 
@@ -16,12 +15,12 @@ export function climateDay(date: string, lstOffsetHours: number): ClimateDay {
   return { fromMs, toMs: fromMs + MS_PER_DAY }
 }
 
-/** The climate date that runs at an instant. */
+/** The climate date that contains an instant. */
 export function climateDateAt(instantMs: number, lstOffsetHours: number): string {
   return utcDateOf(instantMs + lstOffsetHours * MS_PER_HOUR)
 }
 
-/** The last climate date that is over at an instant. */
+/** The last climate date that has ended at an instant. */
 export function lastClosedClimateDate(instantMs: number, lstOffsetHours: number): string {
   return addDays(climateDateAt(instantMs, lstOffsetHours), -1)
 }

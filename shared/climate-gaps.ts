@@ -14,12 +14,12 @@ export interface ClimateGap {
 
 export interface ClimateGapQuery {
   readonly stationCode: string
-  /** First and last date asked for. */
+  /** The first and last requested date. */
   readonly from: string
   readonly to: string
   /** See `lastClosedClimateDate`. */
   readonly lastClosedDate: string
-  /** True: a date that has nothing but an estimate is missing too. */
+  /** Whether a date with only an estimate counts as missing. */
   readonly official: boolean
 }
 

@@ -1,6 +1,6 @@
-// Daily climate records: the columns (contract.md 19), the report types and the rule which of several records
-// of one station and date is served. Pure, so that SQL, compaction and tests can be held against it. It does not
-// decide what type a report has: that is the ingest's classification (server/ingest/climate-reports/station-reports.ts).
+// Daily climate records: the columns (contract.md 19), the report types, and the rule that selects the served record of a station
+// and date. Pure functions, so that SQL, compaction and tests can be compared with them. The ingest decides the type of a report
+// (server/ingest/climate-reports/station-reports.ts).
 
 import { groupedBy } from './grouped-by.ts'
 import type { RecordField, RecordOf } from './record-field.ts'
@@ -9,10 +9,10 @@ import type { RecordField, RecordOf } from './record-field.ts'
 export const REPORT_TYPES = ['final', 'correction', 'preliminary', 'estimated'] as const
 export type ReportType = (typeof REPORT_TYPES)[number]
 
-/** `nws` and `iem` carry official products, `acis` estimates. */
+/** `nws` and `iem` have official products, `acis` has estimates. */
 export type ClimateSource = 'nws' | 'iem' | 'acis'
 
-/** Every served field, in serving order. An estimate is no product: it has neither an id nor an issue time. */
+/** Every served field, in serving order. An estimate is not a product, so it has no id and no issue time. */
 // oxfmt-ignore
 export const CLIMATE_FIELDS = [
   { name: 'station_code', type: 'string', unit: 'none', nullable: false, meaning: 'Station code' },
@@ -31,20 +31,19 @@ export type ClimateRecord = RecordOf<
   { readonly report_type: ReportType; readonly source: ClimateSource }
 >
 
-/** Whether the record comes from an official product of any kind, and not from the estimate. */
+/** Whether the record comes from an official product, not from an estimate. */
 export function isOfficial(record: Pick<ClimateRecord, 'report_type'>): boolean {
   return record.report_type !== 'estimated'
 }
 
 /**
- * The record that is served for one station and date, out of all its records; undefined when there is none.
+ * The served record among all records of one station and date; undefined if there is none.
  *
- * The highest priority wins, and of equals the first issued, because that is what settles. A market settles on the
- * first non-preliminary report that includes its value, so a report with a missing value gives way to the next one
- * that says all it says and adds the missing value as it was first stated. Final and correction may complete one
- * another, since a corrected report is a non-preliminary one too. Nothing is mixed out of two records, a report that
- * states another value never replaces the first, and a missing official value never lets a preliminary report or an
- * estimate in.
+ * The record of the highest priority is served; among equals, the one that was issued first. A market settles on the first
+ * non-preliminary report that includes its value. So a report with a missing value is replaced by the next report that repeats
+ * its values and adds the missing one as it was first stated. Final reports and corrections may complete one another, since a
+ * correction is non-preliminary too. Values of two records are never mixed. A report with a different value never replaces the
+ * first. A missing official value never causes a preliminary report or an estimate to be served.
  */
 export function servedRecord(records: Iterable<ClimateRecord>): ClimateRecord | undefined {
   const ranked = [...records].toSorted(compareRank)
@@ -62,7 +61,7 @@ export function servedRecord(records: Iterable<ClimateRecord>): ClimateRecord | 
   return served
 }
 
-/** The served record of every station and date, by date and then station. */
+/** The served record of every station and date, sorted by date and station. */
 export function servedRecords(records: Iterable<ClimateRecord>): ClimateRecord[] {
   return groupByStationDate(records)
     .map((group) => servedRecord(group))
@@ -70,14 +69,14 @@ export function servedRecords(records: Iterable<ClimateRecord>): ClimateRecord[]
     .toSorted(compareKey)
 }
 
-/** The records of each station and date together, in no particular order. */
+/** Groups records by station and date, in no particular order. */
 export function groupByStationDate<R extends Pick<ClimateRecord, 'station_code' | 'observation_date'>>(
   records: Iterable<R>,
 ): R[][] {
   return [...groupedBy(records, (record) => `${record.station_code} ${record.observation_date}`).values()]
 }
 
-/** By issue time, then product id; null (an estimate) last. */
+/** Compares by issue time, then product id; null (an estimate) last. */
 export function compareIssue(
   a: Pick<ClimateRecord, 'issued_at' | 'product_id'>,
   b: Pick<ClimateRecord, 'issued_at' | 'product_id'>,
@@ -98,7 +97,7 @@ function valueCount(record: ClimateRecord): number {
   return Number(record.high_temp_f !== null) + Number(record.low_temp_f !== null)
 }
 
-/** Reports that may complete one another: the settling ones, preliminary ones, estimates. */
+/** The class within which reports may complete one another: settling (final and correction), preliminary, estimated. */
 function classOf(record: ClimateRecord): ReportType {
   return record.report_type === 'correction' ? 'final' : record.report_type
 }
@@ -108,7 +107,7 @@ function compareRank(a: ClimateRecord, b: ClimateRecord): number {
   return byPriority || compareIssue(a, b) || compareContent(a, b)
 }
 
-/** Only so that the result never depends on the order in which equal-looking records arrive. */
+/** The last tie-break, so that the result does not depend on the order of the input. */
 function compareContent(a: ClimateRecord, b: ClimateRecord): number {
   const key = (r: ClimateRecord): string => `${r.report_type} ${r.source} ${r.high_temp_f} ${r.low_temp_f}`
   return compare(key(a), key(b))

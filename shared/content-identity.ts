@@ -1,12 +1,12 @@
-// A short name for everything that the bytes of an answer depend on: equal names mean equal answers. The server makes
-// entity tags of it, workers compare it with those that a client holds.
+// A short name of everything that the bytes of an answer depend on: equal names mean equal answers. The server makes entity tags
+// from it; workers compare it with the tags that a client sent.
 
 import { createHash } from 'node:crypto'
 
-// 132 bits: two different answers never meet in one name.
+// 132 bits, so that names do not collide.
 const CHARACTERS = 22
 
-/** 22 characters of base64url; the parts count one by one, so that `ab`,`c` and `a`,`bc` differ. */
+/** 22 characters of base64url. Each part is hashed with its length, so that `ab`,`c` and `a`,`bc` differ. */
 export function contentIdentity(parts: Iterable<string>): string {
   let text = ''
   for (const part of parts) text += `${part.length}:${part}`

@@ -1,4 +1,4 @@
-// What the endpoints of coverage and gaps say of order-book recordings.
+// Fields and values of the endpoints /api/v1/coverage and /api/v1/gaps.
 
 import type { RecordField } from './record-field.ts'
 
@@ -6,8 +6,8 @@ export const COVERAGE_PERIODS = ['hour', 'day'] as const
 export type CoveragePeriod = (typeof COVERAGE_PERIODS)[number]
 
 /**
- * `complete`: known whenever it was listed. `partial`: known for a part. `gap`: never known, though recorded. `not_listed`:
- * recorded, but there is nothing of the market yet. `not_recorded`: no recording. `closed`: the market was closed.
+ * `complete`: known whenever it was listed. `partial`: known for a part. `gap`: recorded, but never known. `not_listed`: recorded,
+ * but the market does not appear yet. `not_recorded`: no recording. `closed`: the market was closed.
  */
 export type CoverageState = 'complete' | 'partial' | 'gap' | 'not_listed' | 'not_recorded' | 'closed'
 
@@ -15,8 +15,8 @@ export type CoverageState = 'complete' | 'partial' | 'gap' | 'not_listed' | 'not
 export type DateCondition = 'available' | 'degraded' | 'missing' | 'pending'
 
 /**
- * `interrupted`: the connection was lost or messages are missing. `no_snapshot`: messages came, or might have come, before the
- * first snapshot. `not_recorded`: nothing was recorded.
+ * `interrupted`: the connection was lost or messages are missing. `no_snapshot`: the first snapshot has not come yet, although
+ * messages came or may have come. `not_recorded`: nothing was recorded.
  */
 export type GapCause = 'interrupted' | 'no_snapshot' | 'not_recorded'
 

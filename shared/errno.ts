@@ -1,11 +1,11 @@
-// What the operating system says of a failed call.
+// Error codes of failed system calls.
 
-/** Whether the error has this code, as `ENOENT`. */
+/** Whether the error has this code, such as `ENOENT`. */
 export function isErrno(error: unknown, code: string): boolean {
   return error instanceof Error && 'code' in error && error.code === code
 }
 
-/** For `catch`: undefined where there is no such file, nor the directories of its path; any other failure goes on. */
+/** For `catch`: returns undefined if the file or a directory of its path does not exist, and rethrows any other error. */
 export function noneThere(error: unknown): undefined {
   if (!isErrno(error, 'ENOENT') && !isErrno(error, 'ENOTDIR')) throw error
 }

@@ -1,4 +1,4 @@
-// The one registry of errors a client can meet: stable code, HTTP status, title. Callers match on `code`.
+// All errors that a client can get: stable code, HTTP status, title. Callers match on `code`.
 
 export const ERROR_TYPES = {
   invalid_parameter: { status: 400, title: 'Invalid request parameter' },
@@ -38,13 +38,13 @@ export const ERROR_TYPES = {
 
 export type ErrorCode = keyof typeof ERROR_TYPES
 
-/** One wrong parameter: its name and what it accepts. */
+/** One wrong parameter: its name, and the values that it accepts. */
 export interface ParameterError {
   readonly parameter: string
   readonly detail: string
 }
 
-/** An error meant for the client. `detail` is one sentence that shows the values found. */
+/** An error for the client. `detail` is a sentence with the offending values. */
 export class ApiError extends Error {
   readonly code: ErrorCode
   readonly errors: readonly ParameterError[]

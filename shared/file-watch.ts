@@ -1,19 +1,19 @@
-// What a thread says before it asks the system for a file, and takes back when it has its answer: a share that is gone
-// keeps the thread waiting in the kernel, where nobody can reach it, so somebody else has to look.
+// A thread marks each file access in shared memory, and clears the mark afterwards. If a network share is gone, the thread blocks
+// in the kernel and cannot be interrupted, so another thread must detect it by the mark.
 
 const NAME_BYTES_MAX = 1_024
 const LENGTH_OFFSET = 8
 const BEGUN_OFFSET = 12
 const NAME_OFFSET = 16
 
-/** How long a file may keep a request waiting. A disk that has to spin up takes a few seconds. */
+/** How long a file access may block a request. A disk that spins up takes a few seconds. */
 export const FILE_ANSWER_MS_MAX = 10_000
 
 export function fileWatchMemory(): SharedArrayBuffer {
   return new SharedArrayBuffer(NAME_OFFSET + NAME_BYTES_MAX)
 }
 
-/** One request's word, seen from both threads. */
+/** The mark of one request, used by both threads. */
 export class FileWatch {
   readonly #sinceMs: Float64Array
   readonly #length: Int32Array
@@ -27,7 +27,7 @@ export class FileWatch {
     this.#name = Buffer.from(memory, NAME_OFFSET, NAME_BYTES_MAX)
   }
 
-  /** Whether a thread has taken the request up. */
+  /** Whether a thread has begun the request. */
   get hasBegun(): boolean {
     return Atomics.load(this.#begun, 0) === 1
   }

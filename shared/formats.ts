@@ -1,22 +1,22 @@
-// The output formats, and what everybody else has to know of them. To add one: its entry here, and its encoders in
-// workers/lob/snapshot-sink.ts (order books) and workers/records/record-encoders.ts (records). The parameters, the headers,
-// the documentation and the clients follow. Rules: contract.md 4, 9 and 31.
+// The output formats. To add one: add its entry here, and its encoders in workers/lob/snapshot-sink.ts (order books) and
+// workers/records/record-encoders.ts (records). Parameters, headers, documentation and clients are derived. Rules:
+// contract.md 4, 9 and 31.
 
 export interface OutputFormat {
   readonly contentType: string
-  /** What a body holds; json, which has a schema, says nothing. */
+  /** A description of the body; null for json, which has a schema. */
   readonly body: string | null
-  /** Whether a body is a file to be saved, and comes with a name. */
+  /** Whether a body is a file to save, and has a file name. */
   readonly isFile: boolean
-  /** Text leaves row by row, and gets smaller by a content coding. */
+  /** Whether the body is text, which is sent row by row and may have a content coding. */
   readonly isText: boolean
-  /** Whether nothing stands between two rows, so that several threads may make parts of one order-book answer. */
+  /** Whether rows have no separator, so that several threads can make parts of one order-book answer. */
   readonly isSectioned: boolean
-  /** Rows of one answer at most. */
+  /** The maximum of rows in one answer. */
   readonly rowsMax: number
 }
 
-/** Rows of one json answer, and of one in the formats that are read while they come. */
+/** The maximum of rows in a json answer, and in one of the other formats, which clients read while they arrive. */
 export const JSON_ROWS_MAX = 50_000
 export const STREAMED_ROWS_MAX = 500_000
 

@@ -1,4 +1,4 @@
-/** The items of each key together, in their order. (Object.groupBy and Map.groupBy came with Node 21.) */
+/** Groups items by key, in their order. (Object.groupBy and Map.groupBy need Node 21.) */
 export function groupedBy<T, K>(items: Iterable<T>, keyOf: (item: T) => K): Map<K, [T, ...T[]]> {
   const groups = new Map<K, [T, ...T[]]>()
   for (const item of items) {

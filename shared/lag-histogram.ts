@@ -1,12 +1,12 @@
-// How late messages came, counted in buckets: a percentile is right to a tenth of itself, whatever was counted.
+// A histogram of message delays. Every percentile is accurate to a tenth of its value.
 
-/** Buckets of a lag: eight for each doubling from one microsecond on, up to some 19 hours. */
+/** Buckets: eight for each doubling from one microsecond on, up to about 19 hours. */
 const BUCKETS_PER_DOUBLING = 8
 const DOUBLINGS = 36
 const NS_PER_MICROSECOND = 1_000
 const MICROSECONDS_PER_MS = 1_000
 
-/** The greatest lag of a bucket, in milliseconds. */
+/** The maximum lag of a bucket, in milliseconds. */
 export function lagOfBucketMs(bucket: number): number {
   return 2 ** ((bucket + 1) / BUCKETS_PER_DOUBLING) / MICROSECONDS_PER_MS
 }
@@ -15,7 +15,7 @@ export class LagHistogram {
   #counts: Uint32Array | undefined
   count = 0
 
-  /** Goes on from `counts` of an earlier `counts()`. */
+  /** Continues from the result of an earlier `counts()`. */
   static of(counts: Uint32Array | undefined): LagHistogram {
     const histogram = new LagHistogram()
     histogram.#counts = counts?.slice()
@@ -23,12 +23,12 @@ export class LagHistogram {
     return histogram
   }
 
-  /** By bucket; undefined where nothing was ever counted. */
+  /** The counts by bucket; undefined if nothing was ever counted. */
   counts(): Uint32Array | undefined {
     return this.#counts?.slice()
   }
 
-  /** `ns` below one microsecond, as when clocks differ, counts as one. */
+  /** Adds a lag. A lag below one microsecond, which comes from differing clocks, counts as one microsecond. */
   add(ns: number): void {
     this.#counts ??= new Uint32Array(BUCKETS_PER_DOUBLING * DOUBLINGS)
     const bucket =

@@ -1,11 +1,11 @@
-// What checking the checksums of candles and observations files has found, by file: shared between the threads of a
-// process over a channel, so that a file is read for its checksum once and the server can count. Bounded: what was
-// found first is forgotten first, and such a file is checked again.
+// The results of checksum checks of candles and observations files. The threads of a process share them over a channel, so that a
+// file is checked once, and the server can count them. The number of results is bounded; the oldest are evicted, and such a file
+// is checked again.
 
 import { BroadcastChannel } from 'node:worker_threads'
 import { BoundedMap } from './bounded-map.ts'
 
-/** `right`, `wrong`, or `none`: the file carries no checksum. */
+/** `right`, `wrong`, or `none`: the file has no checksum. */
 export const FILE_VERDICTS = ['right', 'none', 'wrong'] as const
 export type FileVerdict = (typeof FILE_VERDICTS)[number]
 
@@ -17,7 +17,7 @@ interface Finding {
 }
 
 const CHANNEL = 'bookcast-lake-file-verdicts'
-/** Files remembered; more than one request may look into. */
+/** The maximum of cached results; more than the files of one request. */
 const FILES_MAX = 8_192
 
 export class LakeFileVerdicts {
@@ -30,20 +30,20 @@ export class LakeFileVerdicts {
     this.#channel.unref()
   }
 
-  /** What was found of this very file, here or in another thread. */
+  /** The result for this file with this identity, from any thread. */
   of(path: string, identity: string): FileVerdict | undefined {
     const finding = this.#findings.get(path)
     return finding?.identity === identity ? finding.verdict : undefined
   }
 
-  /** Remembers a finding and tells the other threads. */
+  /** Adds a result and sends it to the other threads. */
   add(path: string, identity: string, verdict: FileVerdict): void {
     const finding: Finding = { path, identity, verdict }
     this.#remember(finding)
     this.#channel.postMessage(finding)
   }
 
-  /** How many files there are of each verdict. */
+  /** The number of files with each verdict. */
   counts(): Record<FileVerdict, number> {
     const counts = { right: 0, none: 0, wrong: 0 }
     for (const { verdict } of this.#findings.values()) counts[verdict]++

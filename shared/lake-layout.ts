@@ -1,5 +1,5 @@
-// Where a dataset's file lies below the lake's root. Each partition is a directory (`date=2026-07-01/lob.parquet`), because other
-// engines take partitions from directories alone. Rule: contract.md 32.
+// The paths of the lake's files. Each partition is a directory (`date=2026-07-01/lob.parquet`), because other engines take
+// partitions only from directory names. Rule: contract.md 32.
 
 import { join } from 'node:path'
 import { lobSources } from './lob-sources.ts'
@@ -42,7 +42,7 @@ export function lobKey(source: LobSource, series: string, date: string): string 
   return derivedKey('lob', source, series, date)
 }
 
-/** The directory that holds a source's trades, one directory a series. */
+/** The directory that holds a source's trades, one directory per series. */
 export function tradesSourceDirectory(lake: string, source: LobSource): string {
   return derivedSourceDirectory(lake, 'trades', source)
 }
@@ -65,7 +65,7 @@ export interface DerivedFile {
   readonly date: string
 }
 
-/** What the key of a file that is derived from raw segments names; `undefined` for any other key. */
+/** Parses the key of a derived file; `undefined` for any other key. */
 export function derivedFileOfKey(key: string): DerivedFile | undefined {
   const [root, sourcePart, seriesPart, datePart = ''] = key.split('/')
   const dataset = DERIVED_DATASETS.find((known) => root === known)
@@ -78,13 +78,13 @@ export function derivedFileOfKey(key: string): DerivedFile | undefined {
   return { dataset, source, series, date }
 }
 
-/** What an order-book file's key names; `undefined` for any other key. */
+/** Parses the key of an order-book file; `undefined` for any other key. */
 export function lobFileOfKey(key: string): DerivedFile | undefined {
   const file = derivedFileOfKey(key)
   return file?.dataset === 'lob' ? file : undefined
 }
 
-/** The directory that holds a source's raw segments, one directory a date. */
+/** The directory that holds a source's raw segments, one directory per date. */
 export function rawSourceDirectory(lake: string, source: LobSource): string {
   return join(lake, 'raw', `source=${source}`)
 }
@@ -97,9 +97,9 @@ export function rawDateDirectory(lake: string, source: LobSource, date: string):
 /** The file name of a date's manifest. */
 export const RAW_MANIFEST_NAME = 'manifest.json'
 
-/** What the name of a raw segment says. */
+/** The parts of a raw segment's name. */
 export interface RawSegmentName {
-  /** Who received the messages: a recorder's name, `import` or `rest`. */
+  /** The origin of the messages: a recorder's name, `import` or `rest`. */
   readonly recorder: string
   /** The UTC hour, 0 to 23. */
   readonly hour: number
@@ -110,9 +110,9 @@ export interface RawSegmentName {
 const RECORDER_NAME = /^[a-z0-9]{1,24}$/
 const SEGMENT_NAME = /^([a-z0-9]{1,24})-([01]\d|2[0-3])-([0-9a-f]{32})\.ndjson\.gz$/
 
-/** Stands for a recorder in the names of imported segments. */
+/** Stands in place of a recorder in the names of imported segments. */
 export const IMPORTED = 'import'
-/** Stands for a recorder in the names of segments with rows that REST gave. */
+/** Stands in place of a recorder in the names of segments with rows from REST. */
 export const FETCHED = 'rest'
 
 /** Whether a recorder wrote the segment, hour by hour. */
@@ -120,7 +120,7 @@ export function isOfRecorder({ recorder }: RawSegmentName): boolean {
   return recorder !== IMPORTED && recorder !== FETCHED
 }
 
-/** Whether a recorder may be called so. */
+/** Whether the text is a valid recorder name. */
 export function isRecorderName(text: string): boolean {
   return RECORDER_NAME.test(text)
 }
@@ -130,14 +130,14 @@ export function rawSegmentName({ recorder, hour, digest }: RawSegmentName): stri
   return `${recorder}-${String(hour).padStart(2, '0')}-${digest}.ndjson.gz`
 }
 
-/** What the file name of a raw segment says; `undefined` for any other name. */
+/** Parses the file name of a raw segment; `undefined` for any other name. */
 export function rawSegmentOfName(name: string): RawSegmentName | undefined {
   const [, recorder, hour, digest] = SEGMENT_NAME.exec(name) ?? []
   if (recorder === undefined || hour === undefined || digest === undefined) return undefined
   return { recorder, hour: Number(hour), digest }
 }
 
-/** A raw file's place below the lake. */
+/** The parts of a raw file's key. */
 export interface RawFile {
   readonly source: LobSource
   readonly date: string
@@ -146,7 +146,7 @@ export interface RawFile {
   readonly segment: RawSegmentName | undefined
 }
 
-/** What a raw file's key (its path below the lake, with forward slashes) names; `undefined` for any other key. */
+/** Parses the key of a raw file (its path below the lake, with forward slashes); `undefined` for any other key. */
 export function rawFileOfKey(key: string): RawFile | undefined {
   const [root, sourcePart, datePart, name = '', ...rest] = key.split('/')
   const source = lobSources().find((known) => sourcePart === `source=${known}`)
@@ -161,7 +161,7 @@ export function rawKey(source: LobSource, date: string, name: string): string {
   return `raw/source=${source}/date=${date}/${name}`
 }
 
-/** The datasets of records and how their files are cut: one per series and month, one per station and year (UTC). */
+/** The datasets of records and their partitions: one file per series and month, one per station and year (UTC). */
 export const RECORD_PARTITIONS = {
   candles: { scope: 'series', period: 'month', periodPattern: /^month=(\d{4}-\d{2})$/ },
   observations: { scope: 'station', period: 'year', periodPattern: /^year=(\d{4})$/ },
@@ -195,7 +195,7 @@ export function isDerivedDataset(dataset: LakeDataset): dataset is DerivedDatase
   return DERIVED_DATASETS.some((derived) => derived === dataset)
 }
 
-/** What the key of a dataset's file names; `undefined` for any other key. */
+/** Parses the key of a dataset's file; `undefined` for any other key. */
 export function lakePartitionOfKey(key: string): LakePartition | undefined {
   const derived = derivedFileOfKey(key)
   if (derived !== undefined) return { dataset: derived.dataset, scope: derived.series, period: derived.date }
@@ -210,15 +210,15 @@ export function lakePartitionOfKey(key: string): LakePartition | undefined {
 const OLD_KEY = /^((lob|candles|observations)\/(?:[^/]+\/){1,2}(?:date|month|year)=[\d-]+)\.parquet$/
 
 /**
- * Today's key of a file whose partition stood in its name, as in version 0.1 (`…/date=2026-07-01.parquet`); `undefined` for any
- * other key.
+ * The present key of a file of version 0.1, which had the partition in its name (`…/date=2026-07-01.parquet`); `undefined` for
+ * any other key.
  */
 export function migratedKey(key: string): string | undefined {
   const [, directory, dataset] = OLD_KEY.exec(key) ?? []
   return directory === undefined ? undefined : `${directory}/${dataset}.parquet`
 }
 
-/** The instants of a month or year (`2026-07`, `2026`), the second one exclusive. */
+/** The span of a month or year (`2026-07`, `2026`); `toMs` is exclusive. */
 export function periodInstants(period: string): { readonly fromMs: number; readonly toMs: number } {
   const [year = 0, month] = period.split('-').map(Number)
   return month === undefined

@@ -1,26 +1,26 @@
-// The files of a version of the lake, as the server gives them to a thread that answers a request for it.
+// The files of a version of the lake, as the server passes them to a thread that answers a pinned request.
 
 import { join } from 'node:path'
 
-/** The directory below the lake that holds the lists of versions and the kept files. Hidden: nothing else looks into it. */
+/** The directory of the lake with the lists of versions and the kept files. It is hidden, so no other code reads it. */
 export const VERSIONS_DIRECTORY = '.versions'
 
 export interface VersionFile {
-  /** Its path below the lake, with forward slashes. */
+  /** The path below the lake, with forward slashes. */
   readonly key: string
   readonly sizeBytes: number
   /** Lower-case hexadecimal. */
   readonly sha256: string
-  /** `identityOf` the file that had these bytes. */
+  /** `identityOf` the file when it had these bytes. */
   readonly stamp: string
-  /** Of records the instant (ms since the epoch) up to which the file held all rows; null where nobody says it. */
+  /** For records: the instant (ms since the epoch) up to which the file had all rows; null if unknown. */
   readonly coldToMs: number | null
 }
 
-/** Memory that the threads share, so that a request copies no list. */
+/** The list of a version's files, in memory that threads share, so that no request copies it. */
 export interface LakePin {
   readonly version: string
-  /** Differs where the same version has other stamps. */
+  /** Changes if the same version gets other stamps. */
   readonly id: string
   /** UTF-8 JSON of VersionFile[]. */
   readonly files: SharedArrayBuffer
@@ -32,7 +32,7 @@ export interface StampedFile {
   readonly stamp: string
 }
 
-/** Where a file lies that is kept after it was replaced. */
+/** The path of a file that is kept after it was replaced. */
 export function keptFilePath(lake: string, sha256: string): string {
   return join(lake, VERSIONS_DIRECTORY, 'files', sha256)
 }

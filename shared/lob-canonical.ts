@@ -1,4 +1,4 @@
-// The one text of an order-book query.
+// The canonical text of an order-book query.
 
 import type { LobQuery, RowPlace } from './lob-task.ts'
 
@@ -7,12 +7,12 @@ export function textOfPlace({ seconds, marketId }: RowPlace): string {
   return marketId === null ? tsText(seconds) : `${tsText(seconds)},${marketId}`
 }
 
-/** Nanoseconds in full digits. */
+/** Nanoseconds in decimal digits. */
 function tsText(seconds: number): string {
   return seconds === 0 ? '0' : `${seconds}000000000`
 }
 
-/** The parameters of a query, each in its one form and order: equal queries have equal texts. */
+/** The parameters of a query in canonical form and order: equal queries have equal texts. */
 export function canonicalParameters(query: LobQuery): string {
   const { source, market, series, dates, intervalS, levels, hour, format, columns, nulls, after, limit } =
     query

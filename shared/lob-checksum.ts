@@ -1,5 +1,5 @@
-// The checksum that a lob.v1 footer carries of itself: the last key-value pair's eight hex digits are the CRC-32 of the
-// footer's thrift bytes with those digits read as zeros. Writer and reader share this one definition.
+// The checksum of a lob.v1 footer: the eight hex digits of its last key-value pair are the CRC-32 of the footer's Thrift bytes
+// with these digits replaced by zeros. Writer and reader use this definition.
 
 import { crc32 } from 'node:zlib'
 import { LOB_FOOTER_KEYS } from './lob-v1.ts'
@@ -7,7 +7,7 @@ import { LOB_FOOTER_KEYS } from './lob-v1.ts'
 const DIGITS = 8
 const PLACEHOLDER = '0'.repeat(DIGITS)
 const KEY = Buffer.from(LOB_FOOTER_KEYS.footerCrc32)
-// Between a key and its value thrift's compact protocol has a field header and the value's length, one byte each.
+// In Thrift's compact protocol, a field header and the value's length, one byte each, stand between a key and its value.
 const BYTES_BETWEEN = 2
 
 /** Eight lower-case hex digits, as lob.v1 writes every checksum. */
@@ -16,8 +16,8 @@ export function crc32Hex(bytes: Uint8Array): string {
 }
 
 /**
- * Checks a footer (the thrift bytes alone: no length, no magic). `stored` is what it says of itself, `computed` what it
- * should say; `undefined` when the footer carries no checksum. The bytes are not changed.
+ * Reads the stored checksum of a footer (only its Thrift bytes, without length and magic) and computes the right one; `undefined`
+ * if the footer has no checksum. Does not change the bytes.
  */
 export function lobFooterChecksum(footer: Uint8Array): { stored: string; computed: string } | undefined {
   const bytes = Buffer.from(footer)
@@ -28,7 +28,7 @@ export function lobFooterChecksum(footer: Uint8Array): { stored: string; compute
   return { stored, computed: crc32Hex(bytes) }
 }
 
-/** Puts the checksum into a footer that carries the key with any eight digits, in place. */
+/** Writes the checksum in place into a footer that has the key with any eight digits. */
 export function writeLobFooterChecksum(footer: Uint8Array): void {
   const bytes = Buffer.from(footer.buffer, footer.byteOffset, footer.byteLength)
   const offset = digitsOffset(bytes)

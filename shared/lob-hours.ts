@@ -1,50 +1,50 @@
-// When the book of each market of an order-book file is known, and what happened in each of its hours. Writers put it into
-// the footer as text (`hours`), readers that find no such text count the rows; both count here, so that both say the same.
+// When the book of each market of an order-book file is known, and the events of each hour. Writers put these figures into the
+// footer as text (`hours`); readers of a file without the text count its rows. Both use this module, so their figures are equal.
 //
-// A keyframe is told by its ts, as everywhere: `clear` and `set` at the first nanosecond of an hour are no events.
+// Rows of a keyframe are identified by their ts: `clear` and `set` at the first nanosecond of an hour are not counted as events.
 
 import { LagHistogram } from './lag-histogram.ts'
 import { EVENT_CLEAR, EVENT_GAP, EVENT_SET } from './lob-v1.ts'
 import { MS_PER_HOUR } from './utc-date.ts'
 
-/** Nanoseconds of an hour: exact in a double, as all instants of a date are that count from its midnight. */
+/** Nanoseconds of an hour. Doubles are exact for all instants of a date, counted from its midnight. */
 const HOUR_NS = MS_PER_HOUR * 1e6
-/** With more changes than this the footer does not say it, and stays small. */
+/** With more changes than this, the footer omits the figures, to stay small. */
 const CHANGES_MAX = 4_096
 
-/** The largest number of 16 bits. */
+/** The largest signed 16-bit number. */
 const SHORT_MAX = 0x7fff
 
-/** Numbers of each hour in `MarketHours.hours`. */
+/** The count of numbers for each hour in `MarketHours.hours`. */
 export const HOUR_NUMBERS = 5
 
-/** What is known of a market of a file. Instants are nanoseconds after the file's midnight. */
+/** The figures of a market in a file. Instants are nanoseconds after the file's midnight. */
 export interface MarketHours {
   /**
-   * The first row, then in turn when the book becomes known and unknown. Of an odd number it is unknown at the end, of one
-   * alone it never was known.
+   * The first row, then alternately when the book becomes known and unknown. With an odd number of entries it is unknown at the
+   * end; with one entry it was never known.
    */
   readonly changes: readonly number[]
   /**
-   * Of each hour with rows: the hour, its events, the books that the exchange stated as a whole, and the buckets
-   * (lag-histogram.ts) of its lag's median and 99th percentile, -1 for none.
+   * For each hour with rows: the hour, its events, its snapshots from the exchange, and the buckets (lag-histogram.ts) of the
+   * median and 99th percentile of its lags, -1 for none.
    */
   readonly hours: ArrayLike<number>
-  /** Buckets of the date. */
+  /** The same buckets for the whole date. */
   readonly lagP50: number
   readonly lagP99: number
-  /** The first `gap` before the first `clear`: it ends a book that is carried into a file without keyframes. */
+  /** The first `gap` before the first `clear`. It ends a book that was carried into a file without keyframes. */
   readonly lossBefore?: number | undefined
 }
 
-/** Some rows of a market, all of one hour. `ts` and `lag` (receive time minus ts) are nanoseconds. */
+/** Rows of one market and hour. `ts` and `lag` (receive time minus ts) are nanoseconds. */
 export interface HourRows {
   readonly ts: ArrayLike<number>
   readonly lag: ArrayLike<number>
   readonly event: ArrayLike<number>
 }
 
-/** Everything that `MarketHoursCount` has counted, as plain data. */
+/** The state of a `MarketHoursCount`, as plain data. */
 export interface MarketHoursState {
   readonly changes: readonly number[]
   readonly hours: readonly number[]
@@ -91,7 +91,7 @@ export class MarketHoursCount {
     }
   }
 
-  /** Rows `[from, to)`, in file order; later hours come later. */
+  /** Adds rows `[from, to)`, in file order. Hours must not decrease. */
   addRows({ ts, lag, event }: HourRows, from: number, to: number): void {
     const changes = this.#changes
     const hour = Math.floor(ts[from]! / HOUR_NS)
@@ -122,7 +122,7 @@ export class MarketHoursCount {
     return { changes, hours, ...percentilesOf(this.#dateLag), lossBefore }
   }
 
-  /** A book that is known again in the very instant in which it was lost was not lost. */
+  /** A book that becomes known at the same instant at which it was lost counts as not lost. */
   #becomeKnown(ts: number): void {
     const changes = this.#changes
     if (changes.length > 1 && changes.at(-1) === ts) changes.pop()
@@ -146,7 +146,7 @@ function percentilesOf(lag: LagHistogram): { lagP50: number; lagP99: number } {
   return { lagP50: lag.percentileBucket(0.5) ?? -1, lagP99: lag.percentileBucket(0.99) ?? -1 }
 }
 
-/** The footer's text for the markets in its order; undefined where it would be long. */
+/** The footer's text, in the order of its markets; undefined if it would be too long. */
 export function hoursText(markets: readonly MarketHours[]): string | undefined {
   if (markets.reduce((sum, { changes }) => sum + changes.length, 0) > CHANGES_MAX + 2 * markets.length)
     return undefined
@@ -154,10 +154,10 @@ export function hoursText(markets: readonly MarketHours[]): string | undefined {
   return JSON.stringify(list)
 }
 
-/** What `hoursText` wrote. Throws for what is no such text. */
+/** Parses the text of `hoursText`. Throws for any other text. */
 export function parseHours(text: string): readonly MarketHours[] {
   const list = JSON.parse(text) as readonly (readonly [number[], number[], readonly [number, number]])[]
-  // One piece of memory a file: the garbage collector has to look after each. Few hours have more events than 16 bits count.
+  // One array per file, to spare the garbage collector. Few hours have more events than fit 16 bits.
   const count = list.reduce((sum, [, hours]) => sum + hours.length, 0)
   const isSmall = list.every(([, hours]) => hours.every((number) => number <= SHORT_MAX))
   const numbers = isSmall ? new Int16Array(count) : new Int32Array(count)

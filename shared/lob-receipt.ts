@@ -1,14 +1,14 @@
-// What is known of the body of an order-book answer once it has been made: its size, its digest, and those of its blocks.
+// The receipt of an order-book answer: size and digest of its body and of each block.
 
-/** What a receipt says before anything of the body has been made. */
+/** The parts of a receipt that are known before the body is made. */
 export interface ReceiptPlan extends Omit<LobReceipt, 'bytes' | 'sha256' | 'blocks'> {
-  /** They are the sections of the answer. */
+  /** The sections of the answer. */
   readonly blocks: readonly Pick<LobBlock, 'seconds' | 'rows'>[]
 }
 
 /**
- * A part of the body: the rows of one hour, or of one date where its file has no keyframes. The first block has what comes
- * before the first row too, the last one what comes behind the last row; together they are the body.
+ * A part of the body: the rows of one hour, or of one date if its file has no keyframes. The first block includes the bytes
+ * before the first row, the last block those after the last row. All blocks together are the body.
  */
 export interface LobBlock {
   /** Start of the hour or of the date, seconds since the Unix epoch. */
@@ -21,17 +21,17 @@ export interface LobBlock {
 
 export interface LobReceipt {
   readonly bytes: number
-  /** Of the body, lower-case hex digits. */
+  /** The digest of the body, lower-case hex digits. */
   readonly sha256: string
   readonly rows: number
-  /** Seconds in which the books of its markets are known, and in which they are lost, of the hours that it is about. */
+  /** Seconds in which the books of its markets are known, and in which they are in a gap, within the requested hours. */
   readonly knownS: number
   readonly gapS: number
   /** Ticks of the first and last row, seconds since the Unix epoch; null without rows. */
   readonly firstSeconds: number | null
   readonly lastSeconds: number | null
-  /** Markets that have rows. */
+  /** The number of markets with rows. */
   readonly markets: number
-  /** None of a parquet answer, which begins and ends as a whole, and of one without rows. */
+  /** Empty for parquet, whose body cannot be divided, and for an answer without rows. */
   readonly blocks: readonly LobBlock[]
 }

@@ -1,43 +1,43 @@
-// The exchanges as everybody has to know them, threads that only read the lake included: their names, their market ids, and
-// whose series a market is. Pure. To add one: its entry here and its room below server/exchanges. Paths,
-// parameters, documentation and the search for a market follow. Rules: contract.md 25 and 32.
+// The exchanges, for all code including threads that only read the lake: names, market ids, and the series of a market. Pure. To
+// add one: add its entry here and its folder below server/exchanges. Paths, parameters, documentation and the search for a market
+// are derived. Rules: contract.md 25 and 32.
 
 import { isSeriesName, seriesOfTicker } from './series-name.ts'
 
-/** An exchange's names. */
+/** The naming rules of an exchange. */
 export interface LobSourceNames {
-  /** The exchange as people write it. */
+  /** The display name of the exchange. */
   readonly title: string
-  /** Whether a request may name a market so. */
+  /** Whether a request may use this text as a market name. */
   readonly isMarketName: (text: string) => boolean
-  /** What such a name is: for the documentation, and for the message that refuses another. */
+  /** A description of such a name: for the documentation, and for the error about any other text. */
   readonly marketNameText: string
   readonly marketNameShape: string
-  /** Whether the market of an id is one that the name of a request stands for. */
+  /** Whether the market name of a request includes this market. */
   readonly isNamed: (marketId: string, name: string) => boolean
-  /** The series under which a market is filed where nobody names another; and the same in words. */
+  /** The default series of a market; and the same in words. */
   readonly seriesOf: (marketId: string) => string
   readonly seriesText: string
-  /** Whether a market stands in the series of its id, or may stand in any. */
+  /** Whether a market's id determines its series; otherwise the market may be in any series. */
   readonly isSeriesInId: boolean
-  /** The event of a market; empty where its id does not say it. */
+  /** The event of a market; empty if its id does not have it. */
   readonly eventOf: (marketId: string) => string
-  /** Whether the catalogue, candles and the stations that settle its markets are collected. */
+  /** Whether Bookcast collects its catalogue, its candles, and the stations that settle its markets. */
   readonly isCatalogued: boolean
-  /** Whether a series is made for one market by an import that was told no other: it holds nothing else. */
+  /** Whether a series was made by default for a single market, so that it has no other markets. */
   readonly isOfOneMarket: (series: string) => boolean
-  /** A series for the documentation. */
+  /** An example for the documentation. */
   readonly exampleSeries: string
 }
 
 const POLYMARKET_NAME = /^[A-Za-z0-9_-]{1,128}(?::[A-Za-z0-9_-]{1,128})?$/
 const POLYMARKET_CONDITION = /^0x[0-9a-f]{64}$/i
 
-/** The first is meant where a request names none. */
+/** The first is the default of requests. */
 export const LOB_SOURCES = {
   kalshi: {
     title: 'Kalshi',
-    // Tickers become paths of the lake, so they are held to what a path may be made of.
+    // Tickers become paths of the lake, so they must be valid in a path.
     isMarketName: isSeriesName,
     marketNameText: 'Market ticker',
     marketNameShape: 'a ticker such as KXHIGHNY-26JUL01-B81.5',
@@ -55,7 +55,7 @@ export const LOB_SOURCES = {
     isMarketName: (text) => POLYMARKET_NAME.test(text),
     marketNameText: '<condition_id>:<token_id>, or <condition_id> for both its tokens',
     marketNameShape: '<condition_id>:<token_id> or <condition_id>',
-    // A condition's id alone stands for its tokens.
+    // A condition id alone means both its tokens.
     isNamed: (marketId, name) => marketId === name || marketId.startsWith(`${name}:`),
     seriesOf: (marketId) => marketId.split(':', 1)[0]!,
     seriesText: 'the condition id',
@@ -69,7 +69,7 @@ export const LOB_SOURCES = {
 
 export type LobSource = keyof typeof LOB_SOURCES
 
-/** The names of all exchanges, the usual one first. */
+/** The keys of all exchanges, the default first. */
 export function lobSources(): readonly [LobSource, LobSource, ...LobSource[]] {
   return Object.keys(LOB_SOURCES) as [LobSource, LobSource, ...LobSource[]]
 }

@@ -1,5 +1,4 @@
-// What the server asks of an order-book worker, and what the head of the answer says besides the protocol of
-// stream-task.ts.
+// The task of an order-book worker, and the head of its answer. The protocol is in stream-task.ts.
 
 import type { FormatName } from './formats.ts'
 import type { LakePin } from './lake-pin.ts'
@@ -18,18 +17,18 @@ export const SNAPSHOT_COLUMNS = [
   'bids',
   'asks',
 ] as const
-/** These and what is there on request alone. */
+/** These, and the columns that are served only on request. */
 export const ALL_SNAPSHOT_COLUMNS = [...SNAPSHOT_COLUMNS, 'book_state'] as const
 export type SnapshotColumn = (typeof ALL_SNAPSHOT_COLUMNS)[number]
 
-/** What `book_state` says of a row's book, by number. */
+/** The values of `book_state`, by number. */
 export const BOOK_STATES = ['known', 'gap', 'held', 'carried', 'crossed'] as const
 export type BookState = (typeof BOOK_STATES)[number]
 
-/** What becomes of rows whose book is lost; `empty`, the default, is left out of queries. */
+/** The treatment of rows whose book is lost. Queries omit the default `empty`. */
 export const ON_GAP = ['empty', 'skip', 'hold', 'fail'] as const
 
-/** A place in the order of rows: behind the row of the market at this tick, or behind all of its rows. */
+/** A place in the order of rows: after the market's row at this tick, or after all rows of the tick. */
 export interface RowPlace {
   /** Seconds since the Unix epoch. */
   readonly seconds: number
@@ -37,18 +36,17 @@ export interface RowPlace {
   readonly marketId: string | null
 }
 
-/** An instant whose books are asked for, instead of the rows of ticks. */
+/** The instant of a request for the books at one instant, instead of the rows of ticks. */
 export interface LobInstant {
   /** ns since the Unix epoch, in decimal digits. */
   readonly ns: string
-  /** Which events count: those that happened by then, or those that were received by then. */
+  /** Which events are included: those that happened by the instant, or those that were received by then. */
   readonly by: 'exchange' | 'received'
 }
 
 /**
- * What is known of a book at an instant: `gap` nothing since a loss, `carried` the book of an earlier date's file,
- * `crossed` a bid at or above an ask, `closed` its book when the market closed, `not_recorded` its last book before the
- * recording ends.
+ * The state of a book at an instant. `gap`: unknown since a loss. `carried`: the book of an earlier date's file. `crossed`: a bid
+ * is at or above an ask. `closed`: the book when the market closed. `not_recorded`: the last book before the recording ends.
  */
 export const INSTANT_STATES = ['known', 'gap', 'carried', 'crossed', 'closed', 'not_recorded'] as const
 export type InstantState = (typeof INSTANT_STATES)[number]
@@ -65,41 +63,41 @@ export interface LobQuery {
   readonly hour: number | null
   readonly format: FormatName
   readonly columns: readonly SnapshotColumn[]
-  /** Whether what a quote does not have is null, not 0 or -1. */
+  /** Whether a missing value of a quote is null instead of 0 or -1. */
   readonly nulls: boolean
   readonly onGap?: 'skip' | 'hold' | 'fail' | undefined
-  /** Only rows behind this place; null for all. */
+  /** Only rows after this place; null for all. */
   readonly after: RowPlace | null
-  /** Rows of the answer at most, the first ones; null for all, which then must not be more than the format's limit. */
+  /** The maximum of rows, which are the first ones. Null for all rows, which must not exceed the format's limit. */
   readonly limit: number | null
-  /** The one date is that of the instant, and `intervalS` is 1. */
+  /** If set, `dates` has only the date of the instant, and `intervalS` is 1. */
   readonly at?: LobInstant
 }
 
-/** What of a query says whose files answer it. */
+/** The parts of a query that determine which files answer it. */
 export type MarketsAsked = Pick<LobQuery, 'source' | 'market' | 'series' | 'dates'>
 
-/** What the catalogue knows of the markets that a request is about. */
+/** The catalogue's facts about the markets of a request. */
 export interface LobCatalogueEntry {
-  /** The series whose files hold them; null when the request itself names it or nobody knows. */
+  /** The series whose files have the markets; null if the request names it or it is unknown. */
   readonly series: string | null
   /** The market ids of the event that the request names; null for other requests. */
   readonly markets: readonly string[] | null
-  /** Close times, ms since the epoch, by market id: of those that close before the requested range is over. */
+  /** Close times, ms since the epoch, by market id, of the markets that close before the end of the requested range. */
   readonly closesAtMs: Readonly<Record<string, number>>
 }
 
-/** What decides whether a client holds the answer already. */
+/** Determines whether a client already holds the answer. */
 export interface LobValidation {
-  /** Goes into the identity of every answer: the version of the program. */
+  /** The version of the program, part of the identity of every answer. */
   readonly seed: string
   /** Identities of answers that the client holds; `*` stands for any. */
   readonly held: readonly string[]
 }
 
 /**
- * How the sections of one answer (its hours) are shared out among threads: whoever is free takes the next one from a
- * counter in shared memory. Sections are made by any thread and sent in order.
+ * Divides the sections of one answer (its hours) among threads: a free thread takes the next one from a counter in shared memory.
+ * Any thread can make a section; sections are sent in order.
  */
 export interface LobSections {
   readonly count: number
@@ -107,79 +105,79 @@ export interface LobSections {
   readonly next: SharedArrayBuffer
 }
 
-/** Takes the next section; `count` or more when there is none left. */
+/** Takes the next section. Returns `count` or more if none is left. */
 export function takeSection({ next }: LobSections): number {
   return Atomics.add(new Int32Array(next), 0, 1)
 }
 
-/** What a thread is told that makes sections of an answer which another thread leads. */
+/** The instructions for a thread that makes sections of an answer which another thread leads. */
 export interface LobAssistance {
-  /** The answer's identity: with other files than the leader has opened, no section may be made. */
+  /** The answer's identity. A thread that has opened other files than the leader must not make sections. */
   readonly identity: string
   readonly sections: LobSections
 }
 
-/** How an answer is made where it is not just sent: with the plan of its receipt, or from a block of the receipt on. */
+/** Set if an answer is not simply sent: it is made with the plan of its receipt, or from a block of the receipt on. */
 export type LobPart = 'receipt' | { readonly fromBlock: number }
 
-/** The Piscina task. `port` is transferred. With `headOnly` the answer is planned and checked but no chunk is sent. */
+/** The Piscina task. `port` is transferred. With `headOnly`, the answer is planned and checked, but no chunk is sent. */
 export interface LobTask {
   readonly lake: string
   readonly query: LobQuery
   readonly headOnly: boolean
-  /** Null when there is no catalogue or it knows nothing of them. */
+  /** Null if there is no catalogue, or if it does not have the markets. */
   readonly catalogue: LobCatalogueEntry | null
   readonly validation: LobValidation
-  /** Left out: the whole answer. */
+  /** Default: the whole answer. */
   readonly part?: LobPart | undefined
-  /** The version of the lake whose files alone are read; left out: those that there are. */
+  /** The version of the lake whose files are read. Default: the present files. */
   readonly pin?: LakePin | undefined
-  /** The rows of exports and estimates are not limited. */
+  /** Set for exports and estimates, whose rows are not limited. */
   readonly isUnlimited?: boolean
   /** Null for the thread that leads the answer. */
   readonly assistance: LobAssistance | null
-  /** Where the thread says which file it waits for (file-watch.ts). */
+  /** Memory in which the thread marks the file that it waits for (file-watch.ts). */
   readonly watch: SharedArrayBuffer
-  /** Files for which threads wait that were given up. */
+  /** Files for which abandoned threads still wait. */
   readonly silentFiles: readonly string[]
   readonly port: import('node:worker_threads').MessagePort
 }
 
-/** The Piscina task that makes a thread compile and load what a request needs, so that the first one is fast. */
+/** The Piscina task that makes a thread load and compile the code of a request, so that the first request is fast. */
 export interface LobWarmTask {
   readonly warm: true
 }
 
-/** What an answer costs besides its rows. */
+/** The costs of an answer besides its rows. */
 export interface LobOutline {
-  /** Row groups that it may decode. */
+  /** The number of row groups that it may decode. */
   readonly rowGroups: number
-  /** Rows of the date that has most. */
+  /** The most rows that one of its dates has. */
   readonly dateRowsMax: number
 }
 
 /** The head of an order-book answer. */
 export interface LobHead extends StreamHead {
-  /** The last row of the answer where its `limit` leaves out rows behind it. */
+  /** The last row of the answer, if `limit` leaves out later rows. */
   readonly lastRow: RowPlace | null
   /** Requested dates that have no file, ascending. */
   readonly missingDates: readonly string[]
-  /** Requested dates that are not wholly known as far as the rows of the answer go. */
+  /** Requested dates that are only partly known, among those with rows of the answer. */
   readonly partialDates: readonly string[]
-  /** The files that it was looked for in, below the lake's root. */
+  /** The files that were searched for the answer, below the lake's root. */
   readonly files: readonly string[]
-  /** `identityOf` each of the files; empty for one that the lake does not have. */
+  /** `identityOf` each of the files; empty for a missing one. */
   readonly stamps: readonly string[]
-  /** Names the query, the files and whatever else the bytes of the answer depend on. */
+  /** Identifies the query, the files and everything else that the bytes of the answer depend on. */
   readonly identity: string
   /** When the newest of its files was written, ms since the epoch. */
   readonly writtenAtMs: number
-  /** The client holds this very answer: no chunk follows. */
+  /** The client holds this answer: no chunk follows. */
   readonly isHeld: boolean
-  /** Only where it was asked for, and the client does not hold the answer. */
+  /** Set if the receipt was requested and the client does not hold the answer. */
   readonly receiptPlan?: ReceiptPlan
-  /** Of an answer whose rows are not limited. */
+  /** Set if the rows are not limited. */
   readonly outline?: LobOutline | undefined
-  /** Null when the answer is not worth sharing out, or its format cannot be. */
+  /** Null if the answer is too small to divide among threads, or its format does not allow it. */
   readonly sections: LobSections | null
 }

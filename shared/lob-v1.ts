@@ -1,9 +1,9 @@
-// The order-book delta file `lob.v1`: columns, event codes, units and footer keys (contract.md 33 to 35). Each column is
-// declared here and nowhere else.
+// The order-book delta file `lob.v1`: columns, event codes, units and footer keys (contract.md 33 to 35). Each column is declared
+// only here.
 
 export const LOB_SCHEMA = 'lob.v1'
 
-/** Columns in file order, with the physical parquet type a reader insists on. */
+/** Columns in file order, with the physical parquet type that readers require. */
 export const LOB_COLUMNS = [
   { name: 'ts', type: 'INT64' },
   { name: 'recv_ts', type: 'INT64' },
@@ -23,18 +23,17 @@ export const EVENT_GAP = 3
 export const SIDE_BID = 0
 export const SIDE_ASK = 1
 
-/** `price` counts 1/10000 dollar: a cent is 100 of them, a dollar 10,000. */
+/** The unit of `price` is 1/10000 dollar: a cent is 100, a dollar 10,000. */
 export const PRICE_UNITS_PER_CENT = 100
 export const PRICE_UNITS_PER_DOLLAR = 10_000
-/** `qty` counts 1/1000000 contract. */
+/** The unit of `qty` is 1/1000000 contract. */
 export const QTY_UNITS_PER_CONTRACT = 1_000_000
 
 /**
- * Footer key-value metadata. `schema` … `markets` are those of contract.md 35. Bookcast writes the others too: `keyframes` is
- * `hourly` when every book known at the start of a UTC hour has its keyframe there, so that a reader may start at any hour;
- * `hours` is what lob-hours.ts says of each market's hours;
- * `sample` is `true` where the books are invented; `column_crc32` and `footer_crc32` let a reader tell a damaged file from a
- * whole one. Files of version 0.1 also have `strands` and `evidence`: the first tells such a file, nothing reads what they say.
+ * Footer key-value metadata. `schema` … `markets`, except `hours`, are those of contract.md 35. `hours` has each market's figures
+ * by hour (lob-hours.ts). `keyframes` is `hourly` if every book that is known at the start of a UTC hour has a keyframe there, so
+ * that a reader may start at any hour. `sample` is `true` if the books are invented. With `column_crc32` and `footer_crc32` a
+ * reader detects damage. Files of version 0.1 also have `strands`, which identifies them, and `evidence`; their values are unused.
  */
 export const LOB_FOOTER_KEYS = {
   schema: 'schema',
@@ -60,9 +59,9 @@ export const LOB_FOOTER_KEYS = {
 export const KEYFRAMES_HOURLY = 'hourly'
 
 /**
- * One market of a file, as the footer's `markets` lists it. Instants are ns since the Unix epoch. `firstBookTs` is the
- * first `clear` (null: the book was never known from this file alone); `bookAtEnd` whether it is known after the last
- * row (null: the writer did not say).
+ * One market of a file, as listed in the footer's `markets`. Instants are ns since the Unix epoch. `firstBookTs` is the first
+ * `clear` (null: the book was never known from this file alone). `bookAtEnd` is whether the book is known after the last row
+ * (null: the writer did not state it).
  */
 export interface LobMarketSummary {
   readonly id: string

@@ -1,6 +1,6 @@
-// The weather observation: every field declared once, in the order it is served. Types, nullability and unit kinds
-// stand here, so that JSON, csv, parquet, SQL, OpenAPI and unit conversion can be derived instead of repeated.
-// The first eleven fields are those of contract.md 17; the rest is what a METAR carries besides.
+// The weather observation: every field, declared once in serving order. JSON, csv, parquet, SQL, OpenAPI and unit conversion are
+// derived from its types, nullability and unit kinds. The first eleven fields are those of contract.md 17; the others are further
+// values of a METAR.
 
 import type { RecordField, RecordOf } from './record-field.ts'
 
@@ -58,15 +58,15 @@ type ServedObservation = RecordOf<
 
 /** One observation in raw units. A null is "not reported" and never becomes 0. */
 export interface Observation extends ServedObservation {
-  /** When the feed received the report; stored, not served. Archives do not say. */
+  /** When the feed received the report; stored, not served. Null for archives. */
   readonly received_at: number | null
 }
 
-/** The fields that a report's text or an archive's columns fill: all but identity, origin and the text itself. */
+/** The fields that are read from a report's text or an archive's columns: all but identity, origin and the text itself. */
 export type Weather = Omit<
   Observation,
   'station_code' | 'observed_at' | 'observation_type' | 'source' | 'raw_metar' | 'received_at'
 >
 
-/** Precipitation too small to measure, as the IEM archive encodes it: more than nothing, less than 0.01 inch. */
+/** Precipitation too small to measure, as the IEM archive encodes it: more than 0, less than 0.01 inch. */
 export const TRACE_INCHES = 0.0001

@@ -1,4 +1,4 @@
-/** Undefined for a text that is no JSON. */
+/** Parses JSON; undefined for any other text. */
 export function parsedJson(text: string): unknown {
   try {
     return JSON.parse(text)

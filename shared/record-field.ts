@@ -1,9 +1,9 @@
-// What is said of a field of the data endpoints' records.
+// The declaration of a field in the records of the data endpoints.
 
 /**
- * What `units` converts, with the raw unit: `temperature` °F, `speed` knots, `pressure` inHg, `distance` statute miles,
- * `precipitation` and `snow_depth` inches. `none` is never converted: directions, percent, codes, and what the
- * interface's table leaves out (sea-level pressure, whose millibars are hectopascals already, and heights in feet).
+ * The quantities that `units` converts, with their raw unit: `temperature` °F, `speed` knots, `pressure` inHg, `distance` statute
+ * miles, `precipitation` and `snow_depth` inches. `none` is never converted: directions, percent, codes, sea-level pressure
+ * (whose millibars are hectopascals already) and heights in feet.
  */
 export type UnitKind =
   | 'temperature'
@@ -15,12 +15,12 @@ export type UnitKind =
   | 'none'
 
 /**
- * `instant` is milliseconds since the Unix epoch in memory; text formats give RFC 3339, parquet a UTC timestamp. `date`
- * is `YYYY-MM-DD` in memory; parquet gives a DATE. `integer` is INT32 in parquet, or INT64 when `isWide`.
+ * `instant` is milliseconds since the Unix epoch in memory, RFC 3339 in text formats, a UTC timestamp in parquet. `date` is
+ * `YYYY-MM-DD` in memory and a DATE in parquet. `integer` is INT32 in parquet, or INT64 if `isWide`.
  */
 export type RecordFieldType = 'string' | 'date' | 'number' | 'integer' | 'boolean' | 'instant'
 
-/** A record of texts and numbers in memory; `Special` has the fields that hold a few values alone. */
+/** A record of texts and numbers in memory. `Special` has the types of fields with only a few values. */
 export type RecordOf<Field extends RecordField, Special = unknown> = {
   readonly [F in Field as F['name']]:
     | (F['name'] extends keyof Special
@@ -37,7 +37,7 @@ export interface RecordField {
   readonly unit: UnitKind
   readonly nullable: boolean
   readonly isWide?: boolean
-  /** Its values are times in nanoseconds, which no double holds: big integers in memory. */
+  /** Its values are times in nanoseconds, which doubles cannot represent: BigInts in memory. */
   readonly isBig?: boolean
   readonly meaning: string
 }

@@ -1,32 +1,31 @@
-// The checksum that a candles or observations file carries of itself: the eight hex digits of the footer's key
-// `file_crc32` are the CRC-32 of the whole file with those digits read as zeros. Parquet has checksums of pages, but
-// DuckDB (1.5) neither writes nor checks them. The digits are found by the bytes of the key, not by parsing the footer,
-// so that damage anywhere else cannot hide them.
+// The checksum of a candles or observations file: the eight hex digits of the footer's key `file_crc32` are the CRC-32 of the
+// whole file with these digits replaced by zeros. Parquet has page checksums, but DuckDB (1.5) neither writes nor verifies them.
+// The digits are located by the bytes of the key, not by parsing the footer, so that damage elsewhere cannot hide them.
 
 import type { FileHandle } from 'node:fs/promises'
 import { open } from 'node:fs/promises'
 import { crc32 } from 'node:zlib'
 
 export const RECORD_CHECKSUM_KEY = 'file_crc32'
-/** What a writer puts there before the checksum. */
+/** The value that a writer stores before it computes the checksum. */
 export const RECORD_CHECKSUM_PLACEHOLDER = '0'.repeat(8)
 
 const DIGITS = RECORD_CHECKSUM_PLACEHOLDER.length
-// Between a key and its value thrift's compact protocol has a field header and the value's length, one byte each.
+// In Thrift's compact protocol, a field header and the value's length, one byte each, stand between a key and its value.
 const BYTES_BETWEEN = 2
-/** Only the writer's name and the columns' orders follow the footer's keys. */
+/** The bytes to search: only the writer's name and the column orders follow the footer's key-values. */
 const TAIL_BYTES = 16 * 1024
 const CHUNK_BYTES = 256 * 1024
 
-/** `stored` is what a file says of itself, `computed` what it should say. */
+/** The checksum in the file, and the right one. */
 export interface FileChecksum {
   readonly stored: string
   readonly computed: string
 }
 
 /**
- * Reads a file to its end, in chunks, unless it carries no checksum: then the answer is undefined. Throws a plain Error
- * when the file ends before its size.
+ * Reads a whole file, in chunks, and computes its checksum; undefined if the file has none. Throws a plain Error if the file ends
+ * before its size.
  */
 export async function recordFileChecksum(file: FileHandle): Promise<FileChecksum | undefined> {
   const { size } = await file.stat()
@@ -35,7 +34,7 @@ export async function recordFileChecksum(file: FileHandle): Promise<FileChecksum
   return { stored: digits.text, computed: await checksumOf(file, size, digits.offset) }
 }
 
-/** Puts the checksum into a file that carries the key with any eight digits, in place. Nothing is synced. */
+/** Writes the checksum in place into a file that has the key with any eight digits. Does not sync the file. */
 export async function writeRecordFileChecksum(path: string): Promise<void> {
   const file = await open(path, 'r+')
   try {

@@ -1,5 +1,5 @@
-// The records of the data endpoints: one list of fields for each, from which requests (`columns`), the four output
-// formats and the interface's description are derived. Nothing about a column is said anywhere else.
+// The records of the data endpoints: one list of fields for each. The parameter `columns`, the four output formats and the OpenAPI
+// document are derived from it. Columns are declared nowhere else.
 
 import { CANDLE_FIELDS } from './candle.ts'
 import { CLIMATE_FIELDS } from './climate.ts'
@@ -30,13 +30,13 @@ export const RECORD_FIELDS = {
 
 export type RecordKind = keyof typeof RECORD_FIELDS
 
-/** The dataset of the lake whose files records come from; undefined where there is none. */
+/** The dataset of the lake that the records come from; undefined if there is none. */
 export function datasetOf(kind: RecordKind): LakeDataset | undefined {
   if (kind === 'coverage' || kind === 'gaps') return 'lob'
   return LAKE_DATASETS.find((dataset) => dataset === kind)
 }
 
-/** The fields of some columns, in the order given. */
+/** The fields of the given columns, in their order. */
 export function fieldsOf(kind: RecordKind, columns: readonly string[]): readonly RecordField[] {
   const byName = new Map<string, RecordField>(RECORD_FIELDS[kind].map((field) => [field.name, field]))
   return columns.map((name) => {

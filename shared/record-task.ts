@@ -1,6 +1,5 @@
-// What the server asks of a record worker (candles, observations, climate records, climate gaps), and what the head of
-// the answer says besides the protocol of stream-task.ts. Queries are validated; instants are milliseconds since the
-// epoch, `fromMs` inclusive and `toMs` exclusive.
+// The task of a record worker (candles, observations, climate, trades, coverage), and the head of its answer. The protocol is in
+// stream-task.ts. Queries are validated; instants are milliseconds since the epoch, `fromMs` inclusive and `toMs` exclusive.
 
 import type { CandleInterval } from './candle.ts'
 import type { SeenFile } from './file-identity.ts'
@@ -16,10 +15,10 @@ import type { StreamHead } from './stream-task.ts'
 export const UNIT_SYSTEMS = ['raw', 'metric', 'imperial'] as const
 export type UnitSystem = (typeof UNIT_SYSTEMS)[number]
 
-/** What every query has: the form of the answer and its page. */
+/** The parameters of every query: format, columns and page. */
 interface RecordPage {
   readonly format: FormatName
-  /** In the order asked. */
+  /** In the requested order. */
   readonly columns: readonly string[]
   readonly limit: number
   readonly offset: number
@@ -72,7 +71,7 @@ export interface ClimateGapsQuery extends RecordPage {
   readonly nowMs: number
 }
 
-/** At least one of market, event and series is given, and all that are given must hold. */
+/** At least one of market, event and series is given; a trade must match all that are given. */
 export interface TradeQuery extends RecordPage {
   readonly kind: 'trades'
   readonly source: LobSource
@@ -80,10 +79,10 @@ export interface TradeQuery extends RecordPage {
   readonly event: string | null
   /** A series, or an event of one. */
   readonly series: string | null
-  /** The milliseconds that have the range of ns. */
+  /** The range in milliseconds that includes the range in ns. */
   readonly fromMs: number
   readonly toMs: number
-  /** ns, the first included and the last not; as text, because a query is JSON too. */
+  /** The range in ns, inclusive and exclusive; as text, because queries are written as JSON. */
   readonly fromNs: string
   readonly toNs: string
 }
@@ -99,10 +98,10 @@ export interface CoverageQuery extends RecordPage {
   readonly from: string | null
   readonly to: string | null
   readonly by: CoveragePeriod
-  /** The first date to which recordings may still be added. */
+  /** The first open date: recordings may still be added to it and to later ones. */
   readonly openFrom: string
   readonly catalogue: LobCatalogueEntry | null
-  /** The thread remembers what the footers of the series say, and compiles its code. Nobody reads the rows. */
+  /** Set for a warm-up: the thread caches the footers of the series and compiles the code. The rows are discarded. */
   readonly isAhead?: true
 }
 
@@ -114,69 +113,69 @@ export type RecordQuery =
   | TradeQuery
   | CoverageQuery
 
-/** What decides whether a client holds the answer already. */
+/** Determines whether a client already holds the answer. */
 export interface RecordValidation {
-  /** Goes into the identity of an answer: the version of the program and those of the store's datasets. */
+  /** The versions of the program and of the store's datasets, part of the identity of an answer. */
   readonly seed: string
-  /** The same for an answer that is made of lake files alone: the version of the program. */
+  /** The same for an answer from lake files alone: the version of the program. */
   readonly lakeSeed: string
   /** Identities of answers that the client holds; `*` stands for any. */
   readonly held: readonly string[]
-  /** Identities of answers that the server itself has kept: unlike a client it does not claim what it has not. */
+  /** Identities of answers that the server has cached; unlike a client's claims, they are reliable. */
   readonly kept: readonly string[]
 }
 
-/** Versions of datasets in the store that threads remember something of; null for one that is not known. */
+/** Versions of the store's datasets that threads cache; null if unknown. */
 export interface RememberedVersions {
   readonly series: string | null
   readonly manifest: string | null
 }
 
-/** The Piscina task. `port` is transferred. With `headOnly` the answer is planned and checked but no chunk is sent. */
+/** The Piscina task. `port` is transferred. With `headOnly`, the answer is planned and checked, but no chunk is sent. */
 export interface RecordTask {
   readonly lake: string
-  /** Null where the lake alone is read. */
+  /** Null if only the lake is read. */
   readonly store: StoreAddress | null
   readonly query: RecordQuery
   readonly headOnly: boolean
-  /** Null for an answer that cannot be named: its range moves with the clock, or the store is away. */
+  /** Null for an answer without an identity: its range moves with the clock, or the store is unavailable. */
   readonly validation: RecordValidation | null
   readonly versions: RememberedVersions
-  /** The version of the lake whose files alone are read; left out: both stores. */
+  /** The version of the lake whose files alone are read. Default: the present lake and the store. */
   readonly pin?: LakePin | undefined
-  /** False where a request that reads much is not to be answered but moved (`isMisplaced`). */
+  /** False if the thread must not answer a request that reads much, but report it as misplaced (`isMisplaced`). */
   readonly isBulk: boolean
-  /** Where the thread says which file it waits for (file-watch.ts). */
+  /** Memory in which the thread marks the file that it waits for (file-watch.ts). */
   readonly watch: SharedArrayBuffer
-  /** Files for which threads wait that were given up. */
+  /** Files for which abandoned threads still wait. */
   readonly silentFiles: readonly string[]
   readonly port: import('node:worker_threads').MessagePort
 }
 
-/** The Piscina task that makes a thread load and open what a request needs. */
+/** The Piscina task that makes a thread load the code of a request. */
 export interface RecordWarmTask {
   readonly warm: true
 }
 
-/** The Piscina task that asks the thread's DuckDB a question, and fails when the answer is not right. */
+/** The Piscina task that probes the thread's DuckDB. It fails if the result is wrong. */
 export interface RecordProbeTask {
   readonly probe: true
 }
 
 /** The head of a record answer. */
 export interface RecordHead extends StreamHead {
-  /** Where the next page begins; null when this is the last one. */
+  /** The offset of the next page; null for the last page. */
   readonly nextOffset: number | null
-  /** Names the query, the files, the state of the store and whatever else the bytes depend on; null without a name. */
+  /** Identifies the query, the files, the state of the store and everything else that the bytes depend on; null without a name. */
   readonly identity: string | null
   /** The lake files that the plan reads, below the lake's root. */
   readonly files: readonly string[]
   /** `identityOf` each of the files. */
   readonly stamps: readonly string[]
-  /** What an answer that is made of lake files alone was made of: as long as it is there it is right. Else null. */
+  /** The files and directories of an answer from lake files alone: the answer is right while they are unchanged. Else null. */
   readonly seenFiles: readonly SeenFile[] | null
-  /** The client or the server holds this very answer: no chunk follows. */
+  /** The client or the server holds this answer: no chunk follows. */
   readonly isHeld: boolean
-  /** The request reads more than this thread is for: nothing follows. */
+  /** The request reads too much for this thread: nothing follows. */
   readonly isMisplaced: boolean
 }

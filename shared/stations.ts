@@ -1,5 +1,5 @@
-// The weather stations that settle the exchange's daily temperature markets, in one table: adding a line adds a
-// station. Source: the markets' rules, the NWS climate product list and the NCEI station list.
+// The weather stations that settle the exchange's daily temperature markets. To add a station, add a line to the table. Sources:
+// the markets' rules, the NWS climate product list and the NCEI station list.
 
 export interface Station {
   /** Three letters, as the API names it. */
@@ -7,8 +7,8 @@ export interface Station {
   readonly icao: string
   readonly name: string
   /**
-   * Words that the headline of its climate report contains, in capitals. Reports of several stations, and of other
-   * ones, have been issued under one product identifier.
+   * Words in the headline of its climate report, in capitals. They are checked, because reports of several stations, and of other
+   * stations, have been issued under one product identifier.
    */
   readonly climateName: string
   /** Product identifier of its daily climate report. */
@@ -16,7 +16,7 @@ export interface Station {
   /** NWS office that issues the climate report. */
   readonly wfo: string
   readonly timeZone: string
-  /** Local standard time, in hours from UTC, all year: the climate day knows no daylight saving time. */
+  /** Local standard time minus UTC, in hours, all year: the climate day has no daylight saving time. */
   readonly standardOffsetHours: number
   /** NCEI's station identifier (GHCN-daily and GHCN-hourly). Its last five digits are the WBAN number. */
   readonly ghcnId: string
@@ -74,7 +74,7 @@ const BY_NAME: ReadonlyMap<string, Station> = new Map(
   ]),
 )
 
-/** The station of a three-letter code or ICAO identifier in any case, or `undefined`. */
+/** The station of a three-letter code or ICAO identifier, in upper or lower case, or `undefined`. */
 export function findStation(name: string): Station | undefined {
   return BY_NAME.get(name.toUpperCase())
 }

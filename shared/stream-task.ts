@@ -1,20 +1,20 @@
-// What the server and a worker say to each other while a body is made in a thread. One MessagePort per request: the
-// worker sends one `head`, then `chunk`s, then `end` or `error`; the server sends `credit`s (with the emptied buffer's number)
-// and at most one `cancel`. An answer that several workers make has `section` marks between its chunks. What a head carries besides is the business of the task (lob-task.ts, record-task.ts).
+// The protocol between the server and a worker that makes a body, over one MessagePort per request. The worker sends one `head`,
+// then `chunk`s, then `end` or `error`. The server sends `credit`s (with the emptied buffer's number) and at most one `cancel`. In
+// an answer of several workers, `section` marks stand between chunks. Tasks add fields to the head (lob-task.ts, record-task.ts).
 
 import type { ErrorCode, ParameterError } from './errors.ts'
 
-/** Sent once, when the first chunk is ready: everything the status line and headers need. */
+/** Sent once, when the first chunk is ready: everything that the status line and the headers need. */
 export interface StreamHead {
   readonly kind: 'head'
-  /** Rows the complete answer has. */
+  /** Rows of the complete answer. */
   readonly rows: number
 }
 
-/** Whether the server still reads a chunk is said by an integer behind the chunk's own bytes: 1 when it does, else 0. */
+/** The size of a flag after a chunk's bytes: 1 while the server may read the chunk, else 0. */
 const LENT_FLAG_BYTES = Int32Array.BYTES_PER_ELEMENT
 
-/** Memory for chunks of up to so many bytes, and the flag behind them. */
+/** Allocates memory for chunks of up to `sizeBytes`, and for the flag after them. */
 export function chunkMemory(sizeBytes: number): SharedArrayBuffer {
   return new SharedArrayBuffer(Math.ceil(sizeBytes / LENT_FLAG_BYTES) * LENT_FLAG_BYTES + LENT_FLAG_BYTES)
 }
@@ -23,7 +23,7 @@ function lentFlag(memory: SharedArrayBuffer): Int32Array {
   return new Int32Array(memory, memory.byteLength - LENT_FLAG_BYTES, 1)
 }
 
-/** Says whether the server has the memory from now on. */
+/** Sets whether the memory is lent to the server. */
 export function markLent(memory: SharedArrayBuffer, lent: boolean): void {
   Atomics.store(lentFlag(memory), 0, lent ? 1 : 0)
 }
@@ -34,11 +34,11 @@ export function isLent(memory: SharedArrayBuffer): boolean {
 }
 
 /**
- * Body bytes `[0, length)` of a buffer that both threads share (see `chunkMemory`): the worker leaves it alone until its
- * credit is back or, once the request is over, until it is no longer lent.
- * Shared and not transferred, because once a thread has detached a single buffer V8 checks for it at every access to
- * typed arrays, which made encoding a fifth slower. A buffer is sent along only the first time its number comes up: every
- * arrival of one counts as its whole size to the collector of the thread that receives it.
+ * Body bytes `[0, length)` of a buffer that both threads share (see `chunkMemory`). The worker does not write to it until the
+ * credit arrives or, after the end of the request, until it is no longer lent.
+ * Buffers are shared and not transferred: after a thread has detached a single buffer, V8 checks for detached buffers at every
+ * access to a typed array, which made encoding a fifth slower. A buffer is sent only with the first chunk of its number, because
+ * the garbage collector of the receiving thread counts the whole size at each arrival.
  */
 export interface StreamChunk {
   readonly kind: 'chunk'
@@ -48,8 +48,8 @@ export interface StreamChunk {
 }
 
 /**
- * The chunks that follow belong to this section of the answer, or, with `isOver`, it has no more of them. Only where
- * several workers make one answer: each sends its sections in ascending order, and together they send every one once.
+ * The next chunks belong to this section of the answer; with `isOver`, the section has no more chunks. Sent only if several workers
+ * make one answer: each sends its sections in ascending order, and together they send every section once.
  */
 export interface StreamSection {
   readonly kind: 'section'
@@ -57,7 +57,7 @@ export interface StreamSection {
   readonly isOver: boolean
 }
 
-/** Instants of the first and the last row, both included, ms since the epoch. */
+/** Instants of the first and the last row, inclusive, ms since the epoch. */
 export interface RowSpan {
   readonly firstMs: number
   readonly lastMs: number
@@ -71,17 +71,17 @@ export interface SectionFigures {
   readonly sha256: string
 }
 
-/** The worker has made all that is its part; `rows` is what it really wrote. */
+/** The worker has made its whole part; `rows` is the number of rows that it wrote. */
 export interface StreamEnd {
   readonly kind: 'end'
   readonly rows: number
-  /** Of order books, candles and observations that have rows. */
+  /** Set for order books, candles, observations and trades with rows. */
   readonly span?: RowSpan | undefined
-  /** Of the sections that this worker made, where they were asked for. */
+  /** The figures of the sections that this worker made, if they were requested. */
   readonly sections?: readonly SectionFigures[] | undefined
 }
 
-/** The request failed. Before `head` it becomes a problem+json answer, after it the connection is destroyed. */
+/** The request failed. Before `head`, the client gets a problem+json answer; after it, the server destroys the connection. */
 export interface StreamFailure {
   readonly kind: 'error'
   readonly code: ErrorCode
@@ -96,7 +96,7 @@ export type WorkerMessage<Head extends StreamHead> =
   | StreamEnd
   | StreamFailure
 
-/** The server has taken a chunk; its buffer may be written again. */
+/** The server has taken a chunk; the worker may write to its buffer again. */
 export interface StreamCredit {
   readonly kind: 'credit'
   readonly number: number
@@ -107,24 +107,24 @@ export interface StreamCancel {
   readonly kind: 'cancel'
 }
 
-/** How many chunks may be under way from now on, instead of CHUNK_WINDOW. */
+/** The number of chunks that may be in flight from now on, instead of CHUNK_WINDOW. */
 export interface StreamWindow {
   readonly kind: 'window'
   readonly chunks: number
 }
 
-/** The thread is needed elsewhere: finish the section in hand and take no other. */
+/** The thread is needed elsewhere: finish the present section and take no other. */
 export interface StreamDismissal {
   readonly kind: 'dismiss'
 }
 
 export type ServerMessage = StreamCredit | StreamCancel | StreamWindow | StreamDismissal
 
-/** What a thread of a pool is started with: the file whose default export takes the pool's tasks. */
+/** The data that a pool starts its threads with. The default export of the file `taskUrl` runs the pool's tasks. */
 export interface WorkerThreadData {
   readonly taskUrl: string
-  /** Steps by which the thread's scheduling priority is below that of the event loop; Linux only. */
+  /** Steps by which the thread's scheduling priority is lower than the event loop's; Linux only. */
   readonly niceness: number
-  /** One double that the threads share: when a database of theirs last answered, ms since the epoch; 0 for never. */
+  /** One double, shared by the threads: when one of their databases last answered, ms since the epoch; 0 for never. */
   readonly answered: SharedArrayBuffer
 }

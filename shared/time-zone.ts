@@ -1,25 +1,25 @@
-// Time zones without a library: the engine's own zone data through Intl, one question per zone and UTC day, and from it
-// RFC 3339 labels and the buckets of candles that align to local midnight. A day holds at most one change of offset.
+// Time zones from the zone data of the JavaScript engine (Intl), looked up once per zone and UTC day: offsets for RFC 3339 labels,
+// and buckets of candles that align to local midnight. A UTC day has at most one change of offset.
 
 import { ZONES_CACHED_MAX } from './limits.ts'
 import { MS_PER_DAY, MS_PER_HOUR } from './utc-date.ts'
 
-/** Days whose zone offset a thread remembers for one time zone. */
+/** Days whose offsets a thread caches for one time zone. */
 const ZONE_DAYS_CACHED_MAX = 4_096
 
 const MS_PER_MINUTE = 60_000
 
-/** The offsets of one UTC day: `before` until `changeMs`, `after` from it on. */
+/** The offsets of one UTC day: `before` until `changeMs`, `after` from then on. */
 interface DayOffsets {
   readonly before: number
   readonly after: number
   readonly changeMs: number
 }
 
-/** Names that were good before: asking the engine takes a fifth of a millisecond, and every request has a zone. */
+/** A cache of valid names: a lookup in the engine takes a fifth of a millisecond, and every request has a zone. */
 const goodNames = new Set<string>()
 
-/** Whether the engine knows a zone of this name; UTC offsets such as `+02:00` are no names. */
+/** Whether the engine has a zone of this name. UTC offsets such as `+02:00` are not accepted. */
 export function isTimeZone(name: string): boolean {
   if (goodNames.has(name)) return true
   if (!/^[A-Za-z]/.test(name)) return false
@@ -28,7 +28,7 @@ export function isTimeZone(name: string): boolean {
   } catch {
     return false
   }
-  // The engine does not mind the case of letters, so a zone has more names than one would think.
+  // Names are not case-sensitive, so the number of valid names is large.
   if (goodNames.size >= ZONES_CACHED_MAX) goodNames.clear()
   goodNames.add(name)
   return true
@@ -60,10 +60,10 @@ export class TimeZone {
   }
 
   /**
-   * The bucket of `minutes` (at most a day) in which an instant lies, aligned to local midnight. A bucket begins where
-   * the local clock shows a multiple of `minutes`, and where a change of the clock skips into another bucket; the last
-   * one of a day ends at midnight. What a clock that is set back shows twice is two buckets when the first was complete,
-   * else one that is longer. So hours stay hours and days are 23 or 25 hours long, also where midnight comes twice.
+   * The bucket of `minutes` (at most a day) that contains an instant, aligned to local midnight. A bucket begins when the local
+   * clock shows a multiple of `minutes`, and when a change of the clock skips into another bucket. The last bucket of a day ends
+   * at midnight. If the clock is set back, the repeated time is a second bucket if the first one was complete; else it extends the
+   * first one. So hours remain hours, and days are 23 or 25 hours long, even if midnight comes twice.
    */
   bucketAt(instantMs: number, minutes: number): Bucket {
     const sizeMs = minutes * MS_PER_MINUTE
@@ -74,7 +74,7 @@ export class TimeZone {
     const offset = this.offsetMs(instantMs)
     const { startWall } = wallBucket(instantMs + offset, sizeMs)
     const startMs = startWall - offset
-    // A change at the very start may have set the clock back into the bucket.
+    // A change exactly at the start may have set the clock back into the bucket.
     const change = this.#changeIn(startMs - 1, instantMs)
     if (change === undefined) return startMs
     return this.#startsAt(change, sizeMs) ? change : this.#bucketStart(change - 1, sizeMs)
@@ -98,7 +98,7 @@ export class TimeZone {
     return after.startWall === wallAfter && before.endWall === wallBefore + 1
   }
 
-  /** The change of offset in (fromMs, toMs], spans of up to two days; `undefined` when there is none. */
+  /** The change of offset in (fromMs, toMs], a span of up to two days; `undefined` if there is none. */
   #changeIn(fromMs: number, toMs: number): number | undefined {
     if (this.#isUtc) return undefined
     for (let dayMs = Math.floor(fromMs / MS_PER_DAY) * MS_PER_DAY; dayMs <= toMs; dayMs += MS_PER_DAY) {
@@ -119,7 +119,7 @@ export class TimeZone {
   }
 
   #findDayOffsets(startMs: number): DayOffsets {
-    // The last instant of the day before belongs to the search: a change at midnight is this day's.
+    // The search includes the last instant of the day before: a change at midnight belongs to this day.
     const before = this.#askOffset(startMs - 1)
     const after = this.#askOffset(startMs + MS_PER_DAY - 1)
     if (before === after) return { before, after, changeMs: startMs }

@@ -1,4 +1,4 @@
-// What the trades endpoint answers.
+// The fields of the endpoint /api/v1/trades.
 
 import type { RecordField } from './record-field.ts'
 

@@ -1,5 +1,5 @@
-// Factors between the units that reports, archives and clients use. Miles, feet, inches, knots are exact by definition;
-// the inch of mercury is the conventional one at 0 °C (NIST Special Publication 811, appendix B.8: 3.386389 kPa).
+// Factors between the units of reports, archives and clients. Those of miles, feet, inches and knots are exact by definition; the
+// inch of mercury is the conventional one at 0 °C (NIST Special Publication 811, appendix B.8: 3.386389 kPa).
 
 export const METRES_PER_STATUTE_MILE = 1609.344
 export const METRES_PER_FOOT = 0.3048

@@ -1,4 +1,4 @@
-// UTC dates as `YYYY-MM-DD` strings and instants as integers. No local time anywhere.
+// UTC dates as `YYYY-MM-DD` strings, and instants as integers. Local time is not used.
 
 export const MS_PER_DAY = 86_400_000
 export const MS_PER_HOUR = 3_600_000
@@ -10,15 +10,15 @@ export const NS_PER_MS = 1_000_000n
 export const NS_PER_HOUR = 3_600_000_000_000n
 export const NS_PER_DAY = 86_400_000_000_000n
 
-// INT64 nanoseconds end on 2262-04-11; the epoch is where a date's nanoseconds stop being negative.
+// INT64 nanoseconds end on 2262-04-11. Before the epoch, nanoseconds would be negative.
 const FIRST_DATE = '1970-01-01'
 const LAST_DATE = '2262-04-10'
 
-/** Milliseconds since the epoch of the date's midnight UTC, or `undefined` when the text is no calendar date. */
+/** Milliseconds since the epoch of the date's midnight UTC, or `undefined` if the text is not a calendar date in this range. */
 export function utcDateStartMs(date: string): number | undefined {
   if (!/^\d{4}-\d{2}-\d{2}$/.test(date) || date < FIRST_DATE || date > LAST_DATE) return undefined
   const ms = Date.parse(`${date}T00:00:00Z`)
-  // Every month has 28 days; formatting costs more than all else.
+  // Only days after the 28th can be invalid here. The check formats the date, which is the slowest part.
   return Number.isNaN(ms) || (date.slice(8) > '28' && utcDateOf(ms) !== date) ? undefined : ms
 }
 
@@ -39,7 +39,7 @@ export function utcDatesBetween(from: string, to: string): string[] {
   return dates
 }
 
-/** English names of the months, January first, as exchanges write them into their events' names. */
+/** English names of the months, January first, as exchanges use them in the names of events. */
 export const MONTH_NAMES = [
   'january',
   'february',
@@ -55,7 +55,7 @@ export const MONTH_NAMES = [
   'december',
 ] as const
 
-/** The later instant, or the one that is known. */
+/** The later instant, or the defined one. */
 export function later(a: bigint, b: bigint | undefined): bigint
 export function later(a: bigint | undefined, b: bigint): bigint
 export function later(a: bigint | undefined, b: bigint | undefined): bigint | undefined
@@ -68,7 +68,7 @@ export function earlier(a: bigint, b: bigint): bigint {
   return a < b ? a : b
 }
 
-/** RFC 3339 in UTC with nanoseconds, of ns since the epoch. */
+/** RFC 3339 text in UTC with nanoseconds, from ns since the epoch. */
 export function instantText(ns: bigint): string {
   const perSecond = BigInt(NS_PER_SECOND)
   const seconds = new Date(Number(ns / perSecond) * 1000).toISOString().slice(0, 19)

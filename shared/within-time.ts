@@ -1,6 +1,6 @@
-// A question with a time-out.
+// Waits for a promise with a timeout.
 
-/** What the promise resolves to, or undefined when that takes longer. */
+/** Resolves to the promise's value, or to undefined after `timeoutMs`. */
 export async function withinTime<T>(promise: Promise<T>, timeoutMs: number): Promise<T | undefined> {
   let timer: NodeJS.Timeout | undefined
   const timeout = new Promise<undefined>((resolve) => {

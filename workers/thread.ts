@@ -1,6 +1,6 @@
-// What a pool runs in its threads: it loads the task file and passes tasks on. A module that failed to load stays
-// failed for the life of its thread, so the thread ends with the failure and the pool starts a fresh one. Loading the
-// file while a thread starts would not do: a pool whose threads die at their start is not filled up again.
+// The entry point of a pool's threads: it loads the task file and passes tasks to it. A module that fails to load stays failed
+// for the life of its thread, so the thread throws and the pool starts a new one. The file is not loaded when the thread starts,
+// because a pool does not replace threads that die at their start.
 
 import { constants, getPriority, setPriority } from 'node:os'
 import { workerData } from 'node:worker_threads'
@@ -8,7 +8,7 @@ import type { WorkerThreadData } from '../shared/stream-task.ts'
 
 const { taskUrl, niceness }: WorkerThreadData = workerData
 
-// Linux schedules threads, and takes 0 for the calling one. Elsewhere the same call would slow down the whole process.
+// On Linux, pid 0 sets the priority of the calling thread. On other systems it would set that of the whole process.
 if (process.platform === 'linux') {
   setPriority(0, Math.min(getPriority(0) + niceness, constants.priority.PRIORITY_LOW))
 }
@@ -23,7 +23,7 @@ async function loadTaskFile(): Promise<TaskFile> {
     setImmediate(() => {
       throw error
     })
-    // The thread is about to end: the task is answered by that.
+    // The end of the thread fails the task.
     return new Promise(() => {})
   }
 }

@@ -1,6 +1,6 @@
-// The pages of one flat column chunk: headers, checksums, decompression and definition levels dealt with, values left
-// encoded. Source: parquet-format README "Data Pages" and Encodings.md. A chunk whose pages use an encoding that the
-// typed decoders do not know makes `UnusualEncoding`, and the caller falls back to hyparquet's own column reader.
+// Reads the pages of one flat column chunk: headers, checksums, compression and definition levels. The values stay encoded. If a
+// page has an encoding that the typed decoders do not support, `UnusualEncoding` is thrown and the caller falls back to
+// hyparquet's column reader. Source: parquet-format README "Data Pages" and Encodings.md.
 
 import { crc32 } from 'node:zlib'
 import type { ColumnMetaData, SchemaTree } from 'hyparquet'
@@ -18,19 +18,19 @@ import { byteReader, readDelta, readHybrid, type ByteReader } from './unpack-int
 
 type Header = ReturnType<typeof parquetHeader>
 
-/** Bytes of one value at most, by the types of the columns. */
+/** The maximum bytes of one value, by type. */
 const VALUE_BYTES_MAX: Readonly<Record<string, number>> = {
   INT32: 4,
   INT64: 8,
   BYTE_ARRAY: MARKET_ID_BYTES_MAX,
 }
 
-/** Where one column chunk lies in its file and how it is packed. */
+/** The position of one column chunk in its file, and its encoding. */
 export interface ColumnChunk {
   readonly name: string
   readonly offset: number
   readonly sizeBytes: number
-  /** CRC-32 of the chunk's bytes, when the file's footer carries one. */
+  /** CRC-32 of the chunk's bytes, if the file's footer has it. */
   readonly crc32: number | undefined
   readonly isOptional: boolean
   readonly metadata: ColumnMetaData
@@ -39,14 +39,14 @@ export interface ColumnChunk {
 
 export class UnusualEncoding extends Error {}
 
-/** One page's values: `reader` stands at the first one. */
+/** One page's values; `reader` is at the first one. */
 export interface ValuePage {
   readonly encoding: string
   readonly count: number
   readonly reader: ByteReader
 }
 
-/** What a decoder does with the pages of a chunk; each page's bytes are only valid during the call. */
+/** A decoder of the pages of a chunk. Each page's bytes are valid only during the call. */
 export interface PageVisitor {
   dictionary(page: ValuePage): void
   /** `start` is the row of the page's first value. */
@@ -60,8 +60,8 @@ export interface RowRange {
 }
 
 /**
- * Visits the dictionary page (if any) and those data pages of a chunk that hold rows of `wanted`. Throws when the chunk
- * does not hold `rows` values.
+ * Visits the dictionary page (if any) and the data pages of a chunk that have rows of `wanted`. Throws if the chunk does not have
+ * `rows` values.
  */
 export function visitPages(
   bytes: Uint8Array,
@@ -74,7 +74,7 @@ export function visitPages(
   const cursor = { view, offset: 0 }
   let count = 0
   let isAnySkipped = false
-  // What a skipped page says of its length nothing else bears out but that all pages together have `rows` values.
+  // The stated length of a skipped page is verified only by the sum of all pages, which must be `rows`.
   while (count < rows || (isAnySkipped && cursor.offset < bytes.length)) {
     if (cursor.offset >= bytes.length)
       throw new Error(`column ${chunk.name} ends after ${count} of ${rows} values`)
@@ -94,7 +94,7 @@ export function visitPages(
     if (header.type === 'DICTIONARY_PAGE' && header.dictionary_page_header) {
       const plain = decompressPage(chunk.metadata.codec, body, header.uncompressed_page_size)
       const { num_values: entries } = header.dictionary_page_header
-      // An entry is at least as long as a 32-bit integer or an empty string's length.
+      // An entry has at least 4 bytes: a 32-bit integer, or the length of an empty string.
       if (entries * 4 > plain.length) throw new Error(`the dictionary of column ${chunk.name} is cut off`)
       visitor.dictionary({ encoding: 'PLAIN', count: entries, reader: byteReader(plain) })
     } else {
@@ -110,7 +110,7 @@ function dataValuesOf(header: Header): number | undefined {
   return header.data_page_header?.num_values ?? header.data_page_header_v2?.num_values
 }
 
-/** The page that begins at the cursor, which moves behind it. Refuses more bytes than the page's values can have. */
+/** Reads the page at the cursor and moves the cursor after it. Refuses more bytes than the page's values can have. */
 function nextPage(
   bytes: Uint8Array,
   cursor: { readonly view: DataView; offset: number },
@@ -172,7 +172,7 @@ function refuseNulls(chunk: ColumnChunk, reader: ByteReader, count: number): voi
   if (levels.includes(0)) throw nullFound(chunk)
 }
 
-/** Checks what hyparquet would not: the sizes of pages, and how much of each string is repeated from the one before. */
+/** Checks that hyparquet lacks: the sizes of pages, and the length of the prefix that a string shares with the one before. */
 function checkPages(bytes: Uint8Array, view: DataView, chunk: ColumnChunk, rows: number): void {
   const cursor = { view, offset: 0 }
   for (let count = 0; count < rows && cursor.offset < bytes.length;) {
@@ -189,7 +189,7 @@ function checkPages(bytes: Uint8Array, view: DataView, chunk: ColumnChunk, rows:
   }
 }
 
-/** Every value of a chunk through hyparquet: slow, but it knows every encoding. Throws on a null. */
+/** Reads every value of a chunk with hyparquet, which is slow but supports every encoding. Throws on a null. */
 export function readUnusualColumn(bytes: Uint8Array, chunk: ColumnChunk, rows: number): readonly unknown[] {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   checkPages(bytes, view, chunk, rows)

@@ -1,5 +1,5 @@
-// Column chunks of lob.v1 into typed arrays, one function per kind of value. The usual encodings (what Bookcast,
-// arrow-rs and DuckDB write) never make an object or BigInt per value; anything else goes through hyparquet.
+// Decodes column chunks of lob.v1 into typed arrays, one function per kind of value. The usual encodings (those that Bookcast,
+// arrow-rs and DuckDB write) are decoded without an object or BigInt per value; other encodings go through hyparquet.
 
 import {
   readUnusualColumn,
@@ -16,7 +16,7 @@ function wholeOf(rows: number): RowRange {
   return { start: 0, stop: rows }
 }
 
-/** Values of a page from row `start` on that have to be decoded: none behind the last row wanted. */
+/** The number of values to decode of a page that begins at row `start`: none after the last wanted row. */
 function wantedCount(wanted: RowRange, start: number, count: number): number {
   return Math.min(count, wanted.stop - start)
 }
@@ -25,7 +25,7 @@ function isDictionary(encoding: string): boolean {
   return encoding === 'RLE_DICTIONARY' || encoding === 'PLAIN_DICTIONARY'
 }
 
-/** Runs the typed decoder, and hyparquet's where the typed one meets an encoding it does not know. */
+/** Runs the typed decoder, or hyparquet's if the typed one does not support an encoding. */
 function decodeOr(decode: () => void, decodeUnusual: () => void): void {
   try {
     decode()
@@ -35,7 +35,7 @@ function decodeOr(decode: () => void, decodeUnusual: () => void): void {
   }
 }
 
-/** Reads dictionary codes, or with a `dictionary` of integers the values they stand for. */
+/** Reads dictionary codes or, with a `dictionary` of integers, their values. */
 function readCodes(
   reader: ByteReader,
   out: Int32Array,
@@ -48,7 +48,7 @@ function readCodes(
   readHybrid(reader, width, out, start, count, dictionary)
 }
 
-// One array a thread for codes on their way to becoming values.
+// One array per thread, for codes before they are replaced by values.
 let scratchCodes: Int32Array = new Int32Array(0)
 
 function scratchOf(rows: number): Int32Array {
@@ -72,8 +72,8 @@ function lookUp(
 }
 
 /**
- * INT64 values minus `base`, as doubles that are exact or an error, into `out`. With `base` the ns of a UTC midnight
- * these are a day's instants. Rows that are not `wanted` may be left as they were in `out`, here and below.
+ * Decodes INT64 values minus `base` into `out`, as doubles. Throws if a double would not be exact. For instants, `base` is the ns
+ * of the date's midnight UTC. Here and below, rows outside `wanted` may keep old content in `out`.
  */
 export function decodeInt64(
   bytes: Uint8Array,
@@ -115,8 +115,8 @@ export function decodeInt64(
 }
 
 /**
- * Receive times minus the `ts` of the rows, which count from `base`, ns. A lag that a double does not hold exactly is rounded: the
- * clock of a recorder may be off by years.
+ * Decodes receive times and returns them minus `ts` (ns after `base`). A lag that a double cannot represent exactly is rounded,
+ * because the clock of a recorder may be off by years.
  */
 export function decodeLags(
   bytes: Uint8Array,
@@ -136,7 +136,7 @@ export function decodeLags(
   return lag
 }
 
-/** INT32 values, each checked to lie in `[0, max]`, into `out`. */
+/** Decodes INT32 values into `out`. Throws if one is outside `[0, max]`. */
 export function decodeInt32(
   bytes: Uint8Array,
   chunk: ColumnChunk,
@@ -150,7 +150,7 @@ export function decodeInt32(
     dictionary({ count, reader }: ValuePage): void {
       dictionary = new Int32Array(count)
       readPlainInt32(reader, dictionary, 0, count)
-      // What a dictionary holds is checked once, not row by row.
+      // The values are checked once in the dictionary, not row by row.
       checkRange(chunk, dictionary, 0, count, max)
     },
     values({ encoding, count: pageCount, reader }: ValuePage, start: number): void {
@@ -197,7 +197,7 @@ function checkRange(chunk: ColumnChunk, values: Int32Array, start: number, count
   }
 }
 
-/** INT32 values like those of `decodeInt32`, in an array of the thread's own that the next call may write to. */
+/** Like `decodeInt32`, but into an array of the thread that the next call overwrites. */
 export function decodeInt32Briefly(
   bytes: Uint8Array,
   chunk: ColumnChunk,
@@ -208,7 +208,7 @@ export function decodeInt32Briefly(
   return decodeInt32(bytes, chunk, rows, max, scratchOf(rows), wanted).subarray(0, rows)
 }
 
-/** UTF-8 strings as numbers into `out`: each distinct string goes through `numberOf` once a page or dictionary entry. */
+/** Decodes UTF-8 strings as numbers into `out`. Calls `numberOf` for each dictionary entry, or for each value of a PLAIN page. */
 export function decodeStrings(
   bytes: Uint8Array,
   chunk: ColumnChunk,

@@ -1,5 +1,5 @@
-// Page decompression by parquet codec. zstd, what Bookcast writes, runs in WebAssembly (1.5 times the pure JavaScript
-// decoder); the codecs of foreign files come from hyparquet-compressors and node:zlib.
+// Page decompression by parquet codec. zstd, which Bookcast writes, runs in WebAssembly (1.5 times as fast as pure JavaScript). The
+// codecs of other writers' files come from hyparquet-compressors and node:zlib.
 
 import { gunzipSync } from 'node:zlib'
 import { compressors as libraryCompressors } from 'hyparquet-compressors'
@@ -11,9 +11,9 @@ const zstd = new ZSTDDecoder()
 let prepared: Promise<void> | undefined
 
 /**
- * Loads the WebAssembly decoder; must have resolved before the first `decompressPage`. zstddec fetches its module from
- * a data URL where there is a `fetch`, whose streams detach buffers; every access to a typed array of this thread would
- * be slower from then on (see shared/stream-task.ts). Without `fetch` it takes the bytes as they are.
+ * Loads the WebAssembly decoder. Must resolve before the first `decompressPage`. If `fetch` exists, zstddec fetches its module
+ * from a data URL. The streams of `fetch` detach buffers, which would make every later access to a typed array of this thread
+ * slower (see shared/stream-task.ts). Without `fetch`, zstddec uses the bytes directly.
  */
 export async function prepareDecompression(): Promise<void> {
   if (prepared === undefined) {
@@ -35,8 +35,8 @@ export const pageCompressors = {
 }
 
 /**
- * The plain bytes of a page. Throws when the codec is unknown or the result does not have the promised length, which
- * is how a damaged page shows.
+ * The decompressed bytes of a page. Throws if the codec is unknown, or if the result does not have the stated length, which
+ * indicates damage.
  */
 export function decompressPage(codec: string, input: Uint8Array, uncompressedBytes: number): Uint8Array {
   if (uncompressedBytes < 0 || uncompressedBytes > ROW_GROUP_BYTES_MAX) {

@@ -1,6 +1,6 @@
-// The footer of an order-book file: schema checked, row groups located, and what its key-value metadata says of markets
-// and coverage. Rule: contract.md 35. Instants become ns after the file's UTC midnight, as doubles:
-// exact for any instant within a hundred days of it.
+// Parses the footer of an order-book file: checks the schema, locates the row groups, and reads markets and coverage from the
+// key-value metadata. Rule: contract.md 35. Instants become ns after the file's UTC midnight, as doubles, which are exact within
+// a hundred days of it.
 
 import { parquetMetadata, type FileMetaData, type SchemaElement, type SchemaTree } from 'hyparquet'
 import { getSchemaPath } from 'hyparquet/src/schema.js'
@@ -11,7 +11,7 @@ import { refuseLongId } from './plain-values.ts'
 
 type ColumnName = (typeof LOB_COLUMNS)[number]['name']
 
-/** One row group: where its columns lie and, when the footer has statistics, what it spans. */
+/** One row group: the positions of its columns and, if the footer has statistics, its span. */
 export interface RowGroup {
   readonly rows: number
   readonly columns: Readonly<Record<ColumnName, ColumnChunk>>
@@ -22,8 +22,8 @@ export interface RowGroup {
 }
 
 /**
- * A market of a file: its first row (null: the writer did not say) and its last, and `firstBook`, its first `clear`, null
- * when the file alone never makes its book known.
+ * A market of a file: its first row (null: not stated), its last row, and `firstBook`, its first `clear` (null: the book is never
+ * known from this file alone).
  */
 export interface FooterMarket {
   readonly id: string
@@ -33,7 +33,7 @@ export interface FooterMarket {
   readonly bookAtEnd: boolean | null
 }
 
-/** A parsed footer. What the metadata does not say is undefined, or none. */
+/** A parsed footer. Values that the metadata does not state are undefined, false or 0. */
 export interface FileFooter {
   readonly rows: number
   readonly rowGroups: readonly RowGroup[]
@@ -45,8 +45,8 @@ export interface FileFooter {
 }
 
 /**
- * Parses the last bytes of a file: the thrift footer, its length and the magic. `date` is the file's date and
- * `baseNs` its midnight. Throws a plain Error that says what is wrong.
+ * Parses the last bytes of a file: the Thrift footer, its length and the magic. `date` is the file's date and `baseNs` its
+ * midnight. Throws a plain Error with the reason.
  */
 export function parseFooter(tail: Uint8Array, fileBytes: number, date: string, baseNs: bigint): FileFooter {
   const metadata = parquetMetadata(
@@ -89,7 +89,7 @@ export function parseFooter(tail: Uint8Array, fileBytes: number, date: string, b
   }
 }
 
-/** Where the columns of each row group lie. Throws a plain Error for a file that is no lob.v1 file or says something else of itself. */
+/** Locates the columns of each row group. Throws a plain Error if the file is not a consistent lob.v1 file. */
 export function locateRowGroups(
   metadata: FileMetaData,
   keyValues: ReadonlyMap<string, string>,
@@ -107,7 +107,7 @@ export function locateRowGroups(
       const columnMetadata = group.columns[position]?.meta_data
       if (!columnMetadata) throw new Error(`row group ${groupIndex} has no column ${name}`)
       const { dictionary_page_offset: dictionaryOffset, data_page_offset: dataOffset } = columnMetadata
-      // Some writers put 0 for "no dictionary"; parquet files begin with the magic, so 0 is never an offset.
+      // Some writers write 0 for "no dictionary". Parquet files begin with the magic, so 0 is never an offset.
       const offset = Number(dictionaryOffset && dictionaryOffset < dataOffset ? dictionaryOffset : dataOffset)
       const sizeBytes = Number(columnMetadata.total_compressed_size)
       if (!(offset >= 4) || !(sizeBytes >= 0) || offset + sizeBytes > fileBytes) {
@@ -155,7 +155,7 @@ function relativeStatistic(value: unknown, baseNs: bigint): number | undefined {
   return typeof value === 'bigint' ? relative(value, baseNs) : undefined
 }
 
-// Statistics order strings by bytes and may cut them; JavaScript orders them by UTF-16 unit. Both agree on ASCII.
+// Statistics order strings by bytes and may truncate them; JavaScript orders them by UTF-16 unit. Both orders agree for ASCII.
 function asciiStatistic(value: unknown): string | undefined {
   // eslint-disable-next-line no-control-regex
   return typeof value === 'string' && /^[\x20-\x7e]*$/.test(value) ? value : undefined
@@ -174,7 +174,7 @@ function relativeInstant(text: string | undefined, baseNs: bigint): number | und
 }
 
 function parseMarkets(json: string, baseNs: bigint): FooterMarket[] {
-  // JSON.parse would round 19-digit integers, so they become strings first. Market ids never follow a colon bare.
+  // JSON.parse would round 19-digit integers, so they are quoted first. Market ids are quoted already.
   const exact = json.replaceAll(/:\s*(-?\d{15,19})(?=\s*[,}\]])/g, ':"$1"')
   const list: unknown = JSON.parse(exact)
   if (!Array.isArray(list)) throw new Error('its list of markets is malformed')

@@ -1,12 +1,12 @@
-// Single values of a footer of Bookcast's own, found in its bytes: decoding a footer costs a hundred times as much. The
-// footer's checksum is checked, so that what is found there is what was written.
+// Finds single values in the bytes of a footer that Bookcast wrote: decoding the footer would take a hundred times as long. The
+// footer's checksum is verified, so the values are as they were written.
 
 import { lobFooterChecksum } from '../lob-checksum.ts'
 
-/** The header of a binary field behind the one before it, in thrift's compact protocol. */
+/** In Thrift's compact protocol: the header of a binary field whose id is one more than that of the field before. */
 const FIELD = 0x18
 
-/** The values of the keys that the footer (thrift bytes alone) has; undefined unless the footer has a right checksum. */
+/** The values of the keys that the footer (only its Thrift bytes) has; undefined unless the footer has a right checksum. */
 export function footerTexts<Key extends string>(
   footer: Buffer,
   keys: readonly Key[],
@@ -23,7 +23,7 @@ export function footerTexts<Key extends string>(
   return values
 }
 
-/** A text behind its length; undefined where the bytes end before. */
+/** Reads a length and the text after it; undefined if the bytes end earlier. */
 export function textAt(bytes: Buffer, offset: number): string | undefined {
   let length = 0
   let at = offset

@@ -1,5 +1,5 @@
-// PLAIN values of parquet pages, read into typed arrays; parquet-format Encodings.md, "PLAIN". 64-bit values come out as
-// doubles relative to a base and must be exact there (below 2^53), else the caller is told.
+// Reads PLAIN values of parquet pages into typed arrays (parquet-format Encodings.md, "PLAIN"). 64-bit values become doubles
+// relative to a base; a value that would not be exact (below 2^53) is an error.
 
 import { MARKET_ID_BYTES_MAX } from '../limits.ts'
 import { type ByteReader, TWO_32 } from './unpack-integers.ts'
@@ -37,7 +37,7 @@ export function readPlainInt32(reader: ByteReader, out: Int32Array, start: numbe
   reader.offset += count * 4
 }
 
-/** Throws for a market id, which is what all strings are, that is too long. */
+/** Throws for a market id that is too long. All strings of a file are market ids. */
 export function refuseLongId(bytes: number): void {
   if (bytes > MARKET_ID_BYTES_MAX)
     throw new Error(`a market id has ${bytes} bytes; at most ${MARKET_ID_BYTES_MAX} are possible`)

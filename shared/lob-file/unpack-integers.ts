@@ -1,10 +1,10 @@
-// The integer encodings of parquet pages, unpacked into typed arrays without a BigInt or an object per value. Sources:
-// parquet-format Encodings.md, "RLE / bit-packing hybrid" and "DELTA_BINARY_PACKED". 64-bit values come out as doubles
-// relative to a base and must be exact there (below 2^53), else the caller is told.
+// Decodes the integer encodings of parquet pages into typed arrays without a BigInt or an object per value. 64-bit values become
+// doubles relative to a base; a value that would not be exact (below 2^53) is an error. Sources: parquet-format Encodings.md,
+// "RLE / bit-packing hybrid" and "DELTA_BINARY_PACKED".
 
 export const TWO_32 = 4_294_967_296
 const WIDTH_MAX_EXACT = 53
-/** Bits that are left of a 32-bit word when it begins with up to seven bits of the value before. */
+/** The usable bits of a 32-bit word that begins with up to seven bits of the value before. */
 const WORD_BITS_SURE = 25
 const WIDTH_MAX_SHARED = 12
 
@@ -47,10 +47,10 @@ function readZigZagBigInt(reader: ByteReader): bigint {
   throw new Error('an integer in a page is out of range')
 }
 
-/** Varint bytes whose value, 49 bits, is exact in a double. */
+/** A varint of this many bytes has 49 bits, which are exact in a double. */
 const VARINT_BYTES_EXACT = 7
 
-/** Like `readZigZagBigInt`, without a BigInt where the value is as short as usual. */
+/** Like `readZigZagBigInt`, but without a BigInt for short values, which are usual. */
 function readZigZag(reader: ByteReader): number {
   const { offset } = reader
   let value = 0
@@ -70,8 +70,8 @@ function exactNumber(value: bigint): number {
 }
 
 /**
- * Unpacks `count` values of `width` bits (0 … 32) of the RLE/bit-packing hybrid into `out` from `start`. With a
- * `dictionary` they are its codes and what comes out are its values; a run is looked up once.
+ * Unpacks `count` values of `width` bits (0 … 32) of the RLE/bit-packing hybrid into `out` from `start`. With a `dictionary`, the
+ * values are its codes, and `out` gets its entries; a run needs one lookup.
  */
 export function readHybrid(
   reader: ByteReader,
@@ -111,12 +111,12 @@ function entryOf(dictionary: Int32Array, code: number): number {
   return value
 }
 
-/** Whether every code of so many bits stands for itself. */
+/** Whether every code of `width` bits is equal to its entry. */
 function isIdentity(dictionary: Int32Array, width: number): boolean {
   return dictionary.length === 2 ** width && dictionary.every((value, code) => value === code)
 }
 
-/** Replaces dictionary codes by the dictionary's values, in place. */
+/** Replaces dictionary codes by the dictionary's entries, in place. */
 function lookUp(dictionary: Int32Array, out: Int32Array, start: number, stop: number): void {
   const size = dictionary.length
   for (let index = start; index < stop; index++) {
@@ -126,7 +126,7 @@ function lookUp(dictionary: Int32Array, out: Int32Array, start: number, stop: nu
   }
 }
 
-/** Unpacks values of `width` ≤ 32 bits, packed from the least significant bit, leaving the reader where it was. */
+/** Unpacks values of `width` ≤ 32 bits, packed from the least significant bit. Does not move the reader. */
 function unpackBits(reader: ByteReader, width: number, out: Int32Array, start: number, stop: number): void {
   const { end } = reader
   if (reader.offset + Math.ceil(((stop - start) * width) / 8) > end) {
@@ -141,11 +141,11 @@ function unpackBits(reader: ByteReader, width: number, out: Int32Array, start: n
   const mask = (1 << width) - 1
   const { view } = reader
   let bit = reader.offset * 8
-  // A value and the bits before it in its first byte fit one unaligned word; the page's last words have no room for it.
+  // A value and the bits before it in its first byte fit one unaligned word, except at the end of the page.
   const wordStop = Math.min(stop, start + Math.floor(((end - 4 - reader.offset) * 8) / Math.max(width, 1)))
   let index = start
   if (width > 0 && width <= WIDTH_MAX_SHARED) {
-    // Several short values fit that word together.
+    // Several short values fit into one word.
     const perWord = Math.floor(WORD_BITS_SURE / width)
     for (; index + perWord <= wordStop; bit += perWord * width) {
       let word = view.getUint32(bit >>> 3, true) >>> (bit & 7)
@@ -158,7 +158,7 @@ function unpackBits(reader: ByteReader, width: number, out: Int32Array, start: n
   for (; index < stop; index++, bit += width) out[index] = readBits(reader, bit, width)
 }
 
-/** `width` ≤ 53 bits from bit position `bit`, as an unsigned double. Bytes past the page read as zero. */
+/** Reads `width` ≤ 53 bits from bit position `bit`, as an unsigned double. Bytes after the page are read as zero. */
 function readBits(reader: ByteReader, bit: number, width: number): number {
   const offset = Math.floor(bit / 8)
   const shift = bit - offset * 8
@@ -167,7 +167,7 @@ function readBits(reader: ByteReader, bit: number, width: number): number {
   if (offset + 12 <= reader.end) {
     low = reader.view.getUint32(offset, true)
     high = reader.view.getUint32(offset + 4, true)
-    // Shifted in two steps, because a shift by 32 is none.
+    // Two steps, because a shift by 32 has no effect.
     low = ((low >>> shift) | ((high << (31 - shift)) << 1)) >>> 0
     if (width > 32) high = ((high >>> shift) | ((reader.bytes[offset + 8]! << (31 - shift)) << 1)) >>> 0
   } else {
@@ -181,8 +181,8 @@ function readBits(reader: ByteReader, bit: number, width: number): number {
 }
 
 /**
- * Unpacks the first `wanted` of a page's `count` DELTA_BINARY_PACKED integers, minus `base`, into `out` from `start`;
- * a few more may come with them.
+ * Unpacks the first `wanted` of a page's `count` DELTA_BINARY_PACKED integers, minus `base`, into `out` from `start`. It may
+ * unpack some more.
  */
 export function readDelta(
   reader: ByteReader,

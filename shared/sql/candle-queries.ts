@@ -1,6 +1,6 @@
-// The hot half of `/candles`: statements over the traded candles that Postgres holds. A candle that its partition's
-// manifest entry declares cold is left out even when its row is still there (it arrived late and waits for the next
-// compaction), so that a minute never comes from both stores. Filling, rolling up and rounding happen elsewhere.
+// The hot half of `/candles`: statements over the traded candles in the relational store. A candle that its partition's manifest
+// entry declares cold is left out even if its row still exists (it arrived late and waits for the next compaction), so that no
+// minute comes from both lake and store. Filling, rolling up and rounding happen elsewhere.
 
 import { countOutside, type CoveredSpan } from './covered-spans.ts'
 import type { BatchStart, KeysetRead } from './keyset-pages.ts'
@@ -21,7 +21,7 @@ import type { StoredRow } from './stored-row.ts'
 /** Minutes of the stored intervals; the others are rolled up from 1. */
 type StoredInterval = 1 | 60 | 1440
 
-/** Every column of a candle as it is stored: name and SQL type. */
+/** Every stored column of a candle: name and SQL type. */
 export const STORED_CANDLE_COLUMNS = {
   market_ticker: 'text',
   event_ticker: 'text',
@@ -42,7 +42,7 @@ export interface StoredCandle extends StoredRow<typeof STORED_CANDLE_COLUMNS> {
   readonly period_interval: StoredInterval
 }
 
-/** Which markets: every condition given must hold. Null is no condition, an empty list matches nothing. */
+/** Selects markets: all conditions must hold. Null is no condition; an empty list matches nothing. */
 export interface CandleSelection {
   readonly interval: StoredInterval
   readonly marketTicker: string | null
@@ -68,7 +68,7 @@ const COUNTED = {
   instant: rawSql('c.end_period_ts'),
 }
 const COLUMNS = rawSql(Object.keys(STORED_CANDLE_COLUMNS).join(', '))
-// By the whole key of the one partition that a candle can belong to, a month of its series.
+// Looks up the one partition that a candle can belong to, a month of its series, by its whole key.
 const IS_HOT = sql`NOT EXISTS (SELECT FROM lake_manifest p WHERE p.dataset = 'candles' AND p.scope = c.series_ticker
   AND p.period_start = date_trunc('month', c.end_period_ts, 'UTC') AND c.end_period_ts < p.cut_over)`
 
@@ -83,7 +83,7 @@ export function plannedCandleRead(
   return { statementFor: (start) => rangeStatement(selection, range, start), keyOf: candleKey }
 }
 
-/** One row with `rows`: how many candles there are outside the covered spans, counted up to `countMax`. */
+/** One row with `rows`: the number of candles outside the covered spans, counted up to `countMax`. */
 export function candleCount(
   selection: CandleSelection,
   range: CandleRange,
@@ -112,33 +112,33 @@ function rangeStatement(
     ORDER BY c.end_period_ts, c.market_ticker LIMIT ${limit} OFFSET ${offset}`
 }
 
-/** A market that may trade around a window; one row without a market tells the newest generation of the partitions. */
+/** A market that may trade around a window. One row without a market has the newest generation of the partitions. */
 export interface MarketAround {
   readonly market_ticker: string | null
   readonly series_ticker: string
-  /** Whether its life reaches into the window or over it. */
+  /** Whether its life overlaps the window. */
   readonly overlaps: boolean
   readonly generation: bigint
 }
 
-/** What `marketsAround` looks for besides the markets whose life in the store overlaps the window. */
+/** The markets that `marketsAround` finds besides those whose life in the store overlaps the window. */
 export interface LivesBeside {
-  /** Lives that end earlier than this do not count. Milliseconds since the epoch. */
+  /** Lives that end earlier are ignored. Milliseconds since the epoch. */
   readonly earliestMs: number
-  /** Series whose lives before the window are asked for too. */
+  /** Series whose lives before the window are included. */
   readonly before: readonly string[]
-  /** Series whose lives behind the window are asked for too. */
+  /** Series whose lives after the window are included. */
   readonly behind: readonly string[]
 }
 
-/** The markets whose candles in the store may surround a window or lie in it, found by their lives and not by candles. */
+/** The markets whose stored candles may be in or around a window, found by their lives instead of their candles. */
 export function marketsAround(
   selection: CandleSelection,
   range: CandleRange,
   { earliestMs, before, behind }: LivesBeside,
 ): SqlStatement {
   const [from, to] = [instantValue(range.fromMs), instantValue(range.toMs)]
-  // Apart from one another, since an index serves each of them and none all of them together.
+  // Separate SELECTs, since an index serves each of them, but none serves all conditions together.
   const lives = (overlaps: boolean, condition: Sql): Sql =>
     sql`SELECT l.market_ticker, l.series_ticker, ${rawSql(String(overlaps))} AS overlaps, 0::int8 AS generation
       FROM candle_lives l ${whereAll(...selectedBy(selection, 'l'), condition)}`
@@ -160,20 +160,20 @@ function ofSeries(series: readonly string[]): Sql {
 
 /** One row of `fillBounds`. */
 export interface FillBound {
-  /** `last`: a market's last candle of all; `base`: its last one before the window; `generation`: see below. */
+  /** `last`: a market's last candle; `base`: its last candle before the window; `generation`: see `open_interest`. */
   readonly kind: 'last' | 'base' | 'generation'
   readonly market_ticker: string
   readonly series_ticker: string
   /** Milliseconds since the epoch. */
   readonly end_period_ts: number
   readonly close: number
-  /** Of the row `generation`: the newest generation of the candles' partitions when all this was read. */
+  /** In the row `generation`: the newest generation of the candles' partitions at the time of the read. */
   readonly open_interest: bigint
 }
 
 /**
- * What a forward fill needs of some markets: the last candle of each at or after `fromMs`, and the last one of
- * [earliestMs, fromMs). One statement, because each costs a round trip.
+ * The inputs of a forward fill: each market's last candle at or after `fromMs`, and its last one in [earliestMs, fromMs). One
+ * statement, because each statement costs a round trip.
  */
 export function fillBounds(
   selection: CandleSelection,
@@ -197,7 +197,7 @@ function selected(selection: CandleSelection): (Sql | false)[] {
   return [...selectedBy(selection, 'c'), IS_HOT]
 }
 
-/** The selection as conditions on candles or on their markets' lives, which share the names of columns. */
+/** The selection as conditions on candles or on their markets' lives, which have the same column names. */
 function selectedBy(
   { interval, marketTicker, eventTicker, seriesTickers }: CandleSelection,
   rows: 'c' | 'l',

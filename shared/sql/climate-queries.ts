@@ -1,19 +1,19 @@
-// Statements behind `/climate` and `/analysis/climate-gaps`. They return whole groups: every record of a station and
-// date, in order of issue. Which of them is served is one rule in one place (shared/climate.ts) and not repeated in
-// SQL. Climate records never move to the lake.
+// Statements for `/climate` and `/analysis/climate-gaps`. They return whole groups: every record of a station and date, in order
+// of issue. The rule that selects the served record is only in shared/climate.ts, not in SQL. Climate records never move to the
+// lake.
 
 import { CLIMATE_FIELDS, type ClimateRecord } from '../climate.ts'
 import type { BatchStart, KeysetRead } from './keyset-pages.ts'
 import { instantValue, rawSql, type Sql, type SqlStatement, sql, typedValue, whereAll } from './statement.ts'
 import { columnsOf } from './stored-row.ts'
 
-/** A record as it is stored. */
+/** A stored record. */
 export interface StoredClimateRecord extends ClimateRecord {
-  /** What the product's own text says of itself; false for an estimate. */
+  /** Whether the product's text calls it a correction; false for an estimate. */
   readonly is_correction: boolean
 }
 
-/** Every column of a record as it is stored: name and SQL type. */
+/** Every stored column of a record: name and SQL type. */
 export const STORED_CLIMATE_COLUMNS = {
   ...columnsOf(CLIMATE_FIELDS),
   is_correction: 'boolean',
@@ -33,7 +33,7 @@ interface GroupKey {
 }
 
 interface RevisionKey extends GroupKey {
-  /** Issue time in milliseconds and product; null for the estimate, which comes last of its date. */
+  /** Issue time in milliseconds, and product; null for the estimate, which is the last record of its date. */
   readonly issuedMs: number | null
   readonly productId: string | null
 }
@@ -62,7 +62,7 @@ export function climateRevisionRead(
   }
 }
 
-/** Which kinds of record each date of a station has: rows of station_code, observation_date, report_type, by date. */
+/** The report types of each date of a station: rows of station_code, observation_date, report_type, by date. */
 export function climateDates(stationCode: string, from: string, to: string): SqlStatement {
   return sql`SELECT DISTINCT station_code, observation_date, report_type FROM climate_records
     ${whereAll(...selected({ stationCode, from, to }))} ORDER BY observation_date, report_type`
@@ -82,7 +82,7 @@ function groupStatement(
     ORDER BY observation_date, station_code, issued_at NULLS LAST, product_id NULLS LAST`
 }
 
-// A row comparison cannot put null last, so infinity and an empty text stand for the estimate's nulls.
+// A row comparison cannot sort nulls last, so infinity and an empty text stand for the estimate's nulls.
 const REVISION_ORDER = rawSql(
   `observation_date, station_code, coalesce(issued_at, 'infinity'), coalesce(product_id, '')`,
 )

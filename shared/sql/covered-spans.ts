@@ -1,8 +1,8 @@
-// Counting rows of the relational store beside those for which something else counts.
+// Counts rows of the relational store, without those that lake files cover.
 
 import { instantValue, type Sql, type SqlStatement, sql, whereAll } from './statement.ts'
 
-/** A scope's instants (a series' or a station's) for which something else than the table counts. */
+/** A span of a scope (a series or a station) whose rows are served from the lake instead of the table. */
 export interface CoveredSpan {
   readonly scope: string
   readonly fromMs: number
@@ -16,7 +16,7 @@ interface CountedTable {
   readonly instant: Sql
 }
 
-/** One row with `rows`: how many fulfil the conditions outside the covered spans, up to `countMax`. */
+/** One row with `rows`: the number of rows that match the conditions outside the covered spans, counted up to `countMax`. */
 export function countOutside(
   conditions: readonly (Sql | false)[],
   { from, scope, instant }: CountedTable,

@@ -1,6 +1,6 @@
-// One instance of the `postgres` driver with its sockets: runs statements so that every one of them ends, by its
-// answer, by abort or by a deadline, and knows whether a connection was lost. It takes no more statements at once than
-// it has connections; who uses it sees to that (postgres.ts).
+// One instance of the `postgres` driver with its sockets. Every statement ends, by its result, by abort or by a deadline, and lost
+// connections are detected. The caller must not start more statements at once than there are connections (statement-runner.ts,
+// postgres.ts).
 
 import postgres from 'postgres'
 import type { SqlStatement } from './statement.ts'
@@ -9,28 +9,28 @@ import { StoreError } from '../store-error.ts'
 import { DriverSockets } from './driver-sockets.ts'
 import { withinTime } from '../within-time.ts'
 
-/** A server that is not told so soon that a statement is given up ends it by its time-out. */
+/** How long to wait for a cancel request. If it fails, the server ends the statement by its timeout. */
 const CANCEL_MS_MAX = 2_000
 
 export interface StatementLimits {
   /** When the caller gives up. */
   readonly answerMs: number
-  /** When a silent server counts as lost; not before `answerMs`. */
+  /** When a silent server counts as lost; at least `answerMs`. */
   readonly overdueMs: number
   readonly onOverdue: () => void
   readonly signal?: AbortSignal | undefined
 }
 
 export interface RunningStatement<Row> {
-  /** Rejects at once when the signal aborts or the caller's time is over. */
+  /** Rejects at once if the signal aborts or `answerMs` have passed. */
   readonly rows: Promise<readonly Row[]>
-  /** Resolves when the connection is free again, and nothing under way may cancel the next statement on it. */
+  /** Resolves when the connection is free again, and no pending cancel request can hit its next statement. */
   readonly isIdle: Promise<void>
 }
 
-/** A statement of the driver, which tells the server through another connection that it is given up. */
+/** A statement of the driver, which can be cancelled through another connection. */
 interface CancellableQuery {
-  /** The connection on which it was sent; null before that. */
+  /** The connection on which it was sent; null before. */
   readonly state: unknown
   canceller: ((query: CancellableQuery) => Promise<unknown>) | null
 }
@@ -41,7 +41,7 @@ export class DriverConnections {
   readonly #canCancel: boolean
   #runningCount = 0
   #onIdle: (() => void) | undefined
-  /** A connection was closed since this was last set to false. */
+  /** Whether a connection was closed since this was last set to false. */
   isLost = false
 
   constructor(address: StoreAddress, settings: DriverSettings) {
@@ -53,7 +53,7 @@ export class DriverConnections {
       },
     }
     const driver = address.kind === 'server' ? postgres(address.url, options) : postgres(options)
-    // Without our value types, which only tagged templates would use.
+    // The cast removes our value types, which only tagged templates would use.
     this.#driver = driver as postgres.Sql
     this.#canCancel = address.kind === 'server'
   }
@@ -86,19 +86,19 @@ export class DriverConnections {
     }
   }
 
-  /** Ends the connections when they are idle, or hard after `graceMs`. */
+  /** Ends the connections when they are idle, or after `graceMs` in any case. */
   async end(graceMs: number): Promise<void> {
     await this.#driver.end({ timeout: graceMs / 1000 })
     this.#sockets.destroyAll()
   }
 
-  /** Cuts the connections; running statements reject. */
+  /** Destroys the connections; running statements reject. */
   drop(): void {
     this.#sockets.destroyAll()
     void this.#driver.end({ timeout: 0 })
   }
 
-  /** Drops the connections as soon as nothing runs on them, and says so. */
+  /** Drops the connections as soon as no statement runs on them, and calls `onDropped`. */
   dropWhenIdle(onDropped: () => void): void {
     this.#onIdle = () => {
       this.drop()
@@ -108,13 +108,13 @@ export class DriverConnections {
   }
 
   /**
-   * Asks the server to stop, and resolves when it has heard that. The embedded store cannot: its statement runs to its
-   * end, which is bounded. A request that gets lost changes nothing: the statement's time-out ends it then. The driver's
-   * own `cancel` drops the promise of the request: nobody could catch its rejection, which would end the thread.
+   * Sends a cancel request, and resolves when the server has received it. The embedded store cannot cancel: its statement runs to
+   * its end, which is bounded. If the request is lost, the statement's timeout ends it. The driver's own `cancel` drops the
+   * request's promise, so that a rejection could not be caught and would end the thread.
    */
   async #cancel(query: CancellableQuery): Promise<void> {
     const { canceller, state } = query
-    // The driver would lose a connection that was opened for a statement which it then need not send.
+    // The driver would leak a connection that it opened for a statement that is cancelled before it is sent.
     if (!this.#canCancel || canceller === null || state === null) return
     query.canceller = null
     const heard = canceller(query).catch(() => {})
@@ -123,8 +123,8 @@ export class DriverConnections {
 }
 
 /**
- * A result without the places that the driver leaves in front of it: behind a statement that broke off in the midst of its
- * rows, as one does that is given up, it goes on counting where that one stood.
+ * Removes the holes at the start of a result. After a statement that ended in the middle of its rows, such as a cancelled one, the
+ * driver continues the row count of that statement.
  */
 function withoutHoles<Row>(rows: readonly Row[]): readonly Row[] {
   return rows.length === 0 || 0 in rows ? rows : rows.filter(() => true)
@@ -138,7 +138,7 @@ async function whenSettled(query: PromiseLike<unknown>, then: () => void): Promi
   try {
     await query
   } catch {
-    // Its caller hears of it.
+    // The caller gets the error.
   }
   then()
 }

@@ -1,17 +1,17 @@
-// The TCP or Unix sockets under the driver's connections. Two things the driver cannot do are done here: to drop
-// connections whose server has gone silent (it would only say goodbye and wait), and to fail when a server accepts
-// connections and closes them without a word, as a proxy without a backend does (it would try again for ever).
+// The TCP or Unix sockets of the driver's connections. They add two things that the driver lacks: dropping connections to a silent
+// server (the driver would send a terminate message and wait), and an error if a server accepts connections and closes them
+// without a response, as a proxy without a backend does (the driver would retry forever).
 
 import { createConnection, Socket } from 'node:net'
 
-/** Connections in a row that a server may close without a word before it counts as down. */
+/** A server counts as down after it has closed this many consecutive connections without a response. */
 const STORE_SILENT_CLOSES_MAX = 2
-/** All that is written to tell a server that a statement is given up; it never answers that. */
+/** The length of a cancel request, to which a server never responds. */
 const CANCEL_REQUEST_BYTES = 16
 
-/** The server as the driver read it from its options. Of several hosts only the first is used. */
+/** The server's address from the driver's options. Of several hosts, only the first is used. */
 interface DriverTarget {
-  /** A Unix socket, or something empty. */
+  /** A Unix socket, or an empty value. */
   readonly path?: string | false | undefined
   readonly host: readonly string[]
   readonly port: readonly number[]
@@ -21,16 +21,16 @@ export class DriverSockets {
   readonly #open = new Set<Socket>()
   #silentCloses = 0
 
-  /** The driver's `socket` option. The socket may still be connecting; what is written waits for it. */
+  /** The driver's `socket` option. The socket may still be connecting; writes are queued until then. */
   readonly create = (target: DriverTarget): Socket => {
-    // Not by a listener: the driver removes all of them when it starts TLS.
+    // No listener does this, because the driver removes all listeners when it starts TLS.
     for (const socket of this.#open) if (socket.destroyed) this.#open.delete(socket)
     const socket = this.#silentCloses < STORE_SILENT_CLOSES_MAX ? this.#connect(target) : this.#refuse()
     this.#open.add(socket)
     return socket
   }
 
-  /** Cuts every connection at once. */
+  /** Destroys every connection at once. */
   destroyAll(): void {
     for (const socket of this.#open) socket.destroy()
     this.#open.clear()
@@ -46,7 +46,7 @@ export class DriverSockets {
     return socket
   }
 
-  /** A socket that fails as soon as the driver listens. */
+  /** A socket that fails after the driver has added its listeners. */
   #refuse(): Socket {
     this.#silentCloses = 0
     const socket = new Socket()
@@ -59,7 +59,7 @@ function connect(target: DriverTarget): Socket {
   if (typeof target.path === 'string' && target.path !== '') return createConnection(target.path)
   const host = target.host[0] ?? 'localhost'
   const port = target.port[0] ?? 5432
-  // The driver looks up the TLS server name on the socket.
+  // The driver reads the TLS server name from the socket.
   return Object.assign(createConnection({ host, port }), { host, port })
 }
 

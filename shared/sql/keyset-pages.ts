@@ -1,35 +1,34 @@
-// Reads a large result as a row of small statements, each beginning after the last key of the one before. No cursor,
-// no transaction and no connection is held between two batches, so a reader that takes its time costs the store
-// nothing: a protocol cursor would hold a pool connection, or the embedded store's only session, as long as the
-// slowest client likes. The price is that the batches are not one snapshot; `checkpoint` is where the caller detects
-// what must not change in between (the lake manifest). Runs nothing itself: the statement runner is passed in.
+// Reads a large result by a sequence of small statements, each beginning after the last key of the one before. No cursor, no
+// transaction and no connection is held between two batches, so a slow reader costs the store nothing. A protocol cursor would hold
+// a pool connection, or the embedded store's only session, as long as the slowest client takes. The batches are not one snapshot;
+// in `checkpoint` the caller detects changes of what must not change in between (the lake manifest).
 
 import type { RunStatement, SqlStatement } from './statement.ts'
 
-/** Where a batch begins: after `key`, or, for the first one, after skipping `offset` units. */
+/** The start of a batch: after `key` or, for the first batch, after `offset` skipped units. */
 export interface BatchStart<Key> {
   readonly key: Key | null
   readonly offset: number
-  /** Units wanted at most. */
+  /** The maximum of units. */
   readonly limit: number
 }
 
 export interface KeysetRead<Row, Key> {
   readonly statementFor: (start: BatchStart<Key>) => SqlStatement
   readonly keyOf: (row: Row) => Key
-  /** Units in a batch, when a unit is more than one row. */
+  /** Counts the units of a batch, if a unit may have more than one row. */
   readonly countUnits?: (rows: readonly Row[]) => number
 }
 
 export interface KeysetOptions<Key = never> {
-  /** Begins behind this key. */
+  /** Begin after this key. */
   readonly after?: Key | undefined
   readonly batchUnits: number
-  /** Units to skip, and units to return at most; everything by default. */
+  /** Units to skip, and the maximum of units to return. Default: all units. */
   readonly offset?: number | undefined
   readonly limit?: number | undefined
   readonly signal?: AbortSignal | undefined
-  /** Called after each batch and before it is handed out; throws to end the read. */
+  /** Called after each batch is read and before it is yielded; throws to end the read. */
   readonly checkpoint?: (() => Promise<void>) | undefined
 }
 

@@ -1,5 +1,5 @@
-// What the lake holds and up to where: the plan of every read that may touch both stores, and the check that the plan
-// still holds. Compaction moves rows between two statements of a long read; `generation` tells.
+// The lake manifest: which partitions the lake has, and up to which instant. Every read of both lake and store is planned by it.
+// Compaction may move rows between two statements of a long read; `generation` detects this.
 
 import {
   instantValue,
@@ -14,12 +14,12 @@ import {
 
 type LakeDataset = 'candles' | 'observations' | 'lob'
 
-/** A partition: its file holds the rows of [period_start, cut_over), Postgres those of [cut_over, period_end). */
+/** A partition: its file has the rows of [period_start, cut_over), the store those of [cut_over, period_end). */
 export interface LakePartition {
   readonly dataset: LakeDataset
   /** The series or station. */
   readonly scope: string
-  /** Milliseconds since the epoch, as are the next two. */
+  /** Milliseconds since the epoch, like the next two. */
   readonly period_start: number
   readonly period_end: number
   readonly cut_over: number
@@ -29,11 +29,11 @@ export interface LakePartition {
   readonly size_bytes: bigint
   /** Lower-case hexadecimal. */
   readonly sha256: string
-  /** Counts the partition's files; the file states it too. 0 (the default) where it does not. */
+  /** Numbers the successive files of the partition; the file states it too. Default: 0, for a file without a revision. */
   readonly revision?: bigint
 }
 
-/** A registered partition. `generation` rises with every registration in its dataset. */
+/** A registered partition. `generation` increases with every registration in its dataset. */
 export interface RegisteredPartition extends LakePartition {
   readonly revision: bigint
   readonly generation: bigint
@@ -56,12 +56,12 @@ export function partitionsOf(selection: PartitionSelection): SqlStatement {
   return sql`SELECT ${COLUMNS} FROM lake_manifest ${selected(selection)} ORDER BY period_start, scope`
 }
 
-/** One row with `generation`: the newest of the partitions selected, 0 when there is none. */
+/** One row with `generation`: the newest of the selected partitions, or 0. */
 function newestGeneration(selection: PartitionSelection): SqlStatement {
   return sql`SELECT coalesce(max(generation), 0)::int8 AS generation FROM lake_manifest ${selected(selection)}`
 }
 
-/** A row read together with the newest generation of its dataset's partitions at that very moment. */
+/** A row with the newest generation of its dataset's partitions, read in the same statement. */
 export interface WithGeneration {
   readonly generation: bigint
 }
@@ -80,7 +80,7 @@ export function generationOf(partitions: readonly RegisteredPartition[]): bigint
   return newest
 }
 
-/** A checkpoint for `keysetPages`: throws ManifestChanged once a partition of the selection was registered anew. */
+/** A checkpoint for `keysetPages`: throws ManifestChanged if a partition of the selection has been registered since. */
 export function manifestCheckpoint(
   run: RunStatement,
   selection: PartitionSelection,
@@ -92,7 +92,7 @@ export function manifestCheckpoint(
   }
 }
 
-/** Rows moved to the lake while a read was under way: what follows must be planned anew. */
+/** Thrown if rows moved to the lake during a read: the rest of the read must be planned again. */
 export class ManifestChanged extends Error {
   constructor(selection: PartitionSelection) {
     super(`The lake's partitions of ${selection.dataset} changed during a read.`)

@@ -1,5 +1,5 @@
-// Whether the relational store knows a name, from its catalogue or from a row that carries it, and which stations the
-// catalogue's series belong to. Each `…Known` yields one row with `known`.
+// Whether the relational store has a name, in its catalogue or in a row, and which station each series of the catalogue has. Each
+// `…Known` returns one row with `known`.
 
 import { rawSql, type SqlStatement, sql } from './statement.ts'
 

@@ -1,5 +1,5 @@
-// The hot half of `/observations`: statements over the reports that Postgres holds. As for candles, what the manifest
-// declares cold is left out here. Unit conversion and time zones are the caller's.
+// The hot half of `/observations`: statements over the reports in the relational store. As for candles, rows that the manifest
+// declares cold are left out. The caller converts units and time zones.
 
 import { type Observation, OBSERVATION_FIELDS, type ObservationType } from '../observation.ts'
 import { countOutside, type CoveredSpan } from './covered-spans.ts'
@@ -10,7 +10,7 @@ import { columnsOf } from './stored-row.ts'
 
 const { station_code, observed_at, ...others } = columnsOf(OBSERVATION_FIELDS)
 
-/** Every column of an observation as it is stored: name and SQL type. Instants are milliseconds since the epoch. */
+/** Every stored column of an observation: name and SQL type. Instants are milliseconds since the epoch. */
 export const STORED_OBSERVATION_COLUMNS = {
   station_code,
   observed_at,
@@ -43,7 +43,7 @@ const COUNTED = {
 }
 const COLUMNS = rawSql(Object.keys(STORED_OBSERVATION_COLUMNS).join(', '))
 const ORDER = rawSql('o.observed_at, o.station_code, o.observation_type')
-// By the whole key of the one partition that an observation can belong to, a year of its station.
+// Looks up the one partition that an observation can belong to, a year of its station, by its whole key.
 const IS_HOT = sql`NOT EXISTS (SELECT FROM lake_manifest p WHERE p.dataset = 'observations' AND p.scope = o.station_code
   AND p.period_start = date_trunc('year', o.observed_at, 'UTC') AND o.observed_at < p.cut_over)`
 
@@ -61,7 +61,7 @@ function observationKey(row: StoredObservation): ObservationKey {
   return { observedMs: row.observed_at, stationCode: row.station_code, type: row.observation_type }
 }
 
-/** One row with `rows`: how many observations there are outside the covered spans, counted up to `countMax`. */
+/** One row with `rows`: the number of observations outside the covered spans, counted up to `countMax`. */
 export function observationCount(
   selection: ObservationSelection,
   covered: readonly CoveredSpan[],
@@ -83,7 +83,7 @@ function rangeStatement(
     ${whereAll(...selected(selection), after)} ORDER BY ${ORDER} LIMIT ${limit} OFFSET ${offset}`
 }
 
-/** The selection's conditions but the lower bound, which a later batch replaces by its key. */
+/** The selection's conditions without the lower bound, which later batches replace by their key. */
 function selected({ stationCode, type, toMs }: ObservationSelection): (Sql | false)[] {
   return [
     stationCode !== null && sql`o.station_code = ${stationCode}`,

@@ -1,25 +1,24 @@
-// A bounded number of permits with a bounded line of waiters, first come first served. It keeps the driver from ever
-// being given more statements than it has connections: past that point the driver would pipeline them behind whatever
-// happens to run, and its own line has no end.
+// A bounded number of permits with a bounded queue of waiters, first come, first served. It ensures that the driver never gets more
+// statements than it has connections: it would pipeline further ones behind running statements, and its own queue is unbounded.
 
-/** Hands the permit to the next waiter. Calling it again does nothing. */
+/** Passes the permit to the next waiter. Further calls have no effect. */
 export type ReleasePermit = () => void
 
 export class PermitQueue {
   readonly #waitersMax: number
   readonly #refusal: (reason: string) => Error
-  /** Each is called when its turn has come. */
+  /** The callbacks of the waiters, called when they get a permit. */
   readonly #waiters = new Set<() => void>()
   #free: number
 
-  /** `refusal` makes the error for those who find the line full or wait too long. */
+  /** `refusal` makes the error for a caller that finds the queue full or waits too long. */
   constructor(options: { permits: number; waitersMax: number; refusal: (reason: string) => Error }) {
     this.#free = options.permits
     this.#waitersMax = options.waitersMax
     this.#refusal = options.refusal
   }
 
-  /** Waits at most `waitMs`; rejects with the signal's reason when it aborts first. */
+  /** Waits at most `waitMs`. Rejects with the signal's reason if it aborts first. */
   async take(waitMs: number, signal?: AbortSignal): Promise<ReleasePermit> {
     signal?.throwIfAborted()
     if (this.#free > 0) {

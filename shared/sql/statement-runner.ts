@@ -1,6 +1,6 @@
-// Runs single statements on a few connections of its own, for the server and for record threads alike: every wait ends
-// by an answer, an abort or a deadline, a store that was away or silent is connected anew, and no more statements are
-// given to the driver than it has connections.
+// Runs single statements on a few connections of its own, for the server and for record threads. Every wait ends by a result, an
+// abort or a deadline. After a lost or silent connection it reconnects. The driver never gets more statements than it has
+// connections.
 
 import { STORE_DEADLINE_GRACE_MS } from '../limits.ts'
 import { asStoreError, isConnectionLost, isStatementCancelled, StoreError } from '../store-error.ts'
@@ -9,16 +9,16 @@ import { PermitQueue } from './permit-queue.ts'
 import type { RunStatement, SqlStatement } from './statement.ts'
 import type { StoreAddress } from './store-address.ts'
 
-/** A real server ends a transaction in which its client does nothing for so long. */
+/** A PostgreSQL server ends a transaction whose client is idle for this long. */
 const STORE_TRANSACTION_IDLE_MS = 60_000
-/** Statements that may run or wait for a connection at once; the next one fails as if the store were down. */
+/** Statements that may wait for a connection at once; the next one fails as if the store were down. */
 const STORE_PENDING_STATEMENTS_MAX = 512
-/** Times a statement is asked that is ended by what was meant for another one on its connection. */
+/** Attempts for a statement that is cancelled by a request meant for another statement of its connection. */
 const CANCELLED_ATTEMPTS_MAX = 4
 
 export interface StatementRunnerOptions {
   readonly address: StoreAddress
-  /** By which the server's views tell whose connection it is. */
+  /** Identifies the connections in the server's views. */
   readonly applicationName: string
   readonly connections: number
   readonly statementTimeoutMs: number
@@ -27,7 +27,7 @@ export interface StatementRunnerOptions {
 
 export interface RunOptions {
   readonly signal?: AbortSignal | undefined
-  /** A shorter time for the answer than the statement time-out. */
+  /** A shorter deadline than the statement timeout. */
   readonly deadlineMs?: number | undefined
 }
 
@@ -35,7 +35,7 @@ export class StatementRunner {
   readonly #options: StatementRunnerOptions
   readonly #overdueMs: number
   readonly #permits: PermitQueue
-  /** Replaced, but with statements that may still run. */
+  /** Replaced connections whose statements may still run. */
   readonly #retired = new Set<DriverConnections>()
   #connections: DriverConnections
   #isClosed = false
@@ -47,7 +47,7 @@ export class StatementRunner {
     this.#connections = openConnections(options)
   }
 
-  /** Runs one statement and resolves to all of its rows. Rejects with a StoreError when the store is to blame. */
+  /** Runs one statement and resolves to all of its rows. Rejects with a StoreError if the store is the cause. */
   async run<Row>(statement: SqlStatement, options: RunOptions = {}): Promise<readonly Row[]> {
     const startedMs = performance.now()
     for (let attempt = 1; ; attempt += 1) {
@@ -55,7 +55,7 @@ export class StatementRunner {
         return await this.#runOnce<Row>(statement, options)
       } catch (error) {
         options.signal?.throwIfAborted()
-        // A cancel request aims at a connection, not at a statement: one meant for its last statement may come late.
+        // A cancel request applies to a connection, not to a statement: one for the previous statement may arrive late.
         const isOwnTimeout = performance.now() - startedMs >= this.#options.statementTimeoutMs
         if (attempt >= CANCELLED_ATTEMPTS_MAX || isOwnTimeout || !isStatementCancelled(error))
           throw asStoreError(error)
@@ -63,12 +63,12 @@ export class StatementRunner {
     }
   }
 
-  /** A runner of statements that gives up when the signal aborts. */
+  /** A statement runner that aborts with the signal. */
   reader(signal: AbortSignal): RunStatement {
     return (statement) => this.run(statement, { signal })
   }
 
-  /** Ends all connections; statements that run have `graceMs` to finish. */
+  /** Ends all connections. Running statements have `graceMs` to finish. */
   async close(graceMs: number): Promise<void> {
     this.#isClosed = true
     for (const retired of this.#retired) retired.drop()
@@ -92,7 +92,7 @@ export class StatementRunner {
       },
       signal: options.signal,
     })
-    // The permit stands for the connection, which stays busy until the server answers, also after an abort.
+    // The permit represents the connection, which is busy until the server answers, also after an abort.
     void running.isIdle.then(release)
     try {
       return await running.rows
@@ -103,8 +103,8 @@ export class StatementRunner {
   }
 
   /**
-   * Lets new statements use new connections; those that run finish on the old ones. The driver may leave a connection
-   * that broke with unsent bytes in a state in which it never sends again.
+   * Opens new connections for new statements; running statements finish on the old ones. The driver may leave a connection that
+   * broke with unsent bytes in a state in which it never sends again.
    */
   #replace(broken: DriverConnections): void {
     if (this.#connections !== broken || this.#isClosed) return
@@ -114,13 +114,13 @@ export class StatementRunner {
   }
 }
 
-/** Connections that are made when the first statement needs them. */
+/** Connections that are opened when the first statement needs them. */
 export function openConnections(options: StatementRunnerOptions): DriverConnections {
   const { address, ...settings } = options
   return new DriverConnections(address, { ...settings, transactionIdleMs: STORE_TRANSACTION_IDLE_MS })
 }
 
-/** One permit a connection, with a bounded line of waiters. */
+/** One permit per connection, with a bounded queue of waiters. */
 export function connectionPermits(permits: number): PermitQueue {
   return new PermitQueue({
     permits,

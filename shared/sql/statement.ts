@@ -1,7 +1,7 @@
-// A statement as data: text with $1, $2, … and its parameters. Builders return statements and never run them, so the
-// server and the workers run the same SQL on connections of their own. Values never enter the text.
+// A statement as data: text with $1, $2, … and its parameters. Builders return statements and never run them, so that server and
+// workers run the same SQL on their own connections. Values are never part of the text.
 
-/** A value of a parameter. Instants go as RFC 3339 text, bulk data as JSON text, lists as array literals. */
+/** A parameter's value. Instants are passed as RFC 3339 text, bulk data as JSON text, lists as array literals. */
 export type SqlParameter = string | number | bigint | boolean | null
 
 export interface SqlStatement {
@@ -12,15 +12,15 @@ export interface SqlStatement {
 /** Runs a statement and resolves to its rows. */
 export type RunStatement = <Row>(statement: SqlStatement) => Promise<readonly Row[]>
 
-/** A parameter, and the SQL type that it is cast to. */
+/** A parameter with the SQL type to which it is cast. */
 interface TypedValue {
   readonly value: SqlParameter
   readonly type: string
 }
 
-/** A statement, or a part of one that stands in others. */
+/** A statement, or a part of other statements. */
 export class Sql implements SqlStatement {
-  /** What stands before, between and behind the values. */
+  /** The texts before, between and after the values. */
   readonly words: readonly string[]
   readonly values: readonly TypedValue[]
 
@@ -38,7 +38,7 @@ export class Sql implements SqlStatement {
   }
 }
 
-/** A template of SQL. Parts of statements stand in it as they are; everything else is a parameter, numbers as int8. */
+/** A template of SQL. Parts that are `Sql` are inserted as text; all others become parameters, numbers as int8. */
 export function sql(
   words: readonly string[],
   ...parts: readonly (Sql | TypedValue | string | number | bigint)[]
@@ -73,7 +73,7 @@ export function listValue(texts: readonly string[]): TypedValue {
   return typedValue(listText(texts), 'text[]')
 }
 
-/** Names and other words of SQL, which come from the program alone. */
+/** SQL text, such as names. It must come from the program, never from a request. */
 export function rawSql(words: string): Sql {
   return new Sql([words], [])
 }
@@ -82,13 +82,13 @@ export function joinSql(parts: readonly Sql[], separator: string): Sql {
   return parts.reduce((all, part, at) => sql`${all}${rawSql(at === 0 ? '' : separator)}${part}`, rawSql(''))
 }
 
-/** `WHERE …` of those conditions that there are, joined with AND; nothing without one. */
+/** `WHERE …` of all conditions that are not false, joined with AND; empty if there are none. */
 export function whereAll(...conditions: readonly (Sql | false)[]): Sql {
   const all = conditions.filter((condition) => condition !== false)
   return all.length === 0 ? rawSql('') : sql`WHERE ${joinSql(all, ' AND ')}`
 }
 
-/** `{"a","b"}`: the array literal of some texts. */
+/** The array literal of the given texts: `{"a","b"}`. */
 export function listText(values: readonly string[]): string {
   return `{${values.map((value) => `"${value.replaceAll(/["\\]/g, String.raw`\$&`)}"`).join(',')}}`
 }

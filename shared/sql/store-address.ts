@@ -1,5 +1,5 @@
-// Where the relational store listens and how its values become JavaScript values, as options of the `postgres`
-// driver. The address is plain data, so that it can be posted to a worker thread. Opens nothing itself.
+// The address of the relational store and the conversion of its values to JavaScript, as options of the `postgres` driver. The
+// address is plain data, so that it can be posted to a worker thread.
 
 import { MS_PER_HOUR } from '../utc-date.ts'
 
@@ -10,7 +10,7 @@ export type StoreAddress =
 
 export interface DriverSettings {
   readonly applicationName: string
-  /** Connections at once. */
+  /** The maximum of connections. */
   readonly connections: number
   readonly connectTimeoutMs: number
   readonly statementTimeoutMs: number
@@ -18,8 +18,8 @@ export interface DriverSettings {
 }
 
 /**
- * Options for `postgres(url ?? '', options)`. Read values: int8 is a bigint, timestamptz is milliseconds since the
- * epoch (number), date is `YYYY-MM-DD`, json and jsonb are parsed, numeric is text, the rest as usual.
+ * Options for `postgres(url ?? '', options)`. Values that are read: int8 becomes a bigint, timestamptz milliseconds since the epoch
+ * (number), date `YYYY-MM-DD`; json and jsonb are parsed; numeric is text; the others are as usual.
  */
 export function driverOptions(address: StoreAddress, settings: DriverSettings) {
   const isEmbedded = address.kind === 'embedded'
@@ -27,13 +27,13 @@ export function driverOptions(address: StoreAddress, settings: DriverSettings) {
     ...(isEmbedded ? { path: address.socketPath, user: 'postgres', database: 'postgres', ssl: false } : {}),
     max: settings.connections,
     connect_timeout: settings.connectTimeoutMs / 1000,
-    // A connection that is replaced while a transaction rests on it would end the transaction.
+    // The driver's replacement of an old connection would end a transaction that is open on it.
     max_lifetime: null,
-    // A statement that is not prepared takes the embedded store six times as long, and two turns of its session.
+    // Without preparation, a statement takes six times as long in the embedded store, and two turns of its session.
     prepare: true,
-    // A query per connection for array types, which nothing here uses; it crashes the process when it is cut off.
+    // Omits a query per connection for array types, which are not used here. If interrupted, it would crash the process.
     fetch_types: false,
-    // The driver would wait before it reconnects, up to 20 s, also when the store is back.
+    // With its own back-off, the driver would wait up to 20 s before it reconnects, even if the store is available again.
     backoff: false,
     onnotice: () => {},
     types: VALUE_TYPES,
@@ -48,7 +48,7 @@ export function driverOptions(address: StoreAddress, settings: DriverSettings) {
 
 const passText = (text: string): string => text
 
-// Object identifiers of types: 20 int8, 1082 date, 1114 timestamp, 1184 timestamptz (pg_type.dat).
+// Type OIDs: 20 int8, 1082 date, 1114 timestamp, 1184 timestamptz (pg_type.dat).
 const VALUE_TYPES = {
   bigint: { to: 20, from: [20], serialize: String, parse: BigInt },
   day: { to: 1082, from: [1082], serialize: passText, parse: passText },
@@ -59,8 +59,8 @@ const INSTANT =
   /^(\d{4,})-(\d\d)-(\d\d) (\d\d):(\d\d):(\d\d)(?:\.(\d{1,6}))?(?:([+-])(\d\d)(?::?(\d\d))?(?::(\d\d))?)?$/
 
 /**
- * Milliseconds since the epoch of the server's ISO output (`2026-07-01 12:00:00.25+00`); microseconds are cut off.
- * Not a finite number for anything else (`infinity`).
+ * Parses the server's ISO output (`2026-07-01 12:00:00.25+00`) to milliseconds since the epoch; microseconds are truncated. NaN for
+ * any other text (`infinity`).
  */
 function parseInstant(text: string): number {
   const match = INSTANT.exec(text)

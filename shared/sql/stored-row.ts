@@ -1,8 +1,8 @@
-// The columns of stored rows: from the fields that are served to SQL types, and from these to the type of a row.
+// The columns of stored rows: maps served fields to SQL types, and SQL types to the type of a row.
 
 import type { RecordField } from '../record-field.ts'
 
-/** What a column holds in memory: an instant is milliseconds since the epoch. */
+/** The type of each SQL type's values in memory. An instant is milliseconds since the epoch. */
 interface ColumnValues {
   readonly text: string
   readonly boolean: boolean

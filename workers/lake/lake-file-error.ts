@@ -1,15 +1,15 @@
-// What a reader throws about a lake file: always with the file's name below the lake's root, never with an absolute
-// path, because the sentence reaches clients.
+// The errors that readers of lake files throw. They name the file by its path below the lake's root, not by its absolute path,
+// because the text reaches clients.
 
 import { relative } from 'node:path'
 import { ApiError } from '../../shared/errors.ts'
 
-/** A lake file that cannot be served: damaged, of another schema, or unreadable. */
+/** The error for a lake file that cannot be served: damaged, of another schema, or unreadable. */
 export function lakeFileError(name: string, reason: string, cause?: unknown): ApiError {
   return new ApiError('lake_file_invalid', `The lake file ${name} cannot be read: ${reason}.`, { cause })
 }
 
-/** A directory of the lake that cannot be listed, or the lake itself when it is not there. */
+/** The error for a directory of the lake that cannot be listed, or a missing lake. */
 export function lakeUnavailable(lake: string, directory: string, cause: unknown): ApiError {
   const name = relative(lake, directory)
   const subject = name === '' ? 'The lake' : `The lake's directory ${name}`
@@ -17,7 +17,7 @@ export function lakeUnavailable(lake: string, directory: string, cause: unknown)
   return new ApiError('lake_unavailable', `${subject} cannot be read: ${reason}.`, { cause })
 }
 
-/** Runs `read`, turning whatever a decoder throws into an error that names the file. */
+/** Runs `read` and turns any error into one that names the file. */
 export function namingFile<Value>(name: string, read: () => Value): Value {
   try {
     return read()

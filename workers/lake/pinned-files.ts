@@ -1,5 +1,5 @@
-// The files of the version that a request is pinned to: it lists and opens these and no others. A replaced file is read where it
-// is kept; a file that is neither kept nor as it was refuses the request.
+// The files of the version that a request is pinned to. The request lists and opens only these. A replaced file is read from the
+// folder of kept files. If a file has changed and is not kept, the request is refused.
 
 import { type BigIntStats, statSync } from 'node:fs'
 import { join, relative } from 'node:path'
@@ -8,10 +8,10 @@ import { identityOf } from '../../shared/file-identity.ts'
 import { keptFilePath, type LakePin, type VersionFile } from '../../shared/lake-pin.ts'
 import { watched } from './watched-files.ts'
 
-/** A file of the version, and where its bytes are. */
+/** A file of the version, and the path of its bytes. */
 export interface PinnedFile extends VersionFile {
   readonly path: string
-  /** The same below the lake's root, for messages. */
+  /** The path below the lake's root, for messages. */
   readonly place: string
   readonly stat: BigIntStats
 }
@@ -44,7 +44,7 @@ export class PinnedFiles {
     return [...(this.#names.get(directory) ?? [])].toSorted()
   }
 
-  /** Undefined where the version has no such file. @throws {ApiError} `version_gone` */
+  /** Undefined if the version has no such file. @throws {ApiError} `version_gone` */
   find(key: string): PinnedFile | undefined {
     const file = this.#files.get(key)
     if (file === undefined) return undefined
@@ -58,7 +58,7 @@ export class PinnedFiles {
     return { ...file, path, place: key, stat }
   }
 
-  /** What refuses a request whose file has gone since it was found. */
+  /** The error for a request whose file was replaced after `find`. */
   gone(key: string): ApiError {
     return new ApiError(
       'version_gone',
@@ -78,7 +78,7 @@ function statAt(key: string, path: string): BigIntStats | undefined {
 
 let known: { readonly id: string; readonly lake: string; readonly files: PinnedFiles } | undefined
 
-/** The files of a pin; a thread remembers those of the last one. Undefined without a pin. */
+/** The files of a pin. A thread caches the last pin. Undefined without a pin. */
 export function pinnedFiles(lake: string, pin: LakePin | null | undefined): PinnedFiles | undefined {
   if (pin === null || pin === undefined) return undefined
   if (known?.id !== pin.id || known.lake !== lake)

@@ -1,5 +1,5 @@
-// Asks the system for files in the sight of the server: see shared/file-watch.ts. While a file does not answer, the thread
-// stands still with all requests that it serves, so all of them say so.
+// Marks each blocking file access of this thread, so that the server can detect one that blocks (shared/file-watch.ts). A blocked
+// access stops the whole thread, so it is marked for all requests of the thread.
 
 import { closeSync, constants, openSync, readSync } from 'node:fs'
 import { FILE_ANSWER_MS_MAX, FileWatch } from '../../shared/file-watch.ts'
@@ -10,8 +10,8 @@ const watches = new Set<FileWatch>()
 let silentFiles: readonly string[] = []
 
 /**
- * A request begins: until what is returned is called, files are asked for on its behalf too. `silent` are the files that
- * others wait for already.
+ * Registers a request: file accesses are marked for it too until the returned function is called. `silent`: files that do not
+ * answer other requests.
  */
 export function watchFiles(memory: SharedArrayBuffer, silent: readonly string[]): () => void {
   const watch = new FileWatch(memory)
@@ -21,7 +21,7 @@ export function watchFiles(memory: SharedArrayBuffer, silent: readonly string[])
   return () => watches.delete(watch)
 }
 
-/** Runs `ask`, which waits for a file or directory of this name. */
+/** Runs `ask`, which accesses the file or directory `name` and may block. */
 export function watched<Value>(name: string, ask: () => Value): Value {
   if (silentFiles.length > 0 && silentFiles.includes(name))
     throw lakeFileError(name, 'it does not answer another request')
@@ -33,15 +33,15 @@ export function watched<Value>(name: string, ask: () => Value): Value {
   }
 }
 
-/** A file of the lake: its name below the root, and where it is. */
+/** A file of the lake: its name below the root, and its path. */
 interface NamedFile {
   readonly name: string
   readonly path: string
 }
 
 /**
- * What somebody else makes of some files, who waits for them beside this thread (a database, the thread pool). When that
- * takes long, this thread looks itself whether each of them answers: where one does not, that is seen.
+ * Waits for a result that other threads (a database, the thread pool) make of some files. If it takes long, this thread reads
+ * from each file itself, marked, so that the server detects a file that does not answer.
  */
 export async function answered<Value>(files: readonly NamedFile[], made: Promise<Value>): Promise<Value> {
   const boxed = made.then((value) => ({ value }))
@@ -63,6 +63,6 @@ function look({ name, path }: NamedFile): void {
       }
     })
   } catch {
-    // An error is an answer; who reads the file tells it.
+    // An error is an answer too. The reader of the file reports it.
   }
 }

@@ -1,5 +1,5 @@
-// What an answer of order books does about gaps in the books, and what it says of them: the ticks that have no row, the dates
-// that are not wholly known, and the time for which books are known.
+// Gaps in an order-book answer: the ticks that get no row, the dates that are only partly known, and for how long the books
+// are known.
 
 import { ApiError } from '../../shared/errors.ts'
 import type { LobReceipt } from '../../shared/lob-receipt.ts'
@@ -21,7 +21,7 @@ import { type CloseTimes, type LobPlan, type MarketPlan, type TickSpan, trimmed 
 const NS_PER_MS = 1e6
 const LISTED_MAX = 100
 
-/** What becomes of each market of a plan: with `on_gap=skip` the ticks in its gaps have no row. */
+/** Returns a function that, with `on_gap=skip`, removes the ticks in a market's gaps from its plan. */
 export function skippingGaps({ onGap, intervalS }: LobQuery, fileOf: FileOfDate) {
   const intervalNs = intervalS * NS_PER_SECOND
   return (market: MarketPlan, date: string): readonly MarketPlan[] => {
@@ -36,7 +36,7 @@ export function skippingGaps({ onGap, intervalS }: LobQuery, fileOf: FileOfDate)
   }
 }
 
-/** @throws {ApiError} `gap` with `on_gap=fail` for books with a gap between their first and last rows of a date */
+/** @throws {ApiError} `gap` with `on_gap=fail`, if a book has a gap between its first and last row of a date */
 export function refuseGaps({ onGap, intervalS }: LobQuery, { dates }: LobPlan, fileOf: FileOfDate): void {
   if (onGap !== 'fail') return
   const intervalNs = intervalS * NS_PER_SECOND
@@ -53,7 +53,7 @@ export function refuseGaps({ onGap, intervalS }: LobQuery, { dates }: LobPlan, f
 
 interface Gap {
   readonly from: number
-  /** Exclusive; Infinity where the gap does not end. */
+  /** Exclusive; Infinity if the gap does not end. */
   readonly to: number
 }
 
@@ -83,12 +83,12 @@ function gapError(texts: readonly string[]): ApiError {
   )
 }
 
-/** Nanoseconds of the date that a query is about. */
+/** The part of a date that a query covers, ns after midnight. */
 function windowOf({ hour }: LobQuery): { readonly from: number; readonly to: number } {
   return hour === null ? { from: 0, to: DAY_NS } : { from: hour * HOUR_NS, to: (hour + 1) * HOUR_NS }
 }
 
-/** The dates on which a book of the plan has a gap or is not recorded for a second or more; without any scan. */
+/** The dates on which a book of the plan has a gap or is not recorded for a second or more. Scans no file. */
 export function partialDates(
   query: LobQuery,
   { dates }: LobPlan,
@@ -99,8 +99,8 @@ export function partialDates(
   const partial = dates.filter(({ date, markets }) => {
     const file = fileOf(date)!
     const coverage = statedCoverage(file)
-    // Whose gaps they are, nobody says; who does not say what is covered, has no end. That others have counted the rows
-    // meanwhile makes no difference.
+    // The file does not say which market has a gap, and may not state its end. Figures that another request has counted are
+    // not used, so that the answer does not depend on other requests.
     if (coverage === undefined || coverage.isCounted) {
       const { hasGaps, statedCoverage: stated } = file.index
       return (
@@ -120,8 +120,8 @@ export function partialDates(
 }
 
 /**
- * How long the books of a plan are known and in a gap, in the hours that the query is about, and of them only in the time of the
- * rows that `after` and `limit` leave; files may be scanned for it.
+ * How long the books of a plan are known and in a gap, within the hours of the query and the time of the rows that `after` and
+ * `limit` keep. May scan files.
  */
 export function bookTimes(
   query: LobQuery,
@@ -139,7 +139,7 @@ export function bookTimes(
     const coverage = coverageOf(fileOf(date)!)
     const previous = fileOf(addDays(date, -1))
     for (const { id, firstTick, lastTick } of markets) {
-      // A row's time lasts until the next row: pages have none in common.
+      // A row's time lasts until the next row, so the times of two pages do not overlap.
       const [from, to] = [Math.min(firstTick, tickBefore + 1), Math.max(lastTick + 1, tickLast)]
       const changes = previous && coverageOf(previous).markets.get(id)?.changes
       const before: BookBefore =

@@ -1,4 +1,4 @@
-// A market's date as a row of stretches: when its book is known, and what is the matter when it is not.
+// Divides a market's date into stretches: when its book is known, and why it is not known otherwise.
 
 import type { GapCause } from '../../shared/coverage.ts'
 import type { MarketHours } from '../../shared/lob-hours.ts'
@@ -7,28 +7,28 @@ import type { FileCoverage } from './file-coverage.ts'
 
 export const DAY_NS = MS_PER_DAY * 1e6
 
-/** Recordings cut at midnight lose so much; no row of an answer is lost with it. */
+/** Shorter unrecorded times do not count: recordings cut at midnight lose up to a second, and no row of an answer with it. */
 export const UNRECORDED_NS_MIN = 1e9
 
-/** Nanoseconds after midnight, `to` exclusive. Stretches follow each other from 0 to the end of the date. */
+/** Nanoseconds after midnight, `to` exclusive. The stretches of a date cover it without holes. */
 export interface BookStretch {
   readonly from: number
   readonly to: number
   readonly knowledge: 'known' | 'gap' | 'not_listed' | 'not_recorded' | 'closed'
-  /** Why it is not known, though it should be. */
+  /** Why the book is not known; null if it is known, or should not be. */
   readonly cause: GapCause | null
 }
 
-/** What the date before leaves: nothing of the market, or a book that was known, or not, at its end. */
+/** The book at the end of the date before: known, unknown, or none if that date does not have the market. */
 export type BookBefore = 'none' | 'known' | 'unknown'
 
 export interface StretchOptions {
   readonly before: BookBefore
-  /** When the market closes; Infinity when it does not, or nobody knows. */
+  /** When the market closes; Infinity if it does not, or if that is unknown. */
   readonly closes: number
 }
 
-/** Of a date without a file. */
+/** The stretches of a date without a file. */
 export function stretchesWithoutFile(closes: number): BookStretch[] {
   return stretchesOf({ from: DAY_NS, to: DAY_NS, isStated: true, tellsMidnight: true }, undefined, {
     before: 'none',
@@ -36,7 +36,7 @@ export function stretchesWithoutFile(closes: number): BookStretch[] {
   })
 }
 
-/** Of a market of a file, or one that the file does not have. */
+/** The stretches of a market in a file's date; undefined: the file does not have the market. */
 export function stretchesOf(
   file: Pick<FileCoverage, 'from' | 'to' | 'isStated' | 'tellsMidnight'>,
   market: MarketHours | undefined,
@@ -73,7 +73,7 @@ export function stretchesOf(
   return stretches
 }
 
-/** The changes of a book that is known from the start, whatever its first row is. */
+/** The changes of a book that is known from the start, also if its first row is later. */
 export function changesOfCarried({ changes, lossBefore }: MarketHours, from: number): readonly number[] {
   return lossBefore === undefined
     ? [from, from, ...changes.slice(2)]

@@ -1,6 +1,6 @@
-// The books of one instant, exact to the nanosecond, and for each what it was made from. In a file with keyframes the row
-// groups of one hour are read. By receipt an event counts from its `recv_ts` on: then the replay begins with the last hour
-// before which everything had been received, and the keyframes of later hours, which know more, are passed over.
+// The books at one instant, exact to the nanosecond, each with its provenance. In a file with keyframes, only the row groups of
+// one hour are read. By receive time, an event counts from its `recv_ts` on. The replay then begins at the last hour before
+// which all events had been received, and skips the keyframes of later hours, which include events that came later.
 
 import type { InstantState, LobInstant } from '../../shared/lob-task.ts'
 import { EVENT_CLEAR, EVENT_GAP, PRICE_UNITS_PER_DOLLAR, SIDE_ASK } from '../../shared/lob-v1.ts'
@@ -14,7 +14,7 @@ import { type CloseTimes, knownMarkets, type KnownMarket } from './plan.ts'
 import { midOf, spreadOf } from './quote.ts'
 import { carryBooks } from './snapshots.ts'
 
-/** Of rows that the exchange did not send. */
+/** The sequence number of rows that the exchange did not send. */
 const NO_SEQ = 0
 
 export interface InstantJob {
@@ -27,7 +27,7 @@ export interface InstantJob {
   readonly closesAtMs: CloseTimes
 }
 
-/** One JSON object for each market whose book has become known by the instant, in code unit order of the ids. */
+/** One JSON object for each market whose book was known at or before the instant, in code unit order of the ids. */
 export function booksAt(job: InstantJob): string[] {
   const { date, at, fileOf, isWanted, closesAtMs } = job
   const file = fileOf(date)!
@@ -39,7 +39,7 @@ export function booksAt(job: InstantJob): string[] {
   const replays = markets.map((market) => {
     const closeMs = closesAtMs[market.id]
     const closes = closeMs === undefined ? Infinity : Number(BigInt(closeMs) * NS_PER_MS - baseNs)
-    // A carried book has keyframes once the file itself makes it known.
+    // A carried book has keyframes only after the file's first snapshot of it.
     const firstBook = index.markets.get(market.id)?.firstBook ?? Infinity
     const hour = Math.min(firstHour, Math.floor(closes / HOUR_NS))
     const isCarried = market.carriedFrom !== null && hour < Math.ceil(firstBook / HOUR_NS)
@@ -60,7 +60,7 @@ export function booksAt(job: InstantJob): string[] {
   return replays.flatMap((replay) => replay.record(file, job))
 }
 
-/** The hour with whose keyframes the replay begins; without keyframes the first one. */
+/** The hour with whose keyframes the replay begins; -Infinity (the start of the file) if it has no keyframes. */
 function firstHourOf({ index, baseNs }: LakeFile, instant: number, by: LobInstant['by']): number {
   if (!index.isSeekable) return Number.NEGATIVE_INFINITY
   const hour = Math.floor(instant / HOUR_NS)
@@ -69,7 +69,7 @@ function firstHourOf({ index, baseNs }: LakeFile, instant: number, by: LobInstan
   return Math.min(hour, late?.hour ?? hour)
 }
 
-/** The first and the last receive time of a row group, ns after midnight; without statistics it may be any. */
+/** The first and the last receive time of a row group, ns after midnight; -Infinity and Infinity without statistics. */
 function receiptsOf(
   { columns }: IndexedRowGroup,
   baseNs: bigint,
@@ -81,7 +81,7 @@ function receiptsOf(
   }
 }
 
-/** The rows of a row group; `market` is the number of one asked for, or -1. */
+/** The rows of a row group; `market` is the number of a requested market, or -1. */
 interface GroupRows extends EventColumns {
   readonly recvTs: Float64Array
   readonly seq: Float64Array
@@ -112,18 +112,18 @@ interface InstantBounds {
   readonly instant: number
   readonly by: LobInstant['by']
   readonly firstHour: number
-  /** When the market closes; its book stays as it is then. */
+  /** When the market closes; later events are ignored. */
   readonly closes: number
 }
 
-/** What an event that changed a book says of itself; ns after midnight. */
+/** The times (ns after midnight) and sequence number of an event that changed a book. */
 interface AppliedEvent {
   readonly ts: number
   readonly recvTs: number
   readonly seq: number
 }
 
-/** One market's way to the instant. */
+/** Replays one market up to the instant. */
 class InstantReplay {
   readonly #market: KnownMarket
   readonly #bounds: InstantBounds
@@ -134,12 +134,12 @@ class InstantReplay {
   #last: AppliedEvent | null = null
   #applied = 0
 
-  /** `book` is the one carried into the date. */
+  /** `book`: the book carried into the date. */
   constructor(market: KnownMarket, book: OrderBook | undefined, bounds: InstantBounds) {
     this.#market = market
     this.#bounds = bounds
     this.#book = book ?? new OrderBook()
-    // What became known before the first hour, and is unknown since, has no keyframe there.
+    // A book that was known before the first hour, and was lost since, has no keyframe there.
     const { knownFrom } = market
     this.#isBegun = book === undefined ? knownFrom < bounds.firstHour * HOUR_NS : knownFrom <= bounds.instant
   }
@@ -150,7 +150,7 @@ class InstantReplay {
     )
   }
 
-  /** Takes those of the rows with these numbers that count, in their order. */
+  /** Applies the due rows among those with these numbers, in order. */
   take(rows: GroupRows, numbers: readonly number[], group: number): void {
     const due = numbers.filter((row) => this.#isDue(rows, row))
     if (due.length === 0) return
@@ -184,7 +184,7 @@ class InstantReplay {
     return rows.recvTs[row]! <= instant && (ts < (firstHour + 1) * HOUR_NS || !isKeyframe(rows, row))
   }
 
-  /** The market's record, as a list of one; empty where its book has not become known yet. */
+  /** The market's record, as a list of one; empty if its book was never known before the instant. */
   record({ name, baseNs, index }: LakeFile, { at, levels }: InstantJob): readonly string[] {
     if (!this.#isBegun) return []
     const book = this.#book
@@ -227,7 +227,7 @@ class InstantReplay {
   }
 }
 
-/** A row that repeats at the start of an hour what the rows before it say. */
+/** Whether a row belongs to a keyframe, which repeats at the start of an hour the book of the rows before. */
 function isKeyframe({ ts, seq, event }: GroupRows, row: number): boolean {
   return seq[row] === NO_SEQ && ts[row]! % HOUR_NS === 0 && event[row] !== EVENT_GAP
 }
@@ -242,7 +242,7 @@ function levelsOf(side: BookSide, levels: number, priceOf: (slot: number) => num
   }))
 }
 
-/** JSON whose 64-bit integers are written as such. */
+/** A JSON object; BigInts are written as integers. */
 function jsonObject(values: Readonly<Record<string, unknown>>): string {
   const members = Object.entries(values).map(
     ([name, value]) =>

@@ -1,7 +1,6 @@
-// The events of the requested markets of one file, row group by row group. A row group is decoded once, cut into one
-// share a market, and each share is kept until its market has taken it; so several markets can read one file at their
-// own pace whatever order its rows are in, and memory holds only shares not yet replayed. Arrays that every market is
-// done with are used again: fresh ones would keep the collector running.
+// The events of the requested markets of one file, row group by row group. A row group is decoded once and divided into one
+// share per market. A share is kept until its market has taken it, so each market reads the file at its own pace, and memory
+// holds only shares that are not replayed yet. Arrays that no market needs any more are reused, to spare the garbage collector.
 
 import { EVENT_GAP, PRICE_UNITS_PER_DOLLAR, SIDE_ASK } from '../../shared/lob-v1.ts'
 import type { ColumnChunk, RowRange } from '../../shared/lob-file/column-pages.ts'
@@ -17,15 +16,15 @@ import type { LakeFile } from './lake-file.ts'
 import { emptyEvents, type EventColumns } from './order-book.ts'
 
 /**
- * Rows that a preview decodes: a keyframe of two full sides, and the first seconds of a busy market. All of a row group
- * is forty times as many.
+ * Rows that a preview decodes: enough for a keyframe of two full sides and the first seconds of a busy market. A full row group
+ * has forty times as many.
  */
 const PREVIEW_ROWS = 1024
 
-/** Number of the markets that were not asked for. */
+/** The number of all markets that were not requested. */
 const NOT_WANTED = -1
 
-/** The range that holds every row of the markets asked for. */
+/** The range that contains every row of the requested markets. */
 function wantedRows(markets: Int32Array, rows: number): RowRange {
   let start = 0
   let stop = rows
@@ -38,20 +37,20 @@ interface DecodedGroup {
   readonly columns: EventColumns
   /** By market number. */
   readonly shares: ReadonlyMap<number, EventColumns>
-  /** Markets that replay a share of it now. */
+  /** The number of markets that are replaying a share of it. */
   users: number
 }
 
 export class EventSource {
   readonly #file: LakeFile
   readonly #numbers: ReadonlyMap<string, number>
-  /** Decoded row groups that some market has still to take. */
+  /** Decoded row groups that some market has not taken yet. */
   readonly #groups = new Map<number, DecodedGroup>()
   readonly #inUse: (DecodedGroup | undefined)[]
-  /** Columns that nobody uses any more. */
+  /** Columns that no market uses any more. */
   readonly #free: EventColumns[] = []
   #marketOfRow: Int32Array = new Int32Array(0)
-  /** By row group: the markets that may still ask for it. */
+  /** By row group: the markets that may still take it. */
   readonly #wantedBy: readonly Set<number>[]
   readonly #checkpoint: () => void
 
@@ -72,8 +71,8 @@ export class EventSource {
   }
 
   /**
-   * The rows of one market in one row group; undefined when it has none there. Ask once per market and group; what the
-   * market was given before is gone then.
+   * The rows of one market in one row group; undefined if it has none there. Call it once per market and group. It invalidates
+   * the rows that the market took before.
    */
   take(market: number, group: number): EventColumns | undefined {
     let decoded = this.#groups.get(group)
@@ -91,8 +90,8 @@ export class EventSource {
   }
 
   /**
-   * The first rows of what `take` would give, of a row group that is not decoded: so many that an answer can begin, in a
-   * small part of the time. Undefined where it has none among them.
+   * The first rows that `take` would return, of a row group that is not decoded yet: enough to begin an answer, in a small part
+   * of the time. Undefined if the market has no rows there.
    */
   preview(market: number, group: number): EventColumns | undefined {
     this.#checkpoint()
@@ -103,7 +102,7 @@ export class EventSource {
     return this.#groups.has(group)
   }
 
-  /** Says that a market will not ask for a row group, so that nothing is kept for it. */
+  /** Declares that a market will not take a row group, so that no share is kept for it. */
   skip(market: number, group: number): void {
     const wantedBy = this.#wantedBy[group]!
     wantedBy.delete(market)
@@ -114,7 +113,7 @@ export class EventSource {
     if (decoded.users === 0) this.#free.push(decoded.columns)
   }
 
-  /** A group that is still wanted stays, and is recycled when it is skipped or used up. */
+  /** Recycles the columns of a group, unless a market still has to take it. */
   #recycle(decoded: DecodedGroup): void {
     for (const kept of this.#groups.values()) if (kept === decoded) return
     this.#free.push(decoded.columns)
@@ -135,7 +134,7 @@ export class EventSource {
     const whole = this.#columnsFor(rows)
     this.#decodeInto(whole, columns, rows, wanted)
     const first = shareByMarket(whole, wanted, markets).get(market)!
-    // Copied: the columns are wanted for all of the group next.
+    // Copied, because the columns are reused to decode the whole group.
     const copy = gather(first, [{ start: 0, end: first.length }])
     this.#free.push(whole)
     return copy
@@ -169,7 +168,7 @@ export class EventSource {
   }
 }
 
-/** Cuts rows into one share a market: views where a market's rows are one run, copies where they are scattered. */
+/** Divides rows into one share per market: a view if the market's rows are contiguous, else a copy. */
 function shareByMarket(whole: EventColumns, range: RowRange, markets: Int32Array): Map<number, EventColumns> {
   const runs = new Map<number, { start: number; end: number }[]>()
   for (let { start } = range; start < range.stop;) {

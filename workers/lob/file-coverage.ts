@@ -1,5 +1,5 @@
-// When the books of a file are known, market by market: from the figures in its footer, or, where it has none, from one scan of
-// four columns. Remembered until the file is replaced, within a bound on memory.
+// When the books of a file are known, market by market: from the figures in its footer or, without them, from one scan of four
+// columns. Cached until the file is replaced, within a bound on memory.
 
 import { BoundedMap } from '../../shared/bounded-map.ts'
 import { type MarketHours, MarketHoursCount, parseHours } from '../../shared/lob-hours.ts'
@@ -9,7 +9,7 @@ import { decodeInt32, decodeInt64, decodeLags, decodeStrings } from '../../share
 import { HOUR_NS, sortedById } from './file-index.ts'
 import type { LakeFile } from './lake-file.ts'
 
-/** Memory that is kept of files, by estimate: about 15,000 dates of six markets. */
+/** The estimated size of the cache: about 15,000 dates of six markets. */
 const BYTES_MAX = 64 * 1024 * 1024
 const FILE_BYTES = 512
 const MARKET_BYTES = 400
@@ -20,10 +20,10 @@ export interface FileCoverage {
   readonly from: number
   /** Exclusive. */
   readonly to: number
-  /** The file says so; else the span of its rows. */
+  /** Whether the footer states `from` and `to`; else they are the span of the rows. */
   readonly isStated: boolean
   readonly isCounted: boolean
-  /** Every book that is known at midnight has its keyframe there. */
+  /** Whether every book that is known at midnight has a keyframe there. */
   readonly tellsMidnight: boolean
   /** In code unit order of the ids. */
   readonly markets: ReadonlyMap<string, MarketHours>
@@ -31,7 +31,7 @@ export interface FileCoverage {
 
 const remembered = new BoundedMap<{ readonly identity: string; readonly coverage: FileCoverage }>(BYTES_MAX)
 
-/** What is remembered of the file with this name, if it is that file still. */
+/** The cached coverage of the file with this name, if the file is unchanged. */
 export function rememberedCoverage(name: string, identity: string): FileCoverage | undefined {
   const known = remembered.get(name)
   if (known?.identity !== identity) return undefined
@@ -39,7 +39,7 @@ export function rememberedCoverage(name: string, identity: string): FileCoverage
   return known.coverage
 }
 
-/** Undefined where only a scan of the rows would tell. @throws {ApiError} that names a file which cannot be read */
+/** The coverage without a scan; undefined if a scan would be needed. @throws {ApiError} that names a file which cannot be read */
 export function statedCoverage(file: LakeFile): FileCoverage | undefined {
   const known = rememberedCoverage(file.name, file.identity)
   if (known !== undefined) return known

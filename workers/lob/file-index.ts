@@ -1,6 +1,6 @@
-// What planning and replay need to know of an order-book file: its markets, the span it covers, what each row group
-// spans, and whether replay may start at any hour. Bookcast's own footers say all of it; for any other file the rows
-// are scanned once (three columns) and the result remembered.
+// The index of an order-book file for planning and replay: its markets, the span it covers, the span of each row group, and
+// whether a replay may start at any hour. Bookcast's own footers state all of this. Other files are scanned once (three columns)
+// and their index is cached.
 
 import { EVENT_CLEAR, EVENT_GAP } from '../../shared/lob-v1.ts'
 import { MS_PER_HOUR } from '../../shared/utc-date.ts'
@@ -8,12 +8,12 @@ import { decodeInt32, decodeInt64, decodeStrings } from '../../shared/lob-file/d
 import type { ColumnChunk } from '../../shared/lob-file/column-pages.ts'
 import type { FileFooter, RowGroup } from '../../shared/lob-file/file-footer.ts'
 
-/** ns of an hour, the unit of seeking. */
+/** Nanoseconds of an hour, the unit of seeking. */
 export const HOUR_NS = MS_PER_HOUR * 1e6
 
 /**
- * A market of a file. Instants are ns after the file's midnight. `bookAtEnd` after the last row: `inherited` when the
- * file neither clears nor interrupts the book, so that only the previous date can tell.
+ * A market of a file. Instants are ns after the file's midnight. `bookAtEnd` is the state after the last row; `inherited` if the
+ * file neither clears nor interrupts the book, so that it depends on the previous date.
  */
 export interface MarketIndex {
   readonly id: string
@@ -22,15 +22,15 @@ export interface MarketIndex {
   readonly bookAtEnd: 'known' | 'unknown' | 'inherited'
 }
 
-/** A row group and what it spans; `hour` is -1 where it does not lie within one UTC hour. */
+/** A row group with its span; `hour` is -1 if it is not within one UTC hour. */
 export interface IndexedRowGroup extends RowGroup {
   readonly tsMin: number
   readonly hour: number
-  /** Markets in it, when a scan found out; else the footer's bounds decide. */
+  /** The markets in it, if the file was scanned; else the footer's bounds decide. */
   readonly marketIds: ReadonlySet<string> | undefined
 }
 
-/** Whether a row group may hold rows of a market, by what the index knows of it. */
+/** Whether a row group may have rows of a market, as far as the index tells. */
 export function mayHoldMarket(group: IndexedRowGroup, id: string): boolean {
   if (group.marketIds !== undefined) return group.marketIds.has(id)
   const { marketMin, marketMax } = group
@@ -42,25 +42,25 @@ export interface FileIndex {
   /** In code unit order of their ids. */
   readonly markets: ReadonlyMap<string, MarketIndex>
   readonly coversTo: number
-  /** The coverage the footer states; undefined where it says nothing. */
+  /** The coverage that the footer states; undefined if it states none. */
   readonly statedCoverage: { readonly from: number; readonly to: number } | undefined
-  /** Row groups are in hour order and every book known at the start of an hour has its keyframe there. */
+  /** Row groups are in hour order, and every book that is known at the start of an hour has a keyframe there. */
   readonly isSeekable: boolean
   /** Books that are known at the file's midnight may have no row in it. */
   readonly mayLackBooks: boolean
-  /** The writer promises a keyframe of every book that is known at the file's midnight: no other is. */
+  /** The writer promises a keyframe of every book that is known at the file's midnight; all other books are unknown then. */
   readonly tellsMidnight: boolean
-  /** Some book is lost in it. */
+  /** Some book has a gap in it. */
   readonly hasGaps: boolean
 }
 
 interface ChunkReader {
-  /** Of its date's midnight. */
+  /** The date's midnight UTC, ns since the epoch. */
   readonly baseNs: bigint
   readChunk(chunk: ColumnChunk): Uint8Array
 }
 
-/** Builds the index, scanning the rows only when the footer does not say enough. */
+/** Builds the index. Scans the rows only if the footer does not state enough. */
 export function indexFile(file: ChunkReader, footer: FileFooter): FileIndex {
   return indexFromFooter(footer) ?? new FileScan(file, footer).index()
 }
@@ -77,7 +77,7 @@ function indexFromFooter(footer: FileFooter): FileIndex | undefined {
   }
   const markets = new Map<string, MarketIndex>()
   for (const { id, first, firstBook, last, bookAtEnd } of footer.markets) {
-    // Without a `clear` an unknown end may be a `gap` or inherited: only the rows tell.
+    // Without a `clear`, an unknown end may come from a `gap` or be inherited; only a scan can tell.
     if (first === null || bookAtEnd === null || (firstBook === null && !bookAtEnd)) return undefined
     markets.set(id, { id, firstBook, last, bookAtEnd: bookAtEnd ? 'known' : 'unknown' })
   }
@@ -111,7 +111,7 @@ interface ScannedMarket {
   firstBook: number | null
   last: number
   bookAtEnd: MarketIndex['bookAtEnd']
-  /** The hour up to which keyframes were found complete. */
+  /** The hour up to which keyframes are known to be complete. */
   hour: number
 }
 
@@ -122,7 +122,7 @@ class FileScan {
   readonly #markets: ScannedMarket[] = []
   readonly #numbers = new Map<string, number>()
   #isSeekable = true
-  /** Rows of some market come before its first `clear`: the recording goes on with books that it did not begin. */
+  /** Some market has rows before its first `clear`: the recording continues books from before. */
   #isContinued = false
   #hasGaps = false
   #coversTo = Number.NEGATIVE_INFINITY

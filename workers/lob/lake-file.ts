@@ -1,6 +1,6 @@
-// An opened order-book file. The descriptor is taken before anything is read, so a file replaced by renaming does not
-// disturb the request; a file changed in place is noticed by its checksums or its changed size and time, and is never
-// served as if it were whole. Parsed footers are remembered by path, size, time and inode.
+// An open order-book file. The request reads only from its descriptor, so replacing the file by a rename does not disturb it. A
+// file that is changed in place is detected by its checksums, or by its size and time, and never served as if it were whole.
+// Parsed footers are cached until the file's path, size, time or inode changes.
 
 import { closeSync, constants, fstatSync, openSync, readSync, type BigIntStats } from 'node:fs'
 import { join } from 'node:path'
@@ -25,7 +25,7 @@ const FOOTER_CACHE_ENTRIES_MAX = 1024
 const TAIL_BYTES = 64 * 1024
 const LIST_TAIL_BYTES = 16 * 1024
 const MAGIC = 'PAR1'
-// A thrift text: its length, then its bytes.
+// The text in Thrift: its length, then its bytes.
 const MARKETS_KEY = '\u0007markets'
 
 interface CacheEntry {
@@ -34,13 +34,13 @@ interface CacheEntry {
 }
 
 const cache = new BoundedMap<CacheEntry>(FOOTER_CACHE_ENTRIES_MAX)
-// One buffer a thread for the bytes of a column chunk or a footer: decoding copies what it keeps.
+// One buffer per thread for the bytes of a column chunk or a footer; decoders copy the values that they keep.
 let scratch = new Uint8Array(1 << 20)
 
 export class LakeFile {
   /** The file's name below the lake's root. */
   readonly name: string
-  /** The same for messages: where a kept file lies. */
+  /** The name for messages; for a kept file of a version, where it is kept. */
   readonly place: string
   readonly date: string
   /** The date's midnight UTC, ns since the epoch. */
@@ -67,7 +67,7 @@ export class LakeFile {
     this.#pinned = pinned
   }
 
-  /** Opens the file of a series and date, of `version` where the request is pinned; undefined when there is none. */
+  /** Opens the file of a series and date, as of `version` if the request is pinned. Undefined if there is none. */
   static open(
     lake: string,
     source: LobSource,
@@ -82,7 +82,7 @@ export class LakeFile {
     const place = pinned?.place ?? name
     let fd: number
     try {
-      // A pipe opened otherwise would wait for its writer, and nobody could end this thread.
+      // Without O_NONBLOCK, opening a pipe would wait for a writer, and the thread could not be ended.
       fd = watched(name, () => openSync(path, constants.O_RDONLY | constants.O_NONBLOCK))
     } catch (error) {
       if (error instanceof ApiError) throw error
@@ -104,7 +104,7 @@ export class LakeFile {
     }
   }
 
-  /** Changes whenever the file does; of a pinned one, which may lie elsewhere later, its digest. */
+  /** Changes whenever the file does. A pinned file is identified by its digest, because its place may change. */
   get identity(): string {
     return this.#pinned?.sha256 ?? identityOf(this.#stat)
   }
@@ -126,7 +126,7 @@ export class LakeFile {
     closeSync(this.#fd)
   }
 
-  /** The file's index: from memory, from the footer, or from one scan of the rows. */
+  /** The file's index: from the cache, from the footer, or from one scan of the rows. */
   get index(): FileIndex {
     if (this.#index !== undefined) return this.#index
     const { identity } = this
@@ -145,9 +145,9 @@ export class LakeFile {
   }
 
   /**
-   * The market ids that the end of the footer lists; undefined where it does not show them whole. Costs one small read and
-   * decodes nothing else, so that files which a request does not need stay cheap. No checksum covers it: who finds a
-   * market there asks the index.
+   * The market ids in the last bytes of the footer; undefined if they do not contain the whole list. This takes one small read
+   * and no other decoding, so that files which a request does not need are cheap. No checksum covers the list: a caller that
+   * finds a market there must verify it in the index.
    */
   listedMarkets(): readonly string[] | undefined {
     const length = Math.min(this.sizeBytes, LIST_TAIL_BYTES)
@@ -176,7 +176,7 @@ export class LakeFile {
     })
   }
 
-  /** The end of the file with all of its footer, its length and the magic; valid until the next call on this thread. */
+  /** The end of the file with the whole footer, its length and the magic. Valid until the next call on this thread. */
   #readFooterBytes(): Uint8Array {
     const fileBytes = this.sizeBytes
     if (fileBytes < 12) throw new Error('it is truncated')
@@ -212,8 +212,7 @@ export class LakeFile {
   }
 
   /**
-   * The bytes of a column chunk, checked against the footer's checksum when it has one. They are valid until the next
-   * call on this thread.
+   * The bytes of a column chunk, verified by the footer's checksum if there is one. Valid until the next call on this thread.
    */
   readChunk(chunk: ColumnChunk): Uint8Array {
     if (chunk.sizeBytes > ROW_GROUP_BYTES_MAX) {
@@ -226,7 +225,7 @@ export class LakeFile {
     return bytes
   }
 
-  /** Throws when the opened file was written to since it was opened. */
+  /** Throws if the file has been written to since it was opened. */
   assertUnchanged(): void {
     const now = watched(this.name, () => fstatSync(this.#fd, { bigint: true }))
     if (now.size !== this.#stat.size || now.mtimeNs !== this.#stat.mtimeNs) {
@@ -235,7 +234,7 @@ export class LakeFile {
   }
 }
 
-/** The ids of a list of markets as the footer has it behind its key: a field header, the length, and the JSON. */
+/** The ids of the list of markets in the footer. `bytes` begin after the key: a field header, the length, and the JSON. */
 function idsOfList(bytes: Buffer): readonly string[] | undefined {
   const text = textAt(bytes, 1)
   try {
@@ -247,5 +246,5 @@ function idsOfList(bytes: Buffer): readonly string[] | undefined {
   }
 }
 
-/** The opened file of a date; undefined when there is none. */
+/** Returns the open file of a date, or undefined if there is none. */
 export type FileOfDate = (date: string) => LakeFile | undefined

@@ -1,6 +1,6 @@
-// Which markets the lake's order-book files hold, remembered by file until it is replaced: a name that no file holds is
-// then known by looking at the files' identities, without reading one. Shared by the requests of a thread; bounded by the
-// memory that the ids take, beyond which the file that was asked for longest ago is forgotten and read again.
+// A cache of the market ids in order-book files, by file, until the file is replaced. It answers a request for a market that no
+// file has by checking the files' identities, without reading one. The requests of a thread share the cache. Its memory is
+// bounded; the least recently used file is evicted and read again.
 
 import { statSync } from 'node:fs'
 import { basename } from 'node:path'
@@ -9,11 +9,11 @@ import { ApiError } from '../../shared/errors.ts'
 import { identityOf } from '../../shared/file-identity.ts'
 import { watched } from '../lake/watched-files.ts'
 
-/** Memory that lists may take, by estimate: 150 tickers in each of the files that a request may look into. */
+/** The estimated size of the cache: 150 tickers in each of the files that a request may search. */
 const LISTS_BYTES_MAX = 16 * 1024 * 1024
-/** What a list takes besides its ids: path, identity and the map's entry. */
+/** The size of a list without its ids: path, identity and the map's entry. */
 const LIST_BYTES = 512
-/** What an id takes besides its characters. */
+/** The size of an id without its characters. */
 const ID_BYTES = 32
 
 interface MarketList {
@@ -28,12 +28,12 @@ export class MarketLists {
     this.#lists = new BoundedMap(bytesMax)
   }
 
-  /** Memory that the lists take, by estimate. */
+  /** The estimated memory of all lists. */
   get sizeBytes(): number {
     return this.#lists.weight
   }
 
-  /** The market ids of a file; undefined when they are not known or the file is another by now. */
+  /** The market ids of a file; undefined if they are not cached or the file has been replaced. */
   of(path: string): readonly string[] | undefined {
     const list = this.#lists.get(path)
     if (list === undefined) return undefined
@@ -56,7 +56,7 @@ function currentIdentity(path: string): string | undefined {
     return identityOf(watched(basename(path), () => statSync(path, { bigint: true })))
   } catch (error) {
     if (error instanceof ApiError) throw error
-    // Whoever opens it will say what is wrong.
+    // The caller gets the error when it opens the file.
     return undefined
   }
 }

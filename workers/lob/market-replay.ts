@@ -1,5 +1,5 @@
-// One market's way through one file: its book, and where it stands in its events. Asked for the book at an instant it
-// replays up to there, loading row groups only when they are needed; in a file with keyframes it jumps over whole hours.
+// Replays one market through one file: its book, and its position in the events. It advances the book to an instant and decodes
+// row groups only when they are needed. In a file with keyframes it skips whole hours.
 
 import { HOUR_NS, type MarketIndex } from './file-index.ts'
 import type { EventSource } from './event-source.ts'
@@ -13,19 +13,19 @@ export class MarketReplay {
   readonly #source: EventSource
   readonly #file: LakeFile
   readonly #market: number
-  /** From this hour on every book this market has is found by its keyframe. */
+  /** From this hour on, a known book has a keyframe at the start of each hour. */
   readonly #keyframedFromHour: number
   readonly #groups: readonly number[]
   #nextGroup = 0
   #events = NO_EVENTS
   #index = 0
   #hour = 0
-  /** The row group of which the events are only a preview. */
+  /** The row group whose preview `#events` is. */
   #previewed: number | undefined
 
   /**
-   * `market` is the market's number in `source`, `entry` what the file's index says of it (undefined: no rows there).
-   * `book` is the book carried into the date.
+   * `market` is the market's number in `source`, `entry` its entry in the file's index (undefined: no rows there), `book` the
+   * book carried into the date.
    */
   constructor(
     file: LakeFile,
@@ -55,7 +55,7 @@ export class MarketReplay {
     this.#replayUntil(instant)
   }
 
-  /** Like `advanceTo`, but of a row group that is not decoded only the first rows are, where they are enough. */
+  /** Like `advanceTo`, but decodes only the first rows of a row group, if they are enough. */
   previewTo(instant: number): void {
     const hour = Math.floor(instant / HOUR_NS)
     if (hour > this.#hour) this.#enterHour(hour)
@@ -73,7 +73,7 @@ export class MarketReplay {
     this.#replayUntil(instant)
   }
 
-  /** Whether `advanceTo` the instant would decode a row group. */
+  /** Whether `advanceTo(instant)` would decode a row group. */
   hasToDecodeFor(instant: number): boolean {
     const { length, ts } = this.#events
     if (length > 0 && this.#index < length && ts[length - 1]! > instant) return false
@@ -95,7 +95,7 @@ export class MarketReplay {
       this.#index = this.book.replay(this.#events, this.#index, instant)
       if (this.#index < this.#events.length) return
       if (this.#previewed !== undefined) {
-        // What was replayed of it comes first in it again.
+        // The share begins with the rows of the preview, so `#index` remains valid.
         this.#events = this.#source.take(this.#market, this.#previewed) ?? NO_EVENTS
         this.#previewed = undefined
         continue
@@ -108,7 +108,7 @@ export class MarketReplay {
     }
   }
 
-  /** Drops what is left of earlier hours: the keyframe of the new one says the same. */
+  /** Skips the rest of earlier hours: the keyframe of the new hour has the same book. */
   #enterHour(hour: number): void {
     this.#hour = hour
     if (hour < this.#keyframedFromHour) return

@@ -1,5 +1,5 @@
-// Which markets a request is about, and whose files answer it, found in the lake itself (series-search.ts). A name that
-// no file knows is refused with 404, so that "nothing there" never looks like "nothing happened".
+// Resolves a request to its markets, and to the series whose files have them, by a search of the lake (series-search.ts). A name
+// that no file has is a 404, so that an unknown market never looks like one without events.
 
 import { ApiError } from '../../shared/errors.ts'
 import { lobSourceNames, lobSources } from '../../shared/lob-sources.ts'
@@ -7,18 +7,18 @@ import type { LobCatalogueEntry, MarketsAsked } from '../../shared/lob-task.ts'
 import type { PinnedFiles } from '../lake/pinned-files.ts'
 import { type FoundSeries, type MarketFilter, SeriesSearch } from './series-search.ts'
 
-/** The series whose files are read, and which of their markets are wanted. */
+/** The series whose files are read, and which of their markets are requested. */
 export interface MarketSelection extends FoundSeries {
   readonly isWanted: MarketFilter
   readonly datesOf: (series: string) => readonly string[]
 }
 
-/** Footers looked into to say that the other source knows a name. */
+/** The maximum of footers that are read to find out whether the other source has a name. */
 const HINT_FILES_MAX = 200
 
 /**
- * Finds what a query is about, asking the catalogue's series first; throws `unknown_market`, `unknown_series`,
- * `ambiguous_market` or, for what cannot be read, a 503.
+ * Finds the series and markets of a query, in the catalogue's series first. Throws `unknown_market`, `unknown_series`,
+ * `ambiguous_market` or, if a file cannot be read, a 503.
  */
 export function selectMarkets(
   lake: string,
@@ -56,14 +56,14 @@ function marketsNamed({ source, market }: MarketsAsked): MarketFilter {
   return (id) => isNamed(id, market!)
 }
 
-/** The markets of an event: those that the catalogue lists, else those whose tickers begin with the event's. */
+/** The markets of an event: those that the catalogue lists, and those whose tickers begin with the event's. */
 function marketsOfEvent(event: string, catalogue: LobCatalogueEntry | null): MarketFilter {
   const listed = new Set(catalogue?.markets)
   const prefix = `${event}-`
   return (id) => listed.has(id) || id.startsWith(prefix)
 }
 
-/** The series under which an import files what is asked for when it is not told another. */
+/** The series under which an import files the requested markets by default. */
 function ownSeriesOf({ source, market, series }: MarketsAsked): string {
   return lobSourceNames(source).seriesOf(market ?? series!)
 }
@@ -81,7 +81,7 @@ function isKnownTo(
   try {
     return (series !== null && search.datesOf(series).length > 0) || search.seriesOfAnyDate() !== undefined
   } catch {
-    // It is only a hint: what is broken over there is no matter of this request.
+    // Only a hint: an error in the other source does not fail this request.
     return false
   }
 }

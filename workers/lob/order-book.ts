@@ -1,7 +1,7 @@
-// One market's limit order book in whole cents, kept from exact deltas. Prices are array indices: a side is one array
-// of exact quantities, one of whole contracts and a bitmap of the levels that show. Both sides share their code through
-// orientation: an ask at price p is stored at 10,000 − p, so that on either side a higher index is a better price and
-// rounding to the cent is rounding down (contract.md 33 keeps deltas exact; 28 rounds bids down and asks up).
+// One market's limit order book in whole cents, maintained from exact deltas. Prices are array indices. A side has an array of
+// exact quantities, one of whole contracts, and a bitmap of the visible levels. Both sides share their code by orientation: an
+// ask at price p is stored at 10,000 − p. So on both sides a higher index is a better price, and rounding to the cent is
+// rounding down (contract.md 33: deltas are exact; 28: bids are rounded down and asks up).
 
 import {
   EVENT_ADD,
@@ -15,8 +15,8 @@ import {
 } from '../../shared/lob-v1.ts'
 
 export const CENTS_PER_DOLLAR = 100
-// Imported names are looked up at every use; constants of this module are constants of the compiled loop, and dividing by
-// one is a multiplication.
+// V8 looks up imported names at every use, but compiles constants of this module into the loop and turns division by them into
+// multiplication.
 const UNITS_PER_CENT = PRICE_UNITS_PER_CENT
 const UNITS_PER_DOLLAR = PRICE_UNITS_PER_DOLLAR
 const UNITS_PER_CONTRACT = QTY_UNITS_PER_CONTRACT
@@ -48,18 +48,18 @@ export function emptyEvents(length: number): EventColumns {
   }
 }
 
-/** One side of the book, oriented: slot 1 … 99 is the price in cents of a bid, 100 minus it of an ask. */
+/** One side of the book, oriented: slot 1 … 99 is the price of a bid in cents, or 100 minus the price of an ask. */
 export class BookSide {
   /** Exact quantity by cent. */
   readonly #cents = new Float64Array(CENT_SLOTS)
-  /** Whole contracts by cent; 0 where no level shows. */
+  /** Whole contracts by cent; 0 if the level is not visible. */
   readonly contracts = new Float64Array(CENT_SLOTS)
-  /** Bit i of the 128 is set where `contracts[i]` shows. */
+  /** Bit i of the 128 is set if `contracts[i]` is not 0. */
   readonly bits = new Int32Array(4)
-  // Exact quantity by 1/10000 dollar, only once a price off the cent grid was seen: `set` must know what it replaces.
+  // Exact quantity by 1/10000 dollar, allocated at the first price off the cent grid: `set` needs the quantity that it replaces.
   #exact: Float64Array | null = null
   readonly #touchedExact = new Set<number>()
-  /** Changes below this slot do not show in the row last taken. */
+  /** Changes below this slot do not affect the last row that was taken. */
   shownFrom = 0
 
   clear(): void {
@@ -72,7 +72,7 @@ export class BookSide {
     this.#touchedExact.clear()
   }
 
-  /** Changes a level and says whether the row last taken would look different now. */
+  /** Changes a level. Returns whether the last row that was taken would be different now. */
   apply(isSet: boolean, orientedPrice: number, qty: number): boolean {
     const cent = (orientedPrice / UNITS_PER_CENT) | 0
     const cents = this.#cents
@@ -85,14 +85,14 @@ export class BookSide {
     if (shown === this.contracts[cent]) return false
     if (cent === 0 || cent === CENTS_PER_DOLLAR) return false
     this.contracts[cent] = shown
-    // Without a branch: whether a level goes or stays, nobody can predict.
+    // No branch: it would be mispredicted.
     const bit = 1 << (cent & 31)
     const word = cent >>> 5
     this.bits[word] = (this.bits[word]! & ~bit) | (bit & -Number(shown !== 0))
     return cent >= this.shownFrom
   }
 
-  /** Changes a level on the exact grid and returns by how much. */
+  /** Changes a level on the exact grid and returns the difference. */
   #applyExact(isSet: boolean, orientedPrice: number, qty: number): number {
     const exact = (this.#exact ??= this.#exactFromCents())
     const before = exact[orientedPrice]!
@@ -112,7 +112,7 @@ export class BookSide {
     return exact
   }
 
-  /** The best slot that shows a level; 0 when none does. */
+  /** The best slot with a visible level; 0 if there is none. */
   bestSlot(): number {
     const { bits } = this
     for (let word = 3; word >= 0; word--) {
@@ -122,8 +122,8 @@ export class BookSide {
   }
 
   /**
-   * Writes the best `levels` levels, best first, as slots and whole contracts, and returns how many there are. Later
-   * changes that lie behind the last one taken are then known not to show.
+   * Writes the best `levels` levels, best first, as slots and whole contracts, and returns their number. Sets `shownFrom`: later
+   * changes beyond the last level taken do not affect the row.
    */
   takeTop(levels: number, slots: Uint8Array, contracts: Float64Array): number {
     let count = 0
@@ -149,25 +149,25 @@ export class OrderBook {
   readonly bids = new BookSide()
   readonly asks = new BookSide()
   isKnown = false
-  /** It comes from the file of an earlier date, and this one has not stated it so far. */
+  /** The book comes from the file of an earlier date, and the present file has not cleared or lost it yet. */
   isCarried = false
-  /** A lost book keeps its levels until the next `clear`. */
+  /** Whether a lost book keeps its levels until the next `clear`. */
   isHeldInGaps = false
-  /** Whether the row last taken may look different now. */
+  /** Whether the last row that was taken may be different now. */
   isChanged = true
 
-  /** The highest bid in cents; 0 when there is none. */
+  /** The highest bid in cents; 0 if there is none. */
   bestBid(): number {
     return this.bids.bestSlot()
   }
 
-  /** The lowest ask in cents; 0 when there is none. */
+  /** The lowest ask in cents; 0 if there is none. */
   bestAsk(): number {
     const slot = this.asks.bestSlot()
     return slot === 0 ? 0 : CENTS_PER_DOLLAR - slot
   }
 
-  /** Forgets everything: the book is unknown until the next `clear`. */
+  /** Clears both sides; the book is unknown until the next `clear` event. */
   forget(): void {
     this.isKnown = false
     this.isChanged = true
@@ -176,8 +176,8 @@ export class OrderBook {
   }
 
   /**
-   * Applies `events` from index `from` while their ts is at or before `until` and returns the index of the first one
-   * that is not. While the book is unknown only a `clear` counts.
+   * Applies `events` from index `from` while their ts is at or before `until`. Returns the index of the first later event. While
+   * the book is unknown, `set` and `add` are ignored.
    */
   replay(events: EventColumns, from: number, until: number): number {
     const { length, ts, event, side, price, qty } = events

@@ -1,5 +1,5 @@
-// The columns of a snapshot row as they wait for their row group: typed arrays that grow geometrically and are kept
-// from one row group to the next. Each knows its parquet schema and how to encode itself; none knows the file.
+// The columns of snapshot rows, buffered until their row group is complete: typed arrays that grow geometrically and are reused
+// for the next row group. Each column has its parquet schema and encodes itself; none depends on the file.
 
 import type { SchemaElement } from 'hyparquet/src/types.js'
 import { NS_PER_SECOND } from '../../shared/utc-date.ts'
@@ -61,14 +61,14 @@ function nanoseconds(seconds: number): bigint {
   return BigInt(seconds) * BigInt(NS_PER_SECOND)
 }
 
-/** `market_id` or another column of few texts: UTF-8, with a dictionary of those that the row group really has. */
+/** `market_id`, or another column of few texts: UTF-8, with a dictionary of the texts that occur in the row group. */
 export class MarketColumn implements BufferedColumn, LeafColumn {
   readonly path: readonly string[]
   readonly type = 'BYTE_ARRAY'
   readonly schema: readonly SchemaElement[]
   readonly leaves = [this]
   readonly #ids: readonly Buffer[]
-  /** Code + 1 of each market in this row group; 0: not seen yet. */
+  /** Code + 1 of each market in this row group, or 0. */
   readonly #codeOfMarket: Uint32Array
   readonly #marketOfCode: Uint32Array
   #used = 0
@@ -111,7 +111,7 @@ export class MarketColumn implements BufferedColumn, LeafColumn {
       const id = this.#ids[this.#marketOfCode[code]!]!
       pages.dictionary.appendUint32(id.length)
       pages.dictionary.appendBytes(id)
-      // Statistics are ordered by unsigned bytes, which a comparison of JavaScript strings is not.
+      // Statistics are ordered by unsigned bytes; a comparison of JavaScript strings is not.
       if (id.compare(min) < 0) min = id
       if (id.compare(max) > 0) max = id
     }
@@ -131,7 +131,7 @@ export class MarketColumn implements BufferedColumn, LeafColumn {
   }
 }
 
-/** How a price column's values map to one byte: value = code / `codesPerUnit` + `offset`. */
+/** Maps a price column's values to one byte: value = code / `codesPerUnit` + `offset`. */
 interface PriceCoding {
   readonly type: 'INT32' | 'DOUBLE'
   readonly codesPerUnit: number
@@ -141,15 +141,15 @@ interface PriceCoding {
 const PRICE_CODINGS = {
   best_bid: { type: 'INT32', codesPerUnit: 1, offset: 0 },
   best_ask: { type: 'INT32', codesPerUnit: 1, offset: 0 },
-  // −1 says that there is no two-sided book.
+  // −1: not both sides have a level.
   spread: { type: 'INT32', codesPerUnit: 1, offset: -1 },
   // Half cents.
   mid: { type: 'DOUBLE', codesPerUnit: 2, offset: 0 },
 } as const satisfies Record<string, PriceCoding>
 
 /**
- * A column of prices in cents. Its 256 possible values make the value itself the dictionary code. In each of these columns
- * code 0 says that the book does not have the value: an optional column has a null there.
+ * A column of prices in cents. It has at most 256 values, so each value is its own dictionary code (`PriceCoding`). Code 0 stands
+ * for a value that the book does not have; in an optional column it is written as null.
  */
 export class PriceColumn implements BufferedColumn, LeafColumn {
   readonly path: readonly string[]
@@ -187,7 +187,7 @@ export class PriceColumn implements BufferedColumn, LeafColumn {
       const all = codes
       nullCount = appendDefinitionLevels(pages.data, this.#rows, (row) => all[row] === 0)
       codes = codes.filter((code) => code !== 0)
-      // Without a value there is no dictionary either: readers differ on empty dictionary pages.
+      // Without values no dictionary is written: readers differ on empty dictionary pages.
       if (codes.length === 0)
         return { valueCount: this.#rows, dictionaryCount: 0, nullCount, encoding: 'PLAIN' }
     }
@@ -199,7 +199,7 @@ export class PriceColumn implements BufferedColumn, LeafColumn {
       dictionaryCount: max + 1,
       nullCount,
       encoding: 'RLE_DICTIONARY',
-      // A minimum of zero is stated as −0: the format has readers of doubles take it for either.
+      // A minimum of zero is written as −0, as the format requires of doubles.
       statistics: { min: this.#valueOf(min) || -0, max: this.#valueOf(max) },
     }
   }

@@ -1,6 +1,6 @@
-// DELTA_BINARY_PACKED timestamps: whole seconds in, INT64 nanoseconds out. Widths are whole bytes, like those of
-// dictionary codes and for the same reason: the deltas of several markets (0, 0, 0, one interval, 0, …) then repeat
-// byte by byte, and snappy takes them away; a narrower packing saves nothing after it.
+// DELTA_BINARY_PACKED timestamps: whole seconds in, INT64 nanoseconds out. Like those of dictionary codes, widths are whole
+// bytes: the deltas of several markets (0, 0, 0, one interval, 0, …) then repeat byte by byte, and snappy removes them. A narrower
+// packing saves nothing after snappy.
 // Source: https://github.com/apache/parquet-format/blob/master/Encodings.md, "Delta Encoding"
 
 import { NS_PER_SECOND } from '../../shared/utc-date.ts'
@@ -11,7 +11,7 @@ const MINIBLOCKS_PER_BLOCK = 4
 const MINIBLOCK_VALUES = BLOCK_VALUES / MINIBLOCKS_PER_BLOCK
 const TWO_POWER_32 = 0x1_0000_0000
 
-/** Seconds that a page may span: nanoseconds between two of its rows stay exact in a double (104 days). */
+/** The maximum span of a page: the nanoseconds between two of its rows are exact in a double (104 days). */
 export const DELTA_SPAN_S_MAX = Math.floor(Number.MAX_SAFE_INTEGER / NS_PER_SECOND)
 
 /** Appends `seconds[0, count)`, at least one, never decreasing and spanning at most `DELTA_SPAN_S_MAX`. */
@@ -20,7 +20,7 @@ export function appendTimestampDeltas(page: PageBuffer, seconds: Float64Array, c
   page.appendVarint(MINIBLOCKS_PER_BLOCK)
   page.appendVarint(count)
   appendZigZagNs(page, seconds[0]!)
-  // Delta i leads from value i to value i + 1.
+  // Delta i is value i + 1 minus value i.
   for (let block = 0; block < count - 1; block += BLOCK_VALUES) {
     appendBlock(page, seconds, block, Math.min(block + BLOCK_VALUES, count - 1))
   }
@@ -44,7 +44,7 @@ function appendBlock(page: PageBuffer, seconds: Float64Array, start: number, end
   }
 }
 
-/** A miniblock always has its full size on disk; a short one is padded with zeroes. */
+/** A miniblock always has its full size; a short one is padded with zeros. */
 function appendMiniblock(
   page: PageBuffer,
   seconds: Float64Array,
@@ -71,7 +71,7 @@ function bytesOf(value: number): number {
   return width
 }
 
-/** Zig-zag varint of seconds as nanoseconds; both uses are never negative, so zig-zag is a doubling. */
+/** Appends seconds as nanoseconds, as a zig-zag varint. The value is never negative, so zig-zag doubles it. */
 function appendZigZagNs(page: PageBuffer, seconds: number): void {
   let rest = BigInt(seconds) * BigInt(NS_PER_SECOND) * 2n
   while (rest > 0x7fn) {

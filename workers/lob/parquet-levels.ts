@@ -1,6 +1,6 @@
-// One side of the book as a parquet column: a required LIST of required STRUCT<price INT32, qty INT64>, two leaves that
-// share their repetition and definition levels. Prices are their own dictionary codes; quantities get a dictionary per
-// row group, as a book's levels mostly stay what they were a tick before.
+// One side of the book as a parquet column: a required LIST of required STRUCT<price INT32, qty INT64>, two leaves with the same
+// repetition and definition levels. Prices are their own dictionary codes. Quantities have a dictionary per row group, since most
+// levels of a book stay unchanged from tick to tick.
 
 import type { SchemaElement } from 'hyparquet/src/types.js'
 import type { BufferedColumn, ChunkPages, EncodedChunk, LeafColumn } from '../output/parquet-leaf.ts'
@@ -27,7 +27,7 @@ export class LevelListColumn implements BufferedColumn {
   readonly #name: string
   readonly #levelsMax: number
   readonly #quantities = new QuantityDictionary()
-  /** The row group's levels, once they are known: both leaves begin with them. */
+  /** The encoded levels of the row group, made once: both leaves begin with them. */
   readonly #levels = new PageBuffer()
   #rowLengths = new Uint8Array(ROWS_MIN)
   #prices = new Uint8Array(VALUES_MIN)
@@ -35,7 +35,7 @@ export class LevelListColumn implements BufferedColumn {
   #rows = 0
   #emptyRows = 0
   #values = 0
-  /** All bits that occur in a price: an upper bound of the prices, which are not known to be sorted or valid. */
+  /** The union of the bits of all prices: an upper bound, since prices may be unsorted or invalid. */
   #priceBits = 0
 
   constructor(name: 'bids' | 'asks', levelsMax: number) {
@@ -107,7 +107,7 @@ export class LevelListColumn implements BufferedColumn {
   #encodePrices(pages: ChunkPages): EncodedChunk {
     const entries = this.#appendLevels(pages)
     const dictionaryCount = this.#values === 0 ? 0 : 2 ** (32 - Math.clz32(this.#priceBits))
-    // Without a value there is no dictionary either: readers differ on empty dictionary pages.
+    // Without values no dictionary is written: readers differ on empty dictionary pages.
     if (dictionaryCount === 0) return { valueCount: entries, dictionaryCount, encoding: 'PLAIN' }
     for (let price = 0; price < dictionaryCount; price++) pages.dictionary.appendUint32(price)
     appendByteCodes(pages.data, this.#prices, this.#values)
@@ -131,7 +131,7 @@ export class LevelListColumn implements BufferedColumn {
     return { valueCount: entries, dictionaryCount: distinct, encoding: 'RLE_DICTIONARY' }
   }
 
-  /** The leaf that asks first has them built. Returns the number of entries: one per level and per empty row. */
+  /** Appends the levels, which the first call encodes. Returns the number of entries: one per level and per empty row. */
   #appendLevels(pages: ChunkPages): number {
     const entries = this.#values + this.#emptyRows
     if (this.#levels.size === 0)

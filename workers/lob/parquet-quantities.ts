@@ -1,6 +1,6 @@
-// The distinct quantities of one side of one row group, in order of first appearance. A lookup happens for every level
-// of every row, so small quantities (nearly all of them) index a table and the rest go through an open-addressing hash;
-// a Map boxes its doubles and would cost more than all other work on a row.
+// The distinct quantities of one side of one row group, in order of first appearance. Every level of every row needs a lookup, so
+// small quantities (nearly all) index a table, and the others an open-addressing hash. A Map would box doubles and cost more than
+// all other work on a row.
 
 import { grownInto } from '../output/grown-into.ts'
 import type { CodeArray } from '../output/parquet-pages.ts'
@@ -11,7 +11,7 @@ const TWO_POWER_32 = 0x1_0000_0000
 const EMPTY_KEY = -1
 
 export class QuantityDictionary {
-  /** Code + 1 of each small quantity; 0: not in the dictionary. */
+  /** Code + 1 of each small quantity, or 0. */
   readonly #direct = new Int32Array(DIRECT_LIMIT)
   #values = new Float64Array(HASH_SLOTS_MIN)
   #size = 0
@@ -19,7 +19,7 @@ export class QuantityDictionary {
   #hashCodes = new Uint32Array(HASH_SLOTS_MIN)
   #hashSize = 0
 
-  /** The quantity of each code; the first `size` entries count. */
+  /** The quantity of each code; only the first `size` entries are valid. */
   get values(): Float64Array {
     return this.#values
   }
@@ -29,8 +29,8 @@ export class QuantityDictionary {
   }
 
   /**
-   * Writes the codes of `quantities[0, count)` to `codes` from `start` on; quantities not met before are added. Throws a
-   * RangeError when one is not a safe integer or negative.
+   * Writes the codes of `quantities[0, count)` to `codes` from `start` on, and adds new quantities. Throws a RangeError if one is
+   * negative or not a safe integer.
    */
   encode(quantities: Float64Array, count: number, codes: CodeArray, start: number): void {
     const direct = this.#direct
@@ -46,7 +46,7 @@ export class QuantityDictionary {
     }
   }
 
-  /** Forgets every quantity and keeps the memory. */
+  /** Removes all quantities and keeps the memory. */
   clear(): void {
     for (let i = 0; i < this.#size; i++) {
       const value = this.#values[i]!
@@ -64,7 +64,7 @@ export class QuantityDictionary {
     return this.#size++
   }
 
-  /** The code of a quantity that is new, large or not valid. */
+  /** The code of a quantity that is new, large or invalid. */
   #slowCodeOf(quantity: number): number {
     if (!Number.isSafeInteger(quantity) || quantity < 0)
       throw new RangeError(`quantity is not a whole number of contracts: ${quantity}`)
@@ -97,7 +97,7 @@ export class QuantityDictionary {
   }
 }
 
-/** The slot that holds `quantity`, or the empty one where it belongs. The table is at most half full. */
+/** The slot that has `quantity`, or the empty slot for it. The table is at most half full. */
 function slotOf(keys: Float64Array, quantity: number): number {
   const mask = keys.length - 1
   const high = (quantity / TWO_POWER_32) | 0

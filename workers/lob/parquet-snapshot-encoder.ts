@@ -1,7 +1,6 @@
-// Order-book snapshots as a parquet file, row group by row group: rows wait in typed arrays, a flushed row group leaves
-// as compressed pages, and only its footer figures stay. Custom pages instead of a library's writer, because those
-// take JavaScript objects or Arrow batches: bench/parquet-out.bench.ts has the comparison. The caller decides when a row
-// group is complete.
+// Writes order-book snapshots as a parquet file. Rows are buffered in typed arrays. The caller decides when a row group is
+// complete; it is then returned as compressed pages, and only its metadata for the footer is kept. The pages are not made by a
+// library, because libraries need JavaScript objects or Arrow batches: bench/parquet-out.bench.ts compares them.
 
 import { PARQUET_OUT_ROW_GROUP_ROWS } from '../../shared/limits.ts'
 import { BOOK_STATES, type SnapshotColumn } from '../../shared/lob-task.ts'
@@ -10,20 +9,20 @@ import { MarketColumn, PriceColumn, TimestampColumn } from './parquet-columns.ts
 import { ParquetFileWriter } from '../output/parquet-file-writer.ts'
 import { LevelListColumn } from './parquet-levels.ts'
 
-/** Dictionary codes of a row group's quantities are at most 24 bits wide. */
+/** Dictionary codes of a row group's quantities have at most 24 bits. */
 const ROW_GROUP_LEVELS_MAX = 1 << 24
 
 export interface ParquetSnapshotOptions {
   /** The file's columns, in this order; at least one. */
   readonly columns: readonly SnapshotColumn[]
   readonly levels: number
-  /** Whether what a quote does not have is null, not 0 or -1. */
+  /** Whether a missing value of a quote is null instead of 0 or -1. */
   readonly nulls?: boolean
-  /** The ids that `marketIndex` counts. */
+  /** The ids that `marketIndex` refers to. */
   readonly marketIds: readonly string[]
-  /** Rows that one row group may hold: the bound of this encoder's memory. */
+  /** The maximum of rows in a row group, which bounds the memory of the encoder. */
   readonly maxRowGroupRows?: number
-  /** What the footer says besides, by key. */
+  /** Key-values for the footer. */
   readonly keyValues?: Readonly<Record<string, string>>
 }
 
@@ -70,10 +69,10 @@ export class ParquetSnapshotEncoder {
   }
 
   /**
-   * Appends one row. Rows come in time order. `tsSeconds` counts from the Unix epoch; prices are cents (`mid` in half
-   * cents, `spread` −1 without a two-sided book), quantities whole contracts. Each side's levels are the first
-   * `bidCount` or `askCount` entries of arrays that the caller may reuse; `state` is a number of BOOK_STATES. Throws a RangeError for a value that the
-   * file could not hold exactly; the encoder is then of no further use.
+   * Appends one row. Rows must be in time order. `tsSeconds` counts from the Unix epoch; prices are in cents (`mid` in steps of
+   * half a cent, `spread` −1 without a two-sided book), quantities in whole contracts. The levels of a side are the first
+   * `bidCount` or `askCount` entries of arrays that the caller may reuse; `state` is an index in BOOK_STATES. Throws a RangeError
+   * for a value that the file cannot store exactly; the encoder is then unusable.
    */
   appendRow(
     tsSeconds: number,
@@ -107,7 +106,7 @@ export class ParquetSnapshotEncoder {
     this.#rows++
   }
 
-  /** The buffered rows as the pieces of one row group; none without rows. */
+  /** Returns the buffered rows as the pieces of one row group; no pieces without rows. */
   flushRowGroup(): Uint8Array[] {
     if (this.#rows === 0) return []
     const leaves = this.#columns.flatMap((column) => column.leaves)
@@ -117,7 +116,7 @@ export class ParquetSnapshotEncoder {
     return pieces
   }
 
-  /** The last row group, if any, and the footer. A file without rows is valid. */
+  /** Returns the last row group, if any, and the footer. A file without rows is valid. */
   finish(): Uint8Array[] {
     if (this.#isFinished) throw new RangeError('the file already has its footer')
     this.#isFinished = true

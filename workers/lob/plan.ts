@@ -1,6 +1,6 @@
-// The plan of an order-book request, made from file indexes alone: which markets have rows on which date, from which
-// tick to which, and where a book must be carried from. Row counts, the row limit and missing dates all come out of it;
-// nothing is decoded here. Rules: contract.md 26, 27 and 31.
+// The plan of an order-book request, made from file indexes alone: the markets with rows on each date, their first and last tick,
+// and the date that a book is carried from. It gives the row count, the row limit and the missing dates. No rows are decoded.
+// Rules: contract.md 26, 27 and 31.
 
 import { ApiError } from '../../shared/errors.ts'
 import { OUTPUT_FORMATS, STREAMED_ROWS_MAX } from '../../shared/formats.ts'
@@ -16,11 +16,11 @@ import type { RowSpan } from '../../shared/stream-task.ts'
 import { DAY_NS } from './book-stretches.ts'
 import { type FileIndex, HOUR_NS } from './file-index.ts'
 
-/** Dates followed backwards for the book of a market whose files carry no keyframes. */
+/** How many dates back a book is searched if the files have no keyframes. */
 const CARRY_OVER_DATES_MAX = 31
 /**
- * Pause between two recordings over which a book is still carried to the next date. Recordings cut at midnight lose
- * seconds, an outage lasts longer; only files that state their coverage can tell.
+ * A book is carried to the next date over a pause between two recordings of at most this length. Recordings cut at midnight lose
+ * seconds; an outage lasts longer. The pause is known only if both files state their coverage.
  */
 const CARRY_OVER_PAUSE_NS_MAX = HOUR_NS
 
@@ -30,15 +30,15 @@ export interface TickSpan {
   readonly lastTick: number
 }
 
-/** A market's part in one date: it has a row at every tick from `firstTick` to `lastTick`. */
+/** A market's rows of one date: one at every tick from `firstTick` to `lastTick`. */
 export interface MarketPlan {
   readonly id: string
-  /** The earliest of the dates whose files its book at midnight comes from; null when nothing is carried. */
+  /** The earliest date whose file is needed for its book at midnight; null if no book is carried. */
   readonly carriedFrom: string | null
   /** Ticks are counted from the date's midnight. */
   readonly firstTick: number
   readonly lastTick: number
-  /** Ticks between these that have no row, ascending; left out where each has one. */
+  /** Ticks in this range without a row, ascending. Default: none. */
   readonly skipped?: readonly TickSpan[]
 }
 
@@ -54,17 +54,17 @@ export interface LobPlan {
   readonly missingDates: readonly string[]
   /** Rows of the complete answer. */
   readonly rows: number
-  /** The last row where `limit` leaves out rows behind it; the dates behind it are not looked at. */
+  /** The last row, if `limit` leaves out later rows; later dates are not planned then. */
   readonly lastRow: RowPlace | null
 }
 
-/** The index of a date's file; undefined when there is none. Asked for requested dates and the ones before them. */
+/** Returns the index of a date's file, or undefined. Called for the requested dates and dates before them. */
 export type IndexOfDate = (date: string) => FileIndex | undefined
 
-/** Close times, ms since the epoch, by market id; a market without one is open as long as the recording covers it. */
+/** Close times, ms since the epoch, by market id. A market without one is open as long as the recording covers it. */
 export type CloseTimes = Readonly<Record<string, number>>
 
-/** Plans `query` for the markets that `isWanted` accepts; `withGaps` looks at the losses of each. */
+/** Plans `query` for the markets that `isWanted` accepts. `withGaps` may remove ticks in gaps from a market's plan. */
 export function planLob(
   query: LobQuery,
   isWanted: (marketId: string) => boolean,
@@ -95,7 +95,7 @@ export function planLob(
   return { dates, missingDates, rows, lastRow: null }
 }
 
-/** Rows of the ticks up to `stopTick`, which is not counted. */
+/** The number of rows at ticks before `stopTick`. */
 export function countRows(markets: readonly MarketPlan[], stopTick = Infinity): number {
   let rows = 0
   for (const market of markets) {
@@ -106,7 +106,7 @@ export function countRows(markets: readonly MarketPlan[], stopTick = Infinity): 
   return rows
 }
 
-/** Ticks of a span from `firstTick` on up to `stopTick`, which is not counted. */
+/** The number of ticks of a span from `firstTick` to `stopTick`, exclusive. */
 function ticksIn(span: TickSpan, firstTick: number, stopTick: number): number {
   return Math.max(0, Math.min(span.lastTick + 1, stopTick) - Math.max(span.firstTick, firstTick))
 }
@@ -116,7 +116,7 @@ function hasRowAt({ firstTick, lastTick, skipped }: MarketPlan, tick: number): b
   return firstTick <= tick && tick <= lastTick && !isSkipped
 }
 
-/** The market's part from its first row to its last; nothing where it has none. */
+/** Removes skipped ticks at both ends of a market's plan. Returns nothing if the market has no rows left. */
 export function trimmed(market: MarketPlan): readonly MarketPlan[] {
   let { firstTick, lastTick } = market
   const { skipped = [] } = market
@@ -127,7 +127,7 @@ export function trimmed(market: MarketPlan): readonly MarketPlan[] {
   return firstTick > lastTick ? [] : [{ ...market, firstTick, lastTick }]
 }
 
-/** The market's part behind the place where the rows begin; nothing where it has no row there. */
+/** The market's plan after the place `after`; nothing if it has no rows there. */
 function beginBehind(
   market: MarketPlan,
   { after, intervalS }: LobQuery,
@@ -140,7 +140,7 @@ function beginBehind(
   return firstTick > market.lastTick ? [] : [{ ...market, firstTick }]
 }
 
-/** The first `rows` rows of dates that have more, at least one. */
+/** Cuts a plan with more rows to its first `rows` rows, at least one. */
 function cutAfter(
   dates: readonly DatePlan[],
   intervalS: number,
@@ -171,7 +171,7 @@ function cutAfter(
   throw new Error('the dates have fewer rows than are left of them')
 }
 
-/** The tick of the row with this number, counted from 1, of a date that has it. */
+/** The tick of a date's row with this number, counted from 1. The date must have that row. */
 function tickOfRow(markets: readonly MarketPlan[], row: number): number {
   let low = 0
   let high = SECONDS_PER_DAY
@@ -203,13 +203,13 @@ function planDate(
   })
 }
 
-/** A market of a date whose book becomes known there. */
+/** A market whose book is known at some time of a date. */
 export interface KnownMarket extends Pick<MarketPlan, 'id' | 'carriedFrom'> {
   /** ns after the date's midnight. */
   readonly knownFrom: number
 }
 
-/** The date's markets whose books become known, in code unit order of their ids. */
+/** The markets whose books are known at some time of the date, in code unit order of their ids. */
 export function knownMarkets(
   date: string,
   index: FileIndex,
@@ -219,18 +219,18 @@ export function knownMarkets(
   const known: KnownMarket[] = []
   for (const id of marketsOf(date, index, isWanted, indexOf)) {
     const firstBook = index.markets.get(id)?.firstBook ?? null
-    // A keyframe at midnight is the carried book itself; where they are promised, no keyframe means no book. Only files
-    // of writers who promise nothing leave it to the reader what goes on.
+    // A keyframe at midnight is the carried book itself. If the writer promises keyframes, no keyframe means no known book. Only
+    // for files without this promise, the reader must search the dates before.
     const isTold = firstBook === 0 || index.tellsMidnight
     const carriedFrom = isTold ? null : carriedFromDate(date, id, indexOf, CARRY_OVER_DATES_MAX)
-    // What the file says it leaves out is unknown, whatever is carried over it.
+    // A carried book is unknown before the start of the file's stated coverage.
     const knownFrom = carriedFrom === null ? firstBook : Math.max(0, index.statedCoverage?.from ?? 0)
     if (knownFrom !== null) known.push({ id, carriedFrom, knownFrom })
   }
   return known
 }
 
-/** The market's part up to its last tick at or before the close; nothing when it was closed before its first one. */
+/** The market's plan up to its last tick at or before the close; nothing if it closed before its first tick. */
 function endAtClose(
   market: MarketPlan,
   intervalS: number,
@@ -243,8 +243,8 @@ function endAtClose(
 }
 
 /**
- * The date's markets. In a foreign file without keyframes at midnight a silent market has no row although its book
- * lives on.
+ * The date's markets. In a file of another writer, without keyframes at midnight, a market without events has no row although
+ * its book is still known from the date before.
  */
 function marketsOf(
   date: string,
@@ -261,8 +261,8 @@ function marketsOf(
 }
 
 /**
- * The date whose file makes a market's book at midnight of `date` known, or null when it is not known then. Files that
- * neither clear nor interrupt the book hand the question on to the date before.
+ * The date whose file determines a market's book at midnight of `date`, or null if the book is unknown then. If a file neither
+ * clears nor interrupts the book, the search continues with the date before.
  */
 function carriedFromDate(date: string, id: string, indexOf: IndexOfDate, datesLeft: number): string | null {
   const previousDate = addDays(date, -1)
@@ -282,13 +282,13 @@ function isPausedTooLong(previous: FileIndex, next: FileIndex): boolean {
   return after.from + DAY_NS - before.to > CARRY_OVER_PAUSE_NS_MAX
 }
 
-/** Throws `too_many_rows` when the planned answer is over the limit of its format. */
+/** Throws `too_many_rows` if the planned answer exceeds the limit of its format. */
 export function refuseTooManyRows(query: LobQuery, plan: LobPlan): void {
   const problem = rowLimitProblem(query, plan)
   if (problem !== null) throw new ApiError('too_many_rows', problem)
 }
 
-/** What is wrong with an answer of so many rows, and what to ask instead; null when it is within the limit. */
+/** The error text for an answer with too many rows, with alternatives; null if it is within the limit. */
 export function rowLimitProblem(query: LobQuery, plan: Pick<LobPlan, 'rows'>): string | null {
   const limit = OUTPUT_FORMATS[query.format].rowsMax
   if (plan.rows <= limit) return null
@@ -300,7 +300,7 @@ export function rowLimitProblem(query: LobQuery, plan: Pick<LobPlan, 'rows'>): s
   )
 }
 
-/** The first and the last tick that a row of the plan has. */
+/** The times of the first and the last tick with a row. */
 export function spanOf({ intervalS }: LobQuery, { dates }: LobPlan): RowSpan | undefined {
   let span: RowSpan | undefined
   for (const { startSeconds, markets } of dates)

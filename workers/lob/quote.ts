@@ -1,4 +1,4 @@
-// The best prices of a book and what follows from them. Cents; 0 where a side has no level. Rules: contract.md 28
+// The values of a quote: best prices, spread, mid, state. Prices are in cents; 0 if a side has no level. Rules: contract.md 28
 // and 29.
 
 import { BOOK_STATES, type BookState, type SnapshotColumn } from '../../shared/lob-task.ts'
@@ -14,7 +14,7 @@ export function midOf(bestBid: number, bestAsk: number): number {
   return bestBid === 0 || bestAsk === 0 ? 0 : (bestBid + bestAsk) / 2
 }
 
-/** Whether the book does not have a value of its quote: `nulls=true` makes it null. */
+/** Whether the book does not have this value of the quote; with `nulls=true` it is null. */
 export function isMissing(column: SnapshotColumn, bestBid: number, bestAsk: number): boolean {
   if (column === 'best_bid') return bestBid === 0
   return bestAsk === 0 || (column !== 'best_ask' && bestBid === 0)
@@ -29,7 +29,7 @@ const [KNOWN, GAP, HELD, CARRIED, CROSSED] = [
   numberOf('crossed'),
 ]
 
-/** The number of a book's state in BOOK_STATES, by the prices that its row shows. */
+/** The index of the book's state in BOOK_STATES, by the prices of its row. */
 export function stateOf(book: OrderBook): number {
   if (!book.isKnown) return book.isHeldInGaps ? HELD : GAP
   const [bestBid, bestAsk] = [book.bestBid(), book.bestAsk()]

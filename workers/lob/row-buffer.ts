@@ -1,6 +1,6 @@
-// Where text rows are written before they are copied into a chunk: one buffer a thread, made once. A buffer that never
-// changes is a constant of the compiled code, which saves the checks of every single store; that is worth far more than
-// the copy costs. What is in it must be copied out before anything is awaited: another request of the thread may be next.
+// The buffer in which text rows are written before they are copied into a chunk; one per thread, allocated once. Because it never
+// changes, V8 compiles it as a constant and omits checks at every store, which saves far more than the copy costs. Copy the rows
+// out before the next `await`: another request of the thread may use the buffer then.
 
 import { CHUNK_BYTES } from '../../shared/limits.ts'
 

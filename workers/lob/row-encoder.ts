@@ -1,6 +1,6 @@
-// Snapshot rows as text in the thread's row buffer: ready texts (row-layout.ts), the digits of the time stamp, and the
-// levels that a format writes (row-format-*.ts). A market whose row has not changed since its last one in the buffer is
-// copied with a new time stamp.
+// Writes snapshot rows as text in the thread's row buffer: prepared texts (row-layout.ts), the digits of the timestamp, and the
+// levels in the format's encoding (row-format-*.ts). If a market's row is unchanged, its last row in the buffer is copied with
+// the new timestamp.
 
 import type { LobQuery, SnapshotColumn } from '../../shared/lob-task.ts'
 import { DIGITS_MAX, writeDigits } from '../output/ascii-digits.ts'
@@ -20,20 +20,20 @@ import {
   type RowTexts,
 } from './row-layout.ts'
 
-// An imported name is looked up at every use; a constant of this module is one of the compiled code.
+// V8 looks up an imported name at every use, but compiles a constant of this module into the code.
 const view = rowView
 
-/** What of a query decides how its rows look. */
+/** The parameters of a query that determine the text of its rows. */
 export type RowShape = Pick<LobQuery, 'columns' | 'levels' | 'nulls'>
 
 export interface RowFormat {
   readonly columns: readonly SnapshotColumn[]
   readonly contentBefore: Uint8Array
-  /** An ASCII character between two rows; null for none. */
+  /** An ASCII character between two rows, or null. */
   readonly separator: string | null
   readonly texts: RowTexts
   readonly contentAfter: Uint8Array
-  /** Upper bound of the bytes of one side's levels, and of what writing them may touch. */
+  /** Upper bound of the bytes of one side's levels, including the bytes that writing them may touch. */
   readonly sideBytesMax: number
   /** Writes the levels of a side into the row buffer and returns the position after them. */
   writeLevels(position: number, side: BookSide, isAsk: boolean): number
@@ -50,10 +50,10 @@ export class TextRowEncoder {
   readonly #parts: readonly RowPart[]
   readonly #texts: TextTable
   readonly #separator: number
-  /** Where each market's last row begins in the buffer; -1 when it is not there. */
+  /** The start of each market's last row in the buffer, or -1. */
   readonly #starts: Int32Array
   readonly #lengths: Int32Array
-  /** Where ts stands in it; -1 where it has none. */
+  /** The offset of ts in that row; -1 without a ts. */
   readonly #tsOffsets: Int32Array
   readonly #tsBytes = new Uint8Array(Math.ceil(TS_BYTES_MAX / 8) * 8)
   readonly #tsDigits = new DataView(this.#tsBytes.buffer)
@@ -61,7 +61,7 @@ export class TextRowEncoder {
   #tsSeconds = -1
   #isFirst: boolean
 
-  /** `isRest` where rows have come before the first one. */
+  /** `isRest`: the answer has rows before the first one of this encoder. */
   constructor(format: RowFormat, marketIds: readonly string[], isRest = false) {
     this.#isFirst = !isRest
     const layout = new RowLayout(format.columns, format.texts, marketIds)
@@ -75,7 +75,7 @@ export class TextRowEncoder {
     this.reserveBytes = 1 + TS_BYTES_MAX + layout.textBytesMax + 2 * format.sideBytesMax + TEXT_SLACK_BYTES
   }
 
-  /** The rows in the buffer, valid until the next call; the buffer is empty afterwards. */
+  /** Returns the rows in the buffer, valid until the next call, and empties the buffer. */
   takeRows(): Uint8Array {
     const rows = rowBytes.subarray(0, this.position)
     this.position = 0
@@ -83,7 +83,7 @@ export class TextRowEncoder {
     return rows
   }
 
-  /** Appends one row; the caller has made sure that `reserveBytes` are left. */
+  /** Appends one row. The caller must ensure that `reserveBytes` are left. */
   encodeRow(seconds: number, marketIndex: number, book: OrderBook): void {
     if (seconds !== this.#tsSeconds) this.#setTs(seconds)
     let start = this.position
@@ -100,19 +100,19 @@ export class TextRowEncoder {
   }
 
   #setTs(seconds: number): void {
-    // Whole seconds and nine zeros are the nanoseconds, exactly, whatever a double would round.
+    // Whole seconds followed by nine zeros: exact nanoseconds, which a double would round.
     let position = writeDigits(this.#tsDigits, 0, seconds)
     if (seconds !== 0) {
       this.#tsBytes.fill(0x30, position, position + NS_DIGITS)
       position += NS_DIGITS
     }
-    // No row with a time stamp of another length can be copied.
+    // Rows with a timestamp of another length cannot be copied.
     if (position !== this.#tsLength) this.#starts.fill(-1)
     this.#tsLength = position
     this.#tsSeconds = seconds
   }
 
-  /** Writes the digits of ts and no byte more: what follows them may be there already. */
+  /** Writes the digits of ts and no byte more, since the bytes after them may already be written. */
   #writeTs(position: number): number {
     const end = this.#tsLength
     let index = 0

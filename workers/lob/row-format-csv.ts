@@ -1,5 +1,5 @@
-// Snapshot rows as csv (RFC 4180, lines end with LF): a header line, and `bids`/`asks` as one price and one quantity
-// column a level, empty where the book has no such level. Column names: contract.md 30.
+// Snapshot rows as csv (RFC 4180, but lines end with LF): a header line; `bids` and `asks` as one price and one quantity column
+// per level, empty if the book does not have the level. Column names: contract.md 30.
 
 import type { SnapshotColumn } from '../../shared/lob-task.ts'
 import { DIGITS_MAX, writeDigits } from '../output/ascii-digits.ts'
@@ -8,7 +8,7 @@ import { rowView } from './row-buffer.ts'
 import type { RowFormat, RowShape } from './row-encoder.ts'
 import type { RowTexts } from './row-layout.ts'
 
-// An imported name is read anew at every use; a constant of this module is one of its compiled code.
+// V8 looks up an imported name at every use, but compiles a constant of this module into the code.
 const view = rowView
 
 const COMMA = 0x2c
@@ -56,9 +56,9 @@ export class CsvRowFormat implements RowFormat {
         shownFrom = slot
       }
     }
-    // A change behind the last of a full set of levels does not show.
+    // If all levels are written, a change beyond the last one does not affect the row.
     side.shownFrom = left === 0 ? shownFrom : 0
-    // Two empty fields a level that the book does not have; the last field has no comma after it.
+    // Two empty fields for each missing level. The last field has no comma after it.
     const end = position + 2 * left
     for (; position < end; position += 4) view.setUint32(position, FOUR_COMMAS)
     return end - 1

@@ -1,4 +1,4 @@
-// Snapshot rows as JSON objects, byte for byte what JSON.stringify makes of them: one a line (ndjson) or in an array.
+// Snapshot rows as JSON objects, byte for byte as JSON.stringify writes them: one per line (ndjson) or in an array.
 
 import type { SnapshotColumn } from '../../shared/lob-task.ts'
 import { DIGITS_MAX, writeDigits } from '../output/ascii-digits.ts'
@@ -8,7 +8,7 @@ import { rowView } from './row-buffer.ts'
 import type { RowFormat, RowShape } from './row-encoder.ts'
 import type { RowTexts } from './row-layout.ts'
 
-// An imported name is read anew at every use; a constant of this module is one of its compiled code.
+// V8 looks up an imported name at every use, but compiles a constant of this module into the code.
 const view = rowView
 
 const OPEN_BRACKET = 0x5b
@@ -20,9 +20,9 @@ const LEVEL_WORDS = LEVEL_BYTES / 8
 
 const encoder = new TextEncoder()
 
-// What stands between two quantities, `},{"price":NN,"qty":`, for every slot of a bid and after them of an ask, padded to
-// whole doubles (see text-table.ts). Tables of the module, not of an object: their addresses are then constants of the
-// compiled loop.
+// The text between two quantities, `},{"price":NN,"qty":`, for every slot of a bid and then of an ask, padded to whole doubles
+// (see text-table.ts). They are tables of the module, not of an object, so that their addresses are constants of the compiled
+// loop.
 const levelBytes = new Uint8Array(2 * SLOTS * LEVEL_BYTES)
 const levelLengths = new Uint8Array(2 * SLOTS)
 for (let slot = 0; slot < 2 * SLOTS; slot++) {
@@ -61,7 +61,7 @@ export class JsonRowFormat implements RowFormat {
     const { bits, contracts } = side
     const table = isAsk ? SLOTS : 0
     const byteBefore = view.getUint8(start - 1)
-    // The first level's closing brace has nothing to close: it goes before the start and is mended below.
+    // The text of the first level begins with a superfluous `}`. It overwrites the byte before the start, which is restored below.
     let position = start - 1
     let left = this.#levels
     let shownFrom = 0
@@ -78,7 +78,7 @@ export class JsonRowFormat implements RowFormat {
         shownFrom = slot
       }
     }
-    // A change behind the last of a full set of levels does not show.
+    // If all levels are written, a change beyond the last one does not affect the row.
     side.shownFrom = left === 0 ? shownFrom : 0
     view.setUint8(start - 1, byteBefore)
     view.setUint8(start, OPEN_BRACKET)

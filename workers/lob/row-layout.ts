@@ -1,6 +1,5 @@
-// How the columns of a text row are laid out: in as few parts as can be. Everything but the time stamp and the levels is
-// made of ready texts, one for each market and one for each pair of best prices, with the keys and separators around
-// them. The text of a pair is made when the pair is first met.
+// Lays out the columns of a text row in as few parts as possible. All but the timestamp and the levels are prepared texts, with
+// keys and separators: one for each market, and one for each pair of best prices, which is made when the pair first occurs.
 
 import { BOOK_STATES, type SnapshotColumn } from '../../shared/lob-task.ts'
 import { TextTable } from '../output/text-table.ts'
@@ -15,17 +14,17 @@ export const PART_BIDS = 4
 export const PART_ASKS = 5
 export const PART_STATE = 6
 
-/** What a text format writes around values, and how it writes a text. */
+/** The texts that a format writes around values, and its encoding of a text. */
 export interface RowTexts {
-  /** What stands before the value of a column. */
+  /** The text before the value of a column. */
   before(column: SnapshotColumn, index: number): string
   text(value: string): string
-  /** What stands for a value of the quote that the book does not have; null: the 0 or -1 of contract.md 29. */
+  /** The text for a missing value of the quote; null: the 0 or -1 of contract.md 29. */
   readonly missing: string | null
   readonly afterRow: string
 }
 
-/** One part of a row: one of PART_…; the number of its text, or of its first one; its texts by best prices. */
+/** One part of a row: its kind (PART_…), the number of its first text, and its texts by best prices. */
 export interface RowPart {
   readonly kind: number
   readonly firstText: number
@@ -50,7 +49,7 @@ const KIND_OF: Readonly<Record<SnapshotColumn, number>> = {
   asks: PART_ASKS,
   book_state: PART_STATE,
 }
-/** Best prices at which every number is as long as it can be. */
+/** Best prices for which every number of the quote has its maximum length. */
 const LONG_BID = 10
 const LONG_ASK = 21
 
@@ -71,7 +70,7 @@ export class RowLayout {
       if (kind === PART_MARKET) for (const id of marketIds) add(fill(items, () => format.text(id)))
       if (kind === PART_STATE) for (const state of BOOK_STATES) add(fill(items, () => format.text(state)))
       const quote = kind === PART_QUOTE ? new QuoteTexts(items, this.texts, format.missing) : null
-      // The longest text has numbers alone or none.
+      // The longest text is one of these two: all values present, or all missing.
       quote?.textOf(LONG_BID, LONG_ASK)
       quote?.textOf(0, 0)
       bytes += Math.max(0, ...this.texts.lengths.subarray(firstText, this.texts.size))
@@ -86,7 +85,7 @@ export class QuoteTexts {
   readonly #items: readonly TemplateItem[]
   readonly #texts: TextTable
   readonly #missing: string | null
-  /** By `bid * 100 + ask`; -1 where it is not made so far. */
+  /** Text numbers by `bid * 100 + ask`; -1 until the text is made. */
   readonly #numbers = new Int32Array(CENTS_PER_DOLLAR ** 2).fill(-1)
 
   constructor(items: readonly TemplateItem[], texts: TextTable, missing: string | null) {
@@ -95,7 +94,7 @@ export class QuoteTexts {
     this.#missing = missing
   }
 
-  /** The number of the text of two best prices, cents, 0 for none. */
+  /** The number of the text for two best prices in cents, 0 for none. */
   textOf(bestBid: number, bestAsk: number): number {
     const known = this.#numbers[bestBid * CENTS_PER_DOLLAR + bestAsk]!
     return known >= 0 ? known : this.#make(bestBid, bestAsk)
@@ -120,7 +119,7 @@ function fill(items: readonly TemplateItem[], valueOf: (column: SnapshotColumn) 
   return items.map((item) => ('text' in item ? item.text : valueOf(item.column))).join('')
 }
 
-/** Texts go with the market or the quote beside them; the time stamp and the levels stand alone. */
+/** Texts are joined to the market or quote next to them; the timestamp and the levels are parts of their own. */
 function templatesOf(columns: readonly SnapshotColumn[], format: RowTexts): Template[] {
   const templates: Template[] = []
   let open: Template | undefined

@@ -1,6 +1,5 @@
-// The sections of an answer that several threads make: its hours, where books can be found at the start of an hour by
-// their keyframes, whole dates elsewhere, and parts of them where they are long. Every row is in exactly one section, and
-// sections are in the order of the rows.
+// The sections of an answer that several threads make: hours if the file has keyframes at the start of each hour, else whole
+// dates; long ones are divided. Every row is in exactly one section, and sections are in the order of the rows.
 
 import { CHUNK_BYTES } from '../../shared/limits.ts'
 import type { ReceiptPlan } from '../../shared/lob-receipt.ts'
@@ -18,16 +17,16 @@ export interface Section {
   readonly lastTick: number
 }
 
-/** Events that are decoded and replayed in about the time in which one row is written. */
+/** Decoding and replaying this many events takes about as long as writing one row. */
 const EVENTS_PER_ROW = 8
 
-/** What an answer costs: its rows, and as many for the events it may have to decode. */
+/** The cost of an answer, in rows: its rows plus the equivalent of the events that it may have to decode. */
 export function costInRows(plan: LobPlan, query: LobQuery, fileOf: FileOfDate): number {
   const events = groupsOf(plan, query, fileOf).reduce((sum, group) => sum + group.rows, 0)
   return plan.rows + events / EVENTS_PER_ROW
 }
 
-/** Row groups that an answer may have to decode. */
+/** The row groups that an answer may have to decode. */
 export function groupsOf({ dates }: LobPlan, { intervalS }: LobQuery, fileOf: FileOfDate): IndexedRowGroup[] {
   const hourOf = (tick: number): number => Math.floor((tick * intervalS) / SECONDS_PER_HOUR)
   return dates.flatMap(({ date, markets }) => {
@@ -40,12 +39,12 @@ export function groupsOf({ dates }: LobPlan, { intervalS }: LobQuery, fileOf: Fi
   })
 }
 
-/** Rows that are sure to fit into so many chunks. */
+/** The number of rows that always fit into so many chunks. */
 export function sectionRowsMax({ reserveBytes }: Pick<SinkPlan, 'reserveBytes'>, chunks: number): number {
   return Math.floor(CHUNK_BYTES / reserveBytes) * chunks
 }
 
-/** Cuts a plan into sections of at most `rowsMax` rows, or of one tick where even that has more. */
+/** Divides a plan into sections of at most `rowsMax` rows, or of one tick if a tick has more rows. */
 export function sectionsOf(
   { dates }: LobPlan,
   { intervalS, onGap }: LobQuery,
@@ -53,7 +52,7 @@ export function sectionsOf(
   rowsMax: number,
 ): Section[] {
   return dates.flatMap((datePlan) => {
-    // A book that is held comes from before the hour.
+    // With on_gap=hold, a lost book comes from before the hour.
     const isSeekable = onGap !== 'hold' && fileOf(datePlan.date)?.index.isSeekable === true
     const sectionS = isSeekable ? SECONDS_PER_HOUR : SECONDS_PER_DAY
     const ticksMax = Math.max(1, Math.floor(rowsMax / datePlan.markets.length))
@@ -74,7 +73,7 @@ export function sectionsOf(
   })
 }
 
-/** The plan of the rows from a section on. */
+/** The plan of the rows from the start of a section on. */
 export function planFrom(plan: LobPlan, { datePlan, firstTick }: Section): LobPlan {
   const markets = datePlan.markets
     .filter(({ lastTick }) => lastTick >= firstTick)
@@ -84,8 +83,8 @@ export function planFrom(plan: LobPlan, { datePlan, firstTick }: Section): LobPl
 }
 
 /**
- * What the plan of an answer says of its receipt; the server measures the body (server/lob/lob-parts.ts). `blocks` are empty where
- * the body is not cut.
+ * The parts of a receipt that follow from the plan; the server measures the body (server/lob/lob-parts.ts). `blocks` is empty if
+ * the body is not divided.
  */
 export function planReceipt(
   query: LobQuery,

@@ -1,5 +1,5 @@
-// The series that have given markets, found by the directories of the lake and the markets that footers list. Markets
-// that two series have on the same date are refused, so that neither is served as if it were the whole.
+// Finds the series that have given markets, by the directories of the lake and the markets that footers list. If two series have
+// a market on the same date, the request is refused, so that neither part is served as if it were the whole.
 
 import { readdirSync, statSync } from 'node:fs'
 import { basename, relative } from 'node:path'
@@ -20,12 +20,12 @@ import type { PinnedFiles } from '../lake/pinned-files.ts'
 import { LakeFile } from './lake-file.ts'
 import { MarketLists } from './market-lists.ts'
 
-/** Footers looked into for a market that the requested dates do not know, before it counts as unknown. */
+/** The maximum of footers that are searched for a market that the requested dates do not have, before it counts as unknown. */
 const MARKET_SEARCH_FILES_MAX = 2_000
 
 /**
- * Footers of other series looked into for the market of a request, to see that it stands in one alone: a month of the
- * temperature markets' forty series.
+ * The maximum of footers of other series that are searched for the market of a request, to verify that only one series has it: a
+ * month of the forty series of the temperature markets.
  */
 const OTHER_FILES_MAX = 1_500
 export type MarketFilter = (marketId: string) => boolean
@@ -33,13 +33,13 @@ export type MarketFilter = (marketId: string) => boolean
 export interface FoundSeries {
   /** The series, or the first of several. */
   readonly series: string
-  /** The series whose file of a date is read, also for the dates before those asked for. */
+  /** The series whose file of a date is read; also for dates before the requested ones. */
   readonly seriesOf: (date: string) => string
 }
 
 const LISTED_SERIES_MAX = 10
 
-// Of files of likely series only what the checked footer or the rows say is believed, also for what is not there.
+// For likely series only ids of the verified index are used, also to conclude that a market is absent.
 const indexedMarkets = new MarketLists()
 const listedMarkets = new MarketLists()
 
@@ -49,15 +49,15 @@ export class SeriesSearch {
   readonly #version: PinnedFiles | undefined
   readonly #names: LobSourceNames
   readonly #isWanted: MarketFilter
-  /** The series that have the markets if any does, the likeliest first. */
+  /** The series that most probably have the markets, the likeliest first. */
   readonly #likely: readonly string[]
   readonly #dates = new Map<string, string[]>()
   #filesLeft: number
   #otherFilesLeft = OTHER_FILES_MAX
   #candidateList: readonly string[] | undefined
-  /** The first file or directory that could not be read although it may well have the markets. */
+  /** The error of the first file or directory that could not be read and may have the markets. */
   #broken: unknown
-  /** The same, of the likely series. */
+  /** The same, for likely series only. */
   #likelyBroken: unknown
 
   constructor(
@@ -77,7 +77,7 @@ export class SeriesSearch {
     this.#filesLeft = filesMax
   }
 
-  /** The dates a series has files of, the ones asked for first, then the newest. */
+  /** The dates of a series' files, newest first, but the requested dates before all others. */
   datesOf(series: string): string[] {
     if (!isSeriesName(series)) return []
     const known = this.#dates.get(series)
@@ -94,8 +94,8 @@ export class SeriesSearch {
   }
 
   /**
-   * The series that have the markets on the dates asked for; undefined when none has. Throws `ambiguous_market` where
-   * two have them on one date, and what is broken of the likely ones.
+   * The series that have the markets on the requested dates; undefined if none has. Throws `ambiguous_market` if two have them on
+   * one date, and the error of a likely series that could not be read.
    */
   seriesByDate(): FoundSeries | undefined {
     const { dates } = this.#query
@@ -109,7 +109,7 @@ export class SeriesSearch {
     this.#likelyBroken = this.#broken = undefined
     if (first === undefined) return undefined
     if (broken !== undefined) throw broken
-    // A book goes on from where it was: a date without the markets belongs to the series that had them before.
+    // A date without the markets belongs to the series that had them before, since their books continue there.
     let current = first
     for (const date of dates) {
       current = found.get(date) ?? current
@@ -119,8 +119,8 @@ export class SeriesSearch {
   }
 
   /**
-   * The series that has the markets on any date, a likely one first; undefined when none has. Throws when a file or
-   * directory that may well have them could not be read: then nothing can be said.
+   * The series that has the markets on any date, likely series first; undefined if none has. Throws if a file or directory that
+   * may have them could not be read.
    */
   seriesOfAnyDate(): FoundSeries | undefined {
     const series = this.#candidates().find((one) => this.#hasMarket(one))
@@ -128,12 +128,12 @@ export class SeriesSearch {
       if (this.#broken !== undefined) throw this.#broken
       return undefined
     }
-    // What the first date may carry over from the one before it.
+    // The first date may continue books of the date before.
     const carried = this.#onlySeriesOn(addDays(this.#query.dates[0]!, -1)) ?? series
     return { series: carried, seriesOf: () => carried }
   }
 
-  /** Throws when the lake itself is gone: then nothing is known to be unknown. */
+  /** Throws if the lake itself is missing: then no name may be called unknown. */
   assertLakeIsThere(): void {
     try {
       watched(basename(this.#lake), () => statSync(this.#lake))
@@ -178,7 +178,7 @@ export class SeriesSearch {
   }
 
   #hasMarket(series: string): boolean {
-    // What is broken of another date or series must not cost this request its answer.
+    // An unreadable file of another date or series must not fail this request.
     return this.#unlessBroken(series, [], () => this.datesOf(series)).some((date) => {
       if (this.#filesLeft-- <= 0) return false
       return this.#hasMarketOn(series, date)
@@ -200,8 +200,8 @@ export class SeriesSearch {
     }
   }
 
-  // Where ids do not name their series, any that is not another market's own may have them; but a file of another date
-  // would add nothing to the answer.
+  // If ids do not name their series, any series except one of a single other market may have them. Files of other dates do not
+  // matter, since they add nothing to the answer.
   #mayHoldMarket(series: string, isAsked: boolean): boolean {
     if (this.#likely.includes(series)) return true
     const { isSeriesInId, isOfOneMarket } = this.#names

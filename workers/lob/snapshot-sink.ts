@@ -1,4 +1,4 @@
-// Where snapshot rows go, by format: text rows straight into chunks, parquet rows through the row-group encoder.
+// The sinks of snapshot rows: text rows go directly into chunks, parquet rows through the row-group encoder.
 
 import { ApiError } from '../../shared/errors.ts'
 import type { FormatName } from '../../shared/formats.ts'
@@ -14,18 +14,18 @@ import { CsvRowFormat } from './row-format-csv.ts'
 import { JsonRowFormat } from './row-format-json.ts'
 
 const PARQUET_OUT_FIRST_ROW_GROUP_ROWS = 2_048
-/** Takes rows in answer order. `makeRoom` must be awaited before `row` whenever `isFull`. */
+/** Takes rows in the order of the answer. If `isFull`, await `makeRoom` before `row`. */
 export interface SnapshotSink {
   readonly isFull: boolean
   begin(): Promise<void>
   row(seconds: number, marketIndex: number, book: OrderBook): void
   makeRoom(): Promise<void>
-  /** Must be called after the last `row` before anything else is awaited: see row-buffer.ts. */
+  /** Call it after the last `row`, before the next `await`: see row-buffer.ts. */
   settleRows(): void
   finish(): Promise<void>
 }
 
-/** A sink and what its stream must reserve for one write. */
+/** A sink, and the bytes that its stream must reserve for one write. */
 export interface SinkPlan {
   readonly reserveBytes: number
   open(stream: ChunkStream): SnapshotSink
@@ -33,7 +33,7 @@ export interface SinkPlan {
 
 type RowFormatMaker = (query: RowShape) => RowFormat
 
-/** The text formats; null is written by row groups. */
+/** The text formats; null for parquet, which is written by row groups. */
 export const SNAPSHOT_FORMATS: Readonly<Record<FormatName, RowFormatMaker | null>> = {
   json: (query) => new JsonRowFormat({ ...query, isArray: true }),
   ndjson: (query) => new JsonRowFormat({ ...query, isArray: false }),
@@ -42,8 +42,8 @@ export const SNAPSHOT_FORMATS: Readonly<Record<FormatName, RowFormatMaker | null
 }
 
 /**
- * The sink of a query's format, for the markets of its answer. `rows` of the answer is what a parquet file says of itself;
- * `isRest` where rows of a text have come before those that the sink takes.
+ * The sink of a query's format, for the markets of its answer. `rows`, the rows of the answer, is written into a parquet footer.
+ * `isRest`: the answer has rows before the first one of this sink.
  */
 export function planSink(
   query: LobQuery,

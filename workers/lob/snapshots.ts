@@ -1,5 +1,5 @@
-// The answer of a planned request: date by date, tick by tick, market by market, each row taken from the market's book
-// at that tick. Books that the date's own file does not make known are replayed from the dates before it first.
+// Writes the rows of a planned request, by date, tick and market. Each row shows the market's book at that tick. Books that
+// continue from earlier dates are first replayed from the files of those dates.
 
 import type { LobQuery } from '../../shared/lob-task.ts'
 import { addDays, NS_PER_SECOND, utcDatesBetween } from '../../shared/utc-date.ts'
@@ -13,19 +13,19 @@ import type { DatePlan, LobPlan, MarketPlan } from './plan.ts'
 import type { Section } from './sections.ts'
 import type { SnapshotSink } from './snapshot-sink.ts'
 
-/** What the rows of one answer are made from and where they go. */
+/** The inputs and outputs of one answer. */
 export interface SnapshotJob {
   readonly query: LobQuery
   readonly fileOf: FileOfDate
-  /** Numbers all markets of the answer. */
+  /** The number of each market of the answer. */
   readonly marketNumbers: ReadonlyMap<string, number>
   readonly stream: ChunkStream
   readonly sink: SnapshotSink
-  /** Whether the first rows are sent before the rest of their hour is decoded: see `DateSnapshots.#open`. */
+  /** Whether the first rows are sent before the rest of their hour is decoded (`DateSnapshots.#open`). */
   readonly isOpenedEarly: boolean
 }
 
-/** Writes every row of the plan and returns how many there were. */
+/** Writes every row of the plan. Returns the number of rows. */
 export async function writeSnapshots(job: SnapshotJob, plan: LobPlan): Promise<number> {
   let rows = 0
   await job.sink.begin()
@@ -37,7 +37,7 @@ export async function writeSnapshots(job: SnapshotJob, plan: LobPlan): Promise<n
   return rows
 }
 
-/** Writes the sections that `take` gives, ascending, until it gives none any more, and returns how many rows they had. */
+/** Writes the sections whose numbers `take` returns, ascending, until it returns no valid one. Returns the number of rows. */
 export async function writeSections(
   job: SnapshotJob,
   sections: readonly Section[],
@@ -56,7 +56,7 @@ export async function writeSections(
   }
 }
 
-/** The rows of one date, from any tick on but never back: what lies between is skipped where keyframes allow it. */
+/** The rows of one date. Ticks must not decrease; those between two calls are skipped by keyframes if there are any. */
 class DateSnapshots {
   readonly datePlan: DatePlan
   readonly #job: SnapshotJob
@@ -86,7 +86,7 @@ class DateSnapshots {
     this.#isOpening = job.isOpenedEarly && !stream.hasSent
   }
 
-  /** Writes the rows of the ticks from `from` to `to` and returns how many there were. */
+  /** Writes the rows of the ticks from `from` to `to`. Returns the number of rows. */
   async write(from: number, to: number): Promise<number> {
     const { sink, query } = this.#job
     const { intervalS, onGap } = query
@@ -117,8 +117,8 @@ class DateSnapshots {
   }
 
   /**
-   * Advances a book of an answer of which nothing is sent yet: from a preview where its row group is not decoded, so that
-   * the first row is there soon. What is there is sent before anything is decoded for the next.
+   * Advances a book while nothing of the answer has been sent. Uses a preview of a row group that is not decoded, so that the
+   * first row is ready early, and sends the rows so far before it decodes for the next one.
    */
   async #open(replay: MarketReplay, instant: number, rowsBefore: number): Promise<void> {
     const { sink, stream } = this.#job
@@ -129,7 +129,7 @@ class DateSnapshots {
   }
 }
 
-/** The books that come from the dates before `date`, by market. `checkpoint` may throw to stop the request. */
+/** The books that continue from dates before `date`, by market. `checkpoint` may throw to stop the request. */
 export function carryBooks(
   fileOf: FileOfDate,
   date: string,
@@ -150,7 +150,7 @@ export function carryBooks(
     for (const [number, id] of ids.entries()) {
       const entry = file.index.markets.get(id)
       const replay = new MarketReplay(file, source, number, entry, books.get(id) ?? new OrderBook())
-      // In a file with keyframes the hour of the last row holds everything that the book needs.
+      // In a file with keyframes, the hour of the last row is enough to build the book.
       if (entry !== undefined && entry.bookAtEnd === 'known') {
         replay.advanceTo(Math.floor(entry.last / HOUR_NS) * HOUR_NS)
       }

@@ -1,5 +1,5 @@
-// The Piscina task of an order-book request: find the files, plan, refuse or answer, all on this worker's thread. It
-// ends when the answer is complete, refused, failed or cancelled; every file it opened is closed by then.
+// The Piscina task of an order-book request: finds the files, plans, and refuses or answers, all on this worker's thread. It ends
+// when the answer is complete, refused, failed or cancelled; all files that it opened are closed then.
 
 import { OUTPUT_FORMATS } from '../../shared/formats.ts'
 import { ApiError } from '../../shared/errors.ts'
@@ -39,17 +39,17 @@ import { warmUp } from './warm-up.ts'
 import { pinnedFiles } from '../lake/pinned-files.ts'
 import { watchFiles } from '../lake/watched-files.ts'
 
-/** Order-book answers that cost less than so many rows are made by one thread: sharing them out would cost more. */
+/** An answer that costs less than this many rows is made by one thread: dividing it would cost more. */
 export const LOB_SECTIONS_ROWS_MIN = 20_000
 
-/** What a task has opened and promised so far. */
+/** The files and the stream of a task, and whether it has taken a section. */
 interface Progress {
   readonly files: Map<string, LakeFile | undefined>
   hasTakenSection: boolean
   stream: ChunkStream | undefined
 }
 
-/** From which cost in rows on an answer is shared out, and how large its sections may be. */
+/** The cost in rows from which an answer is divided among threads, and the maximum size of its sections. */
 export interface SharingBounds {
   readonly rowsMin: number
   readonly sectionChunksMax: number
@@ -57,7 +57,7 @@ export interface SharingBounds {
 
 const BOUNDS: SharingBounds = { rowsMin: LOB_SECTIONS_ROWS_MIN, sectionChunksMax: LOB_SECTION_CHUNKS_MAX }
 
-/** `bounds` are those of limits.ts but in tests; all threads of one answer must have the same. */
+/** Only tests pass other `bounds`. All threads of one answer must have the same. */
 export default async function runLobTask(task: LobTask | LobWarmTask, bounds = BOUNDS): Promise<void> {
   await prepareDecompression()
   if ('warm' in task) return warmUp()
@@ -67,7 +67,7 @@ export default async function runLobTask(task: LobTask | LobWarmTask, bounds = B
   try {
     await answer(task, progress, bounds)
   } catch (error) {
-    // An assistant that has promised nothing does no harm: the leader had its files open before they broke.
+    // An assistant that has not taken a section ends without an error: the leader opened the files before they broke.
     if (assistance !== null && !progress.hasTakenSection) port.postMessage({ kind: 'end', rows: 0 })
     else if (!(error instanceof RequestCancelled)) port.postMessage(failureOf(error))
   } finally {
@@ -87,7 +87,7 @@ async function answer(task: LobTask, progress: Progress, bounds: SharingBounds):
     if (!files.has(date)) files.set(date, LakeFile.open(lake, query.source, seriesOf(date), date, version))
     return files.get(date)
   }
-  // Every file the answer needs is open before its first byte: nothing replaced later can change it.
+  // Every file of the answer is open before its first byte, so that a later replacement does not change the answer.
   const closesAtMs = catalogue?.closesAtMs
   const plan = planLob(
     query,
@@ -105,7 +105,7 @@ async function answer(task: LobTask, progress: Progress, bounds: SharingBounds):
   const outline = task.isUnlimited === true ? outlineOf(plan, query, fileOf) : undefined
   const head = { ...headOf(task, series, plan, files), outline }
   if (assistance !== null && assistance.identity !== head.identity) {
-    // With other files than the leader's nothing may be made.
+    // An assistant that opened other files than the leader must not make rows.
     port.postMessage({ kind: 'end', rows: 0 })
     return
   }
@@ -123,7 +123,7 @@ interface RowsAnswer {
   readonly fileOf: FileOfDate
 }
 
-/** The rows of a plan, or this thread's sections of them. */
+/** Writes the rows of a plan, or this thread's sections of it. */
 async function answerRows(
   { query, catalogue, part, assistance, port }: LobTask,
   progress: Progress,
@@ -132,7 +132,7 @@ async function answerRows(
 ): Promise<void> {
   const ids = marketIdsOf(plan)
   const blocks = part === undefined ? [] : sectionsOf(plan, query, fileOf, Number.MAX_SAFE_INTEGER)
-  // With other files than the receipt was made from there may be no such block; the server looks at the identity.
+  // If the files have changed since the receipt, the block may not exist; the server compares the identity.
   const fromBlock = part === undefined || part === 'receipt' ? 0 : part.fromBlock
   const block = fromBlock === 0 ? undefined : blocks[fromBlock]
   const made = block === undefined ? plan : planFrom(plan, block)
@@ -141,7 +141,7 @@ async function answerRows(
   const sinkPlan = planSink(query, ids, plan.rows, block !== undefined)
   const isSharedOut = isSectioned && isLarge && block === undefined
   const isReceipt = part === 'receipt'
-  // Each thread measures the blocks that it makes.
+  // The sections of a receipt are its blocks; each thread measures those that it makes.
   const textSections = (): readonly Section[] => {
     if (isReceipt) return blocks
     return isSharedOut
@@ -168,8 +168,8 @@ async function answerRows(
     marketNumbers: new Map(ids.map((id, number) => [id, number])),
     stream,
     sink,
-    // A small answer is made before its status is sent, which can then still say what is wrong with its files. Parquet
-    // sends whole row groups.
+    // A small answer is complete before its status is sent, so that the status can report an error in its files. Parquet sends
+    // whole row groups.
     isOpenedEarly: isLarge && assistance === null && isText,
   }
   if (sections.length === 0) {
@@ -201,7 +201,7 @@ function marketIdsOf({ dates }: LobPlan): string[] {
   return [...ids].toSorted()
 }
 
-/** None of the dates has a file; `there` are those that do. */
+/** The error if none of the requested dates has a file. `there`: the dates that have one. */
 function noData({ source, dates }: LobQuery, series: string, there: readonly string[]): ApiError {
   const [first, last] = [dates[0]!, dates.at(-1)!]
   const asked = first === last ? first : `${first} to ${last}`
@@ -229,7 +229,7 @@ interface InstantAnswer {
   readonly at: LobInstant
 }
 
-/** The books of one instant, as one JSON list. */
+/** Sends the books at one instant, as one JSON list. */
 async function answerAt(task: LobTask, progress: Progress, asked: InstantAnswer): Promise<void> {
   const { query, catalogue, headOnly, port } = task
   const { series, fileOf, plan, isWanted, at } = asked
@@ -254,7 +254,7 @@ function outlineOf(plan: LobPlan, query: LobQuery, fileOf: FileOfDate): LobOutli
   }
 }
 
-/** Whether the client holds the answer is told by the opened files alone: no row was read so far. */
+/** The head of the answer. The identities of the open files tell whether the client holds it; no row has been read. */
 function headOf(
   { query, catalogue, validation: { seed, held } }: LobTask,
   series: string,

@@ -1,5 +1,5 @@
-// Makes a fresh thread compile what a request runs, on made-up events: the first real request is then as fast as the
-// later ones. Nothing leaves this file.
+// Makes a new thread compile the code of a request, by invented events, so that the first real request is as fast as later ones.
+// Its output is discarded.
 
 import { EVENT_ADD, EVENT_CLEAR, PRICE_UNITS_PER_CENT, QTY_UNITS_PER_CONTRACT } from '../../shared/lob-v1.ts'
 import { CHUNK_BYTES, PARQUET_OUT_ROW_GROUP_ROWS } from '../../shared/limits.ts'
@@ -15,7 +15,7 @@ const EVENTS = 8_000
 const LEVELS = 10
 const PARQUET_PASSES = 4
 
-/** Replays and encodes a few thousand made-up rows in every text format. */
+/** Replays and encodes a few thousand invented rows in every format. */
 export function warmUp(): void {
   const events = madeUpEvents()
   const options = { columns: SNAPSHOT_COLUMNS, levels: LEVELS, nulls: false }
@@ -28,7 +28,7 @@ export function warmUp(): void {
   encodeParquet(events)
 }
 
-/** The parquet encoder is only fast once it has packed some tens of thousands of rows. */
+/** The parquet encoder is fast only after it has encoded some tens of thousands of rows. */
 function encodeParquet(events: EventColumns): void {
   const encoder = new ParquetSnapshotEncoder({
     columns: SNAPSHOT_COLUMNS,

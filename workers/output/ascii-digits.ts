@@ -1,5 +1,5 @@
-// Non-negative integers as ASCII decimal digits, three at a time from tables that fit the first cache. Writing may run up
-// to three bytes past the last digit: whoever owns the buffer keeps that much slack.
+// Writes non-negative integers as ASCII decimal digits, three at a time, from tables that fit the first-level cache. A write may
+// touch up to three bytes after the last digit; the owner of the buffer keeps that much slack.
 
 const THOUSAND = 1000
 const MILLION = 1_000_000
@@ -8,11 +8,11 @@ const HALF_WORD = 0x1_0000
 const LENGTH_SHIFT = 24
 
 /**
- * One to three digits as a little-endian word, whose last byte says how many there are. Below THOUSAND: 0 … 999 without
- * leading zeros; from it on: with them.
+ * One to three digits as a little-endian word whose last byte is their number. Entries 0 … 999 have no leading zeros; the
+ * entries from THOUSAND on have them.
  */
 const lastDigits = new Uint32Array(2 * THOUSAND)
-/** The same without leading zeros, and for 0 none at all. */
+/** The same without leading zeros, and no digits for 0. */
 const firstDigits = new Uint32Array(THOUSAND)
 
 for (let number = 0; number < THOUSAND; number++) {
@@ -34,7 +34,7 @@ export const DIGITS_MAX = 16
 /** Writes a non-negative safe integer at `position` and returns the position after it. */
 export function writeDigits(view: DataView, position: number, number: number): number {
   if (number >= MILLION) return writeManyDigits(view, position, number)
-  // Without a branch on the size: which of a book's quantities have four digits and which five, nobody can predict.
+  // No branch on the size: it would be mispredicted, since a book's quantities vary between four and five digits.
   const whole = number | 0
   const high = (whole / THOUSAND) | 0
   const first = firstDigits[high]!
@@ -45,7 +45,7 @@ export function writeDigits(view: DataView, position: number, number: number): n
   return after + (last >>> LENGTH_SHIFT)
 }
 
-// Apart, and recursive, so that the usual case above stays small enough to be inlined.
+// A separate function, so that the usual case above stays small enough to be inlined.
 function writeManyDigits(view: DataView, position: number, number: number): number {
   const high = Math.floor(number / THOUSAND)
   const after = writeDigits(view, position, high)
@@ -54,8 +54,8 @@ function writeManyDigits(view: DataView, position: number, number: number): numb
 }
 
 /**
- * Writes a non-negative integer of 64 bits, given as its upper and lower half, as `writeDigits` does. It is divided by a
- * billion 16 bits at a time, so that each step is exact in a double: a big integer would be an object.
+ * Writes a non-negative 64-bit integer, given as its upper and lower half. It is divided by a billion 16 bits at a time, so that
+ * each step is exact in a double. A BigInt would be an object.
  */
 export function writeLongDigits(view: DataView, position: number, high: number, low: number): number {
   const upper = high * HALF_WORD + (low >>> 16)

@@ -1,23 +1,23 @@
-// The memory that chunks are sent in. A thread keeps some of it from request to request: new memory has to be mapped page
-// by page, and what is left of it is only freed when the collectors of both threads have come round.
+// The shared memory of chunks. A thread keeps some of it from request to request, because new memory must be mapped page by page
+// and is freed only after the garbage collectors of both threads have run.
 
 import { CHUNK_BUFFERS_KEPT_MAX, CHUNK_BYTES } from '../../shared/limits.ts'
 import { chunkMemory, isLent } from '../../shared/stream-task.ts'
 
-/** Number of a buffer that is used for one chunk only and always sent along. */
+/** The number of a buffer that is used for one chunk only; it is sent with the chunk. */
 export const ONE_OFF = -1
 
-/** A buffer of one stream, which knows it by its number. */
+/** A buffer of one stream, identified by its number. */
 export interface ChunkBuffer {
   readonly number: number
   readonly shared: SharedArrayBuffer
   readonly bytes: Uint8Array
   readonly view: DataView
-  /** The server has it, and knows it by its number. */
+  /** The main thread has received the buffer, and identifies it by its number. */
   isKnown: boolean
 }
 
-/** Memory for chunks of CHUNK_BYTES that no stream of this thread uses; the server may still read some of it. */
+/** Memory for chunks of CHUNK_BYTES that no stream of this thread uses. The main thread may still read some of it. */
 const kept: SharedArrayBuffer[] = []
 
 function bufferOf(number: number, shared: SharedArrayBuffer, sizeBytes: number): ChunkBuffer {
@@ -39,7 +39,7 @@ export function oneOffBuffer(sizeBytes: number): ChunkBuffer {
   return bufferOf(ONE_OFF, chunkMemory(sizeBytes), sizeBytes)
 }
 
-/** Takes buffers back from a stream that is over. Those kept longest make room: the server may never give them back. */
+/** Takes back the buffers of a finished stream. The oldest are dropped first: the main thread may never return them. */
 export function keepChunkBuffers(buffers: readonly ChunkBuffer[]): void {
   for (const { shared, bytes } of buffers) if (bytes.length === CHUNK_BYTES) kept.push(shared)
   kept.splice(0, kept.length - CHUNK_BUFFERS_KEPT_MAX)

@@ -1,7 +1,6 @@
-// The worker's end of a request's MessagePort: body bytes gathered into shared chunks, sent while credits last,
-// and waited for when they do not. The first chunk is small, for the time to the first byte, and the ones after it grow,
-// for the memory of small answers. Memory is bounded by the window whatever the client does; a cancelled request stops at
-// its next chunk.
+// The worker's end of a request's MessagePort. It collects the body in shared chunks and sends them while the window has room,
+// else it waits for credits; so memory is bounded whatever the client does. The first chunk is small, for an early first byte,
+// and the next ones grow, so that a small answer takes little memory. A cancelled request stops at its next chunk.
 
 import { createHash, type Hash } from 'node:crypto'
 import { receiveMessageOnPort, type MessagePort } from 'node:worker_threads'
@@ -22,7 +21,7 @@ import {
   takeChunkBuffer,
 } from './chunk-buffers.ts'
 
-/** Thrown where a cancelled request is noticed; nobody waits for an answer any more. */
+/** Thrown when the worker notices that its request was cancelled. */
 export class RequestCancelled extends Error {}
 
 export class ChunkStream {
@@ -38,10 +37,10 @@ export class ChunkStream {
   #buffer: ChunkBuffer
   #inFlight = 0
   #window = CHUNK_WINDOW
-  /** The section begun last; -1 for none. */
+  /** The last section that was begun, or -1. */
   #section = -1
   #isSectionTold = true
-  /** Of the sections so far, where they are measured. */
+  /** The figures of the sections so far, if sections are measured. */
   readonly #figures: SectionFigures[] | undefined
   #hash: Hash | undefined
   #hashedBytes = 0
@@ -53,7 +52,7 @@ export class ChunkStream {
   #wake: (() => void) | undefined
   readonly #onMessage = (message: ServerMessage): void => this.#receive(message)
 
-  /** `reserveBytes` is what one indivisible write may need; `head` goes out with the first chunk, the figures of measured sections with the end. */
+  /** `reserveBytes`: the most that one indivisible write needs. The first chunk brings the head, the end brings section figures. */
   constructor(port: MessagePort, head: StreamHead, reserveBytes: number, isMeasured = false) {
     this.#figures = isMeasured ? [] : undefined
     this.#port = port
@@ -69,7 +68,7 @@ export class ChunkStream {
     })
   }
 
-  /** Whether a chunk, and the head with it, has left. */
+  /** Whether the head has been sent. */
   get hasSent(): boolean {
     return this.#isHeadSent
   }
@@ -106,7 +105,7 @@ export class ChunkStream {
     this.view = buffer.view
   }
 
-  /** What is written from here on belongs to a section of the answer. */
+  /** Begins a section: all bytes written from here on belong to it. */
   async beginSection(section: number): Promise<void> {
     this.#endMeasuring()
     if (this.#figures !== undefined) this.#hash = createHash('sha256')
@@ -115,13 +114,13 @@ export class ChunkStream {
     if (this.#isBufferSent) await this.#renewBuffer()
   }
 
-  /** Sends what is left of the section. */
+  /** Sends the rest of the section. */
   endSection(): void {
     this.#send()
     this.#post({ kind: 'section', section: this.#section, isOver: true })
   }
 
-  /** Resolves when half of what this stream sent is taken, with whether another section is wanted of it. */
+  /** Waits until at most half of the window is in flight. Resolves to whether the server wants another section of this stream. */
   async isMoreWanted(): Promise<boolean> {
     await this.#until(() => this.#isDismissed || this.#inFlight <= this.#window / 2)
     this.throwIfCancelled()
@@ -138,7 +137,7 @@ export class ChunkStream {
     }
   }
 
-  /** Makes room for one indivisible write of `bytes`; one that no chunk has room for gets a chunk of its own size. */
+  /** Makes room for one indivisible write of `bytes`. If no chunk is large enough, it gets a buffer of its own. */
   async roomFor(bytes: number): Promise<void> {
     if (this.position > 0) await this.nextChunk()
     if (this.lacks(bytes)) {
@@ -147,12 +146,12 @@ export class ChunkStream {
     }
   }
 
-  /** Small buffers are used once: a long answer would go on in small chunks. */
+  /** Small buffers are used once, so that a long answer does not continue in small chunks. */
   #release(buffer: ChunkBuffer | undefined): void {
     if (buffer !== undefined && buffer.bytes.length >= CHUNK_BYTES) this.#free.push(buffer)
   }
 
-  /** Copies bytes into the current chunk, which does not lack them. */
+  /** Copies bytes into the current chunk, which must have room for them. */
   put(bytes: Uint8Array): void {
     this.bytes.set(bytes, this.position)
     this.position += bytes.length
@@ -161,7 +160,7 @@ export class ChunkStream {
   /** Copies bytes of any length into the stream. */
   async write(bytes: Uint8Array): Promise<void> {
     for (let done = 0; done < bytes.length;) {
-      // Behind the end of a section.
+      // The last section's end has sent the buffer.
       if (this.#isBufferSent) await this.#renewBuffer()
       if (this.position === this.bytes.length) await this.nextChunk()
       const part = bytes.subarray(done, done + this.bytes.length - this.position)
@@ -171,7 +170,7 @@ export class ChunkStream {
     }
   }
 
-  /** Sends what is left and says that the answer is complete. */
+  /** Sends the rest, and reports that the answer is complete. */
   end(rows: number, span?: RowSpan): void {
     this.throwIfCancelled()
     this.#send()
@@ -190,12 +189,12 @@ export class ChunkStream {
     this.#hashedBytes = 0
   }
 
-  /** Gives the buffers back to the thread. Nothing may be written or sent afterwards. */
+  /** Returns the buffers to the thread. Do not write or send afterwards. */
   close(): void {
     keepChunkBuffers(this.#buffers.splice(0))
   }
 
-  /** Takes in what the server has said meanwhile, without waiting. */
+  /** Handles the messages that have arrived from the server, without waiting. */
   throwIfCancelled(): void {
     this.#poll()
     if (this.#isCancelled) throw new RequestCancelled('the request was cancelled')
@@ -229,7 +228,7 @@ export class ChunkStream {
   }
 
   #poll(): void {
-    // Asking a port in the turn of its close event ends the process with a segmentation fault (Node 20).
+    // Reading from a port during its close event crashes the process with a segmentation fault (Node 20).
     while (!this.#isPortClosed) {
       const received = receiveMessageOnPort(this.#port)
       if (received === undefined) return

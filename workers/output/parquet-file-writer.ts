@@ -1,5 +1,5 @@
-// Puts encoded column chunks together into a parquet file: compression, page headers, offsets, footer. Each row group is
-// handed over as pieces of the file; only the figures of the footer stay. Thrift is hyparquet-writer's.
+// Writes a parquet file from encoded column chunks: compression, page headers, offsets, footer. Each row group is returned as
+// pieces of the file; only the metadata for the footer is kept. hyparquet-writer encodes Thrift.
 
 import { strict as assert } from 'node:assert'
 import type { ColumnChunk, RowGroup, SchemaElement } from 'hyparquet'
@@ -12,7 +12,7 @@ import { PageBuffer } from './parquet-pages.ts'
 import { SnappyCompressor, snappySizeMax } from './parquet-snappy.ts'
 
 const MAGIC = Buffer.from('PAR1', 'latin1')
-/** Dictionary codes under the name RLE_DICTIONARY came with version 2 of the format. */
+/** The encoding RLE_DICTIONARY requires version 2 of the format. */
 const FORMAT_VERSION = 2
 const CREATED_BY = 'bookcast'
 /** Compact protocol: the next field id (1 << 4) and the type of a list. */
@@ -27,7 +27,7 @@ export class ParquetFileWriter {
   readonly #dictionary = new PageBuffer()
   readonly #data = new PageBuffer()
   #compressed = new Uint8Array(0)
-  /** What is not handed over yet. */
+  /** The pieces that have not been returned yet. */
   readonly #pieces: Uint8Array[] = []
   #offset = 0
   #rows = 0
@@ -61,7 +61,7 @@ export class ParquetFileWriter {
     return this.#pieces.splice(0)
   }
 
-  /** The pieces of the footer. Nothing may follow it. */
+  /** The pieces of the footer, which ends the file. */
   finish(): Uint8Array[] {
     this.#begin()
     const footer = new ByteWriter()
@@ -135,7 +135,7 @@ export class ParquetFileWriter {
     }
   }
 
-  /** Returns the page's uncompressed size, its header included. */
+  /** Returns the page's uncompressed size, including its header. */
   #writePage(
     page: PageBuffer,
     header: Omit<PageHeader, 'uncompressed_page_size' | 'compressed_page_size'>,
@@ -159,9 +159,9 @@ export class ParquetFileWriter {
 }
 
 /**
- * Gives the empty list of row groups its element type in place. hyparquet-writer leaves an empty list untyped, which
+ * Sets the element type of the empty list of row groups in place. hyparquet-writer leaves an empty list untyped, which
  * arrow-rs refuses ("Expected list element type of Struct"). The list is the field before the key-values, or before
- * `created_by` where there are none: its header and length take one byte each, and so do those of what comes behind it.
+ * `created_by` if there are none. Its header and length take one byte each, and so do those of the next field.
  */
 function typeEmptyRowGroupList(footer: Uint8Array, firstKey: string | undefined): void {
   const text = Buffer.from(footer.buffer, footer.byteOffset, footer.length)

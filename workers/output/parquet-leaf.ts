@@ -1,4 +1,4 @@
-// What the parquet file writer and the columns agree on: a leaf of the schema encodes its buffered rows into the pages
+// The interface between the parquet file writer and its columns: a leaf of the schema encodes its buffered rows into the pages
 // of one column chunk.
 
 import type { Encoding, MinMaxType, ParquetType, SchemaElement } from 'hyparquet/src/types.js'
@@ -27,10 +27,10 @@ export interface LeafColumn {
   encode(pages: ChunkPages): EncodedChunk
 }
 
-/** One asked column: its schema elements in depth-first order and its leaves. */
+/** One requested column: its schema elements in depth-first order, and its leaves. */
 export interface BufferedColumn {
   readonly schema: readonly SchemaElement[]
   readonly leaves: readonly LeafColumn[]
-  /** Forgets the rows and keeps the memory. */
+  /** Removes all rows and keeps the memory. */
   clear(): void
 }

@@ -1,12 +1,12 @@
-// The bytes of one uncompressed parquet page and the encodings Bookcast writes into it: dictionary codes in whole
-// bytes, bit-packed repetition and definition levels, little-endian integers. Codes are bit-packed with widths 8, 16
-// and 24, never the narrowest: packing is then a copy, and snappy sees the repetition from row to row.
+// The bytes of one uncompressed parquet page and the encodings that Bookcast writes: dictionary codes in whole bytes, bit-packed
+// repetition and definition levels, little-endian integers. Codes have widths of 8, 16 or 24 bits, not the narrowest width:
+// packing is then a copy, and snappy finds the repetition from row to row.
 // Source: https://github.com/apache/parquet-format/blob/master/Encodings.md
 
 import { grownInto } from './grown-into.ts'
 
 const PAGE_BYTES_MIN = 4096
-/** Of one UTF-16 unit. */
+/** UTF-8 bytes of one UTF-16 code unit. */
 const UTF8_BYTES_MAX = 3
 const TWO_POWER_32 = 0x1_0000_0000
 
@@ -17,7 +17,7 @@ export class PageBuffer {
   #texts = Buffer.from(this.#bytes.buffer)
   #size = 0
 
-  /** The underlying bytes, of which `[0, size)` are the page. Valid until the next reservation. */
+  /** The underlying bytes; `[0, size)` is the page. Valid until the next reservation. */
   get bytes(): Uint8Array {
     return this.#bytes
   }
@@ -35,7 +35,7 @@ export class PageBuffer {
     this.#size = 0
   }
 
-  /** Makes room for `sizeBytes` more and returns where they start. Their content is whatever was there before. */
+  /** Makes room for `sizeBytes` more and returns their start. The bytes keep old content. */
   reserve(sizeBytes: number): number {
     const start = this.#size
     this.#size += sizeBytes
@@ -48,7 +48,7 @@ export class PageBuffer {
     return start
   }
 
-  /** Gives back what was reserved beyond `sizeBytes`. */
+  /** Sets the size to `sizeBytes`, after more was reserved than used. */
   truncate(sizeBytes: number): void {
     this.#size = sizeBytes
   }
@@ -68,7 +68,7 @@ export class PageBuffer {
     this.#bytes.set(bytes, at)
   }
 
-  /** A text as PLAIN has it: the length of its UTF-8 bytes, and the bytes. */
+  /** Appends a text in PLAIN encoding: the length of its UTF-8 bytes, and the bytes. */
   appendText(text: string): void {
     const at = this.reserve(4 + UTF8_BYTES_MAX * text.length)
     const length = this.#texts.write(text, at + 4, 'utf8')
@@ -87,7 +87,7 @@ export class PageBuffer {
   }
 }
 
-/** Dictionary codes of up to 24 bits, split so that the usual ones are copied into a page as they lie in memory. */
+/** Dictionary codes of up to 24 bits, split so that codes of two bytes are copied into a page as they are in memory. */
 export class CodeArray {
   /** Bits 0 to 15 of each code. */
   low: Uint16Array
@@ -116,24 +116,24 @@ export function codeWidthBytes(codeCount: number): number {
   return codeCount <= 0x100 ? 1 : codeCount <= 0x10000 ? 2 : 3
 }
 
-/** Dictionary codes of one byte each, as one bit-packed run. */
+/** Appends dictionary codes of one byte each, as one bit-packed run. */
 export function appendByteCodes(page: PageBuffer, codes: Uint8Array, count: number): void {
   const start = reserveCodes(page, count, 1)
   page.bytes.set(codes.subarray(0, count), start)
 }
 
-/** Dictionary codes below `codeCount`, as one bit-packed run of whole bytes. */
+/** Appends dictionary codes below `codeCount`, as one bit-packed run of whole bytes. */
 export function appendCodes(page: PageBuffer, codes: CodeArray, count: number, codeCount: number): void {
   const width = codeWidthBytes(codeCount)
   const start = reserveCodes(page, count, width)
   const { low, high } = codes
-  // The usual width is a plain copy: typed arrays are little-endian, as parquet is, wherever uWebSockets.js runs.
+  // The usual width is a plain copy: on every platform of uWebSockets.js, typed arrays are little-endian, as parquet is.
   if (width === 2) page.bytes.set(new Uint8Array(low.buffer, 0, 2 * count), start)
   else if (width === 1) narrowTo8(page.bytes, start, low, count)
   else joinTo24(page.view, start, low, high, count)
 }
 
-/** Writes the bit width and the run's header; returns where the codes go. The run is padded to a multiple of eight. */
+/** Writes the bit width and the run's header; returns the start of the codes. The run is padded to a multiple of eight. */
 function reserveCodes(page: PageBuffer, count: number, widthBytes: number): number {
   page.appendByte(8 * widthBytes)
   if (count === 0) return page.size
@@ -155,7 +155,7 @@ function joinTo24(view: DataView, start: number, low: Uint16Array, high: Uint8Ar
   }
 }
 
-/** One bit a row, set where there is a value, as one bit-packed run behind its size; returns the number of nulls. */
+/** Appends one bit per row, set if the row has a value, as one bit-packed run after its size. Returns the number of nulls. */
 export function appendDefinitionLevels(
   page: PageBuffer,
   rows: number,
@@ -171,7 +171,7 @@ export function appendDefinitionLevels(
   return nullCount
 }
 
-/** Reserves a run of one bit a row, all clear, behind its size, and returns where its bits begin. */
+/** Reserves a run of one bit per row, all clear, after its size. Returns the start of the bits. */
 export function reserveLevels(page: PageBuffer, rows: number): number {
   const sizeAt = page.reserve(4)
   const groups = Math.ceil(rows / 8)
@@ -183,8 +183,8 @@ export function reserveLevels(page: PageBuffer, rows: number): number {
 }
 
 /**
- * Repetition and definition levels of a required list of required elements, both with maximum 1: a row of n elements
- * has n entries (one when it is empty), the first of which has repetition level 0; an empty row's definition level is 0.
+ * Appends repetition and definition levels (maximum 1) of a required list of required elements. A row of n elements has n
+ * entries (an empty row has one). The first entry of a row has repetition level 0; an empty row has definition level 0.
  */
 export function appendListLevels(
   page: PageBuffer,
@@ -198,7 +198,7 @@ export function appendListLevels(
     appendLevelBits(page, rowLengths, rows, entries, 0)
     return
   }
-  // Every definition level is 1: a single run. Its size stands before it.
+  // Every definition level is 1: a single run, after its size.
   const sizeAt = page.reserve(4)
   page.appendVarint(2 * entries)
   page.appendByte(1)
@@ -225,7 +225,7 @@ function appendLevelBits(
   if ((entries & 7) !== 0) bytes[size - 1]! &= (1 << (entries & 7)) - 1
 }
 
-/** `values[codes[i]]` as PLAIN INT64; values are safe integers, not negative. */
+/** Appends `values[codes[i]]` as PLAIN INT64. Values are non-negative safe integers. */
 export function appendPlainInt64(
   page: PageBuffer,
   values: Float64Array,
@@ -238,7 +238,7 @@ export function appendPlainInt64(
   for (let i = 0; i < count; i++) setSafeInteger(view, start + 8 * i, values[low[i]! | (high[i]! << 16)]!)
 }
 
-/** A safe integer that is not negative, as eight little-endian bytes. */
+/** Writes a non-negative safe integer as eight little-endian bytes. */
 export function setSafeInteger(view: DataView, at: number, value: number): void {
   view.setUint32(at, value >>> 0, true)
   view.setUint32(at + 4, Math.floor(value / TWO_POWER_32), true)

@@ -1,27 +1,27 @@
-// Snappy compression (raw block format, as parquet pages hold it) into a buffer of the caller. hyparquet-writer's
-// compressor would take about two thirds of the whole encoding time; this one takes a third of that for smaller output,
-// because it compares four bytes at a time and tries the previous match's distance before the hash table: rows of one
-// market repeat at one distance for long stretches. It does not decompress.
+// Snappy compression (raw block format, as in parquet pages) into a buffer of the caller. hyparquet-writer's compressor would
+// take about two thirds of the whole encoding time. This one takes a third of that, with smaller output: it compares four bytes
+// at a time, and tries the distance of the previous match before the hash table, since rows of one market repeat at the same
+// distance for long stretches.
 // Format: https://github.com/google/snappy/blob/main/format_description.txt
 
-// 16 KiB of table stay in the first-level cache; more bits gained nothing on order-book pages.
+// A table of 16 KiB stays in the first-level cache; more bits do not improve order-book pages.
 const HASH_BITS = 12
 const HASH_SHIFT = 32 - HASH_BITS
 const HASH_MULTIPLIER = 0x1e35a7bd
-/** The two-byte form of a copy reaches so far back; the four-byte form is never worth its size. */
+/** A copy with a two-byte offset reaches this far back. A four-byte offset is never worth its size. */
 const DISTANCE_MAX = 0xffff
-/** An entry no position can reach, so that an empty slot needs no test of its own. */
+/** Out of reach of every position, so that an empty slot needs no test of its own. */
 const EMPTY_SLOT = -2 * DISTANCE_MAX
 /** The search stops before the end, so that every four-byte load is inside the input. */
 const TAIL_BYTES = 8
 /** After 32 misses the search steps by two, after 64 by three, …: incompressible input passes quickly. */
 const SKIP_SHIFT = 5
 
-/** Bytes at the end of a page of texts that tell whether the rest is worth the search. */
+/** The bytes at the end of a page of texts that are compressed to decide whether to compress the page. */
 const SAMPLE_BYTES = 16_384
 const RANDOM_SHARE_MIN = 0.9
 
-/** Bytes that `inputSize` bytes can grow to at most. */
+/** The maximum compressed size of `inputSize` bytes. */
 export function snappySizeMax(inputSize: number): number {
   return 32 + inputSize + Math.ceil(inputSize / 6)
 }
@@ -38,8 +38,8 @@ export class SnappyCompressor {
   }
 
   /**
-   * The same for texts that hardly repeat, ids for example: if compression of the last bytes saves less than a tenth, all bytes stay
-   * as they are, which is ten times as fast.
+   * The same for texts that hardly repeat, such as ids. If compression of the last bytes saves less than a tenth, all bytes are
+   * stored as one literal, which is ten times as fast.
    */
   compressTexts(input: Uint8Array, inputSize: number, output: Uint8Array): number {
     const sample = input.subarray(Math.max(0, inputSize - SAMPLE_BYTES), inputSize)
@@ -144,7 +144,7 @@ function writeLiteral(
     output[size++] = (59 + lengthBytes) << 2
     for (let shift = 0; shift < 8 * lengthBytes; shift += 8) output[size++] = last >>> shift
   }
-  // Most literals are a few bytes, for which a view costs more than the loop.
+  // Most literals have a few bytes, for which a subarray costs more than the loop.
   if (last < 24) for (let i = start; i < end; i++) output[size++] = input[i]!
   else {
     output.set(input.subarray(start, end), size)
@@ -157,7 +157,7 @@ function writeCopy(output: Uint8Array, outputStart: number, distance: number, le
   let size = outputStart
   let rest = length
   while (rest > 0) {
-    // A rest of 65 to 67 is split so that the last copy has at least the four bytes its short form needs.
+    // A rest of 65 to 67 is split so that the last copy has at least four bytes, which its short form needs.
     const part = rest <= 64 ? rest : rest < 68 ? 60 : 64
     if (part < 12 && distance < 2048) {
       output[size++] = 1 | ((part - 4) << 2) | ((distance >>> 8) << 5)

@@ -1,4 +1,4 @@
-// An error as the last message of a request: what the client may read of it, or a stack trace for the log.
+// Makes the last message of a request from an error: the text for the client (ApiError), or a stack trace for the log.
 
 import { ApiError } from '../../shared/errors.ts'
 import type { StreamFailure } from '../../shared/stream-task.ts'

@@ -1,17 +1,17 @@
-// Short texts that are written often, as UTF-8 kept in doubles: no eight bytes of UTF-8 are a NaN, so a double carries
-// them through unchanged, and one store writes eight of them. All texts lie in one array, for the loop that writes them.
+// Frequently written short texts as UTF-8, stored in doubles, so that one store writes eight bytes. No eight bytes of UTF-8 are
+// a NaN, so doubles keep them unchanged. All texts are in one array, for the loop that writes them.
 
 import { grownInto } from './grown-into.ts'
 
 const encoder = new TextEncoder()
 
-/** Bytes past a text's end that writing it may touch. */
+/** Bytes after its end that writing a text may touch. */
 export const TEXT_SLACK_BYTES = 7
 
 export class TextTable {
-  /** The texts one after the other, each from a double of its own on; see `littleEndianDoubles`. */
+  /** The texts one after the other, each beginning at a new double; see `littleEndianDoubles`. */
   words = new Float64Array(64)
-  /** Where each text begins in `words`; the entry after the last one is where it ends. */
+  /** The start of each text in `words`, and the end of the last text. */
   starts = new Int32Array(16)
   lengths = new Int32Array(16)
   #size = 0
@@ -41,7 +41,7 @@ export class TextTable {
   }
 }
 
-/** Doubles that, written little-endian, are the bytes that lie in `words` now, whatever this machine's byte order. */
+/** Doubles that give the bytes of `words` when they are written little-endian, on a machine of any byte order. */
 export function littleEndianDoubles(words: Float64Array): Float64Array {
   const view = new DataView(words.buffer, words.byteOffset, words.byteLength)
   return words.map((_, index) => view.getFloat64(index * 8, true))

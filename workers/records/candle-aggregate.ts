@@ -1,16 +1,16 @@
-// Rolls candles up to longer ones: open of the first, highest high, lowest low, close and open interest of the last,
-// sum of the volumes. Candles come by (end, market) and leave so, under the end of their bucket. Which bucket an
-// instant belongs to is the caller's rule; it may differ between markets (their stations' zones).
+// Rolls candles up to longer ones: open of the first, highest high, lowest low, close and open interest of the last, sum of
+// the volumes. Input and output are ordered by (end, market); an output candle has the end of its bucket. The caller decides
+// which bucket an instant belongs to, possibly per market (by the time zone of its station).
 
 import { CandleRows, type CandleSink } from './candle-rows.ts'
 
-/** The end of the bucket that holds a candle of this market with this end. */
+/** Returns the end of the bucket that a candle of this market and end belongs to. */
 export type BucketEnd = (market: string, endMs: number) => number
 
 export class CandleAggregate implements CandleSink {
   readonly #bucketEnd: BucketEnd
   readonly #next: CandleSink
-  /** Open buckets by their end: rows of one bucket end, and where each market's row is. */
+  /** Open buckets by their end: one row for each market, and the index of that row. */
   readonly #open = new Map<number, { readonly rows: CandleRows; readonly indexOf: Map<string, number> }>()
   #earliestEnd = Infinity
   #lastEndMs = -Infinity
@@ -27,7 +27,7 @@ export class CandleAggregate implements CandleSink {
   row(market: string, endMs: number, values: CandleRows, at: number): void {
     if (endMs > this.#lastEndMs) {
       this.#lastEndMs = endMs
-      // Buckets that ended before this instant are complete, whatever their market.
+      // Buckets of all markets that ended before this instant are complete.
       if (this.#earliestEnd < endMs) this.#emit(endMs)
     }
     const bucketEnd = this.#bucketEnd(market, endMs)

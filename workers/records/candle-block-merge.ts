@@ -1,9 +1,9 @@
-// Remembered blocks of several markets and files as one stream by (end, market).
+// Merges cached blocks of several markets and files into one stream by (end, market).
 
 import { CandleHeap } from './candle-heap.ts'
 import { CandleRows } from './candle-rows.ts'
 
-/** One market's rows of one file that are still to come. */
+/** The remaining rows of one market in one file. */
 interface Source {
   readonly block: CandleRows
   readonly market: string
@@ -15,7 +15,7 @@ interface Source {
 
 const BATCH_ROWS = 2_048
 
-/** Rows of [fromMs, toMs), at most `rowsMax`. The set that is yielded is used again for the next one. */
+/** Rows of [fromMs, toMs), at most `rowsMax`. The next iteration reuses the yielded set. */
 export function* mergeBlocks(
   blocks: readonly CandleRows[],
   span: { readonly fromMs: number; readonly toMs: number; readonly rowsMax: number },

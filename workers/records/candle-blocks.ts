@@ -1,6 +1,6 @@
-// Remembered candles: the rows of one market in one file, in time order. Who draws a chart or a table of a day asks for
-// the same few markets again and again, and then for others of their event. A query costs DuckDB milliseconds however
-// little it finds, most of them for the row group in which those lie beside each other: so they are all fetched at once.
+// A cache of candles: each block has the rows of one market in one file, in time order. Charts and tables of a day request
+// the same few markets repeatedly, and then others of the same event. A DuckDB query takes milliseconds even for a few rows,
+// most of it to read the row group. The markets of an event share a row group, so one query fetches all of them.
 
 import { BoundedMap } from '../../shared/bounded-map.ts'
 import type { MarketSpan } from '../../shared/candle-spans.ts'
@@ -11,7 +11,7 @@ import { appendCandles, codedCandlesSql, ofMarketsSql } from './candle-values.ts
 import { type DuckLake, readParquetSql, sqlInstant } from './duck-lake.ts'
 import { heldLakeChunks } from './lake-query.ts'
 
-/** Rows up to which the other markets of an event are fetched with those that are asked for. */
+/** The other markets of an event are fetched too if the event has at most this many rows. */
 const EVENT_ROWS_MAX = 40_960
 
 export class CandleBlocks {
@@ -22,7 +22,7 @@ export class CandleBlocks {
     this.#lake = lake
   }
 
-  /** The rows of each of some markets (sorted) in one part, in the order of the markets; a market may have none. */
+  /** The rows of each of `markets` (sorted) in one part, in the order of the markets. Markets without rows are left out. */
   async of(
     part: IndexedPart,
     markets: readonly string[],
@@ -41,7 +41,7 @@ export class CandleBlocks {
     const blocks = inPart.map((market) => {
       const key = keyOf(market)
       this.#blocks.renew(key)
-      // Another request may have put it there, or made this one forget it, in the meantime.
+      // Another request may have added or evicted it meanwhile.
       return fresh.get(market) ?? this.#blocks.get(key)
     })
     if (!blocks.includes(undefined)) return blocks as CandleRows[]
@@ -61,7 +61,7 @@ export class CandleBlocks {
       ` AND ${ofMarketsSql(markets, [part])}` +
       ` AND end_period_ts >= ${sqlInstant(part.fromMs)} AND end_period_ts < ${sqlInstant(part.toMs)})`
     const rows = new CandleRows(2048)
-    // Sorting takes DuckDB a quarter of the time, and the rows lie sorted in the file as a rule.
+    // Without ORDER BY, which would be a quarter of the query's time: the rows of a file are usually sorted.
     const sql = codedCandlesSql(source, markets)
     for (const chunk of await heldLakeChunks(this.#lake, [part], sql, signal)) {
       rows.clear()
@@ -77,7 +77,7 @@ export class CandleBlocks {
   }
 }
 
-/** Some markets (sorted) and the others of their events, if these have few rows together. */
+/** `markets` (sorted) and the other markets of their events, if all of these have few rows together. */
 function withTheirEvents(
   markets: readonly string[],
   spans: readonly MarketSpan[],
@@ -91,7 +91,7 @@ function withTheirEvents(
   return ofEvents.map(({ market }) => market).toSorted()
 }
 
-/** One market's rows in the order of their ends; the same set where they have it already. */
+/** One market's rows sorted by end; the same set if they are already sorted. */
 function sortedByEnd(block: CandleRows): CandleRows {
   const ends = block.endMs.subarray(0, block.length)
   if (ends.every((endMs, row) => row === 0 || ends[row - 1]! <= endMs)) return block

@@ -1,5 +1,5 @@
-// What a forward fill needs from outside its window: the last candle before it, from which a gap is filled, and the last
-// trade of each market, after which nothing is. Both are looked for within CANDLE_FILL_GAP_DAYS_MAX of the window.
+// What a forward fill needs from outside its window: each market's last candle before the window, which the fill carries
+// into it, and each market's last trade, where the fill ends. Both are searched within CANDLE_FILL_GAP_DAYS_MAX of the window.
 
 import type { MarketSpan } from '../../shared/candle-spans.ts'
 import { CANDLE_FILL_GAP_DAYS_MAX } from '../../shared/limits.ts'
@@ -25,7 +25,7 @@ type MarketsOfSeries = ReadonlyMap<string, readonly string[]>
 type SpansOfPart = ReadonlyMap<IndexedPart, readonly MarketSpan[]>
 
 export interface FillBounds {
-  /** The last candle before the window of each market that trades in it or behind it. */
+  /** The last candle before the window, of each market that trades in or after the window. */
   readonly bases: readonly LastCandle[]
   readonly lastMs: ReadonlyMap<string, number>
 }
@@ -42,7 +42,7 @@ export async function findFillBounds(plan: CandlePlan, request: RecordRequest): 
   const hot = await readHotBounds(plan, markets, earliestMs, request.run)
   if (hot.generation !== generationOf(plan.manifest)) throw new ManifestChanged(plan.partitions)
   const lastMs = joinLastTrades(coldLastMs, hot)
-  // A market of the lake may have traded last in the store, and the other way round.
+  // The last trade of a market may be in the store while its other rows are in the lake, or the other way round.
   const missing = new Map([...lastMs].filter(([market]) => !coldLastMs.has(market)))
   const bases = new Map([...coldBases, ...(await findColdBases(plan, spans, missing, request))])
   for (const base of hot.bases) {
@@ -54,8 +54,8 @@ export async function findFillBounds(plan: CandlePlan, request: RecordRequest): 
 }
 
 /**
- * Refuses a fill with candles that stand on a trade which is not in files of the version: an answer without a version may have had
- * them. A trade of an instant that the version's files hold came later, and no such answer had it.
+ * Refuses a fill that depends on a trade outside the files of the version: an answer without `version` may contain such candles.
+ * A trade at an instant that the version's files cover came later than the version, so no answer of that version contains it.
  * @param now the bounds without a version
  * @throws {ApiError} `not_pinnable`
  */
@@ -94,7 +94,7 @@ function scopesOf(parts: readonly IndexedPart[]): string[] {
   return [...new Set(parts.map(({ scope }) => scope))]
 }
 
-/** By series, the markets of the store that may trade around the window; a market that is named, whatever the store has. */
+/** By series: the store's markets that may trade in or around the window. A requested market is returned without a query. */
 async function findHotMarkets(plan: CandlePlan, { run }: RecordRequest): Promise<MarketsOfSeries> {
   const { selection, readFromMs, query, parts } = plan
   const named = selection.stored.marketTicker
@@ -117,7 +117,7 @@ async function findHotMarkets(plan: CandlePlan, { run }: RecordRequest): Promise
   const partsOf = groupedBy(parts, ({ scope }) => scope)
   const markets = new Map<string, string[]>()
   for (const { market_ticker: market, series_ticker: series, overlaps } of found) {
-    // One that trades on one side of the window alone is filled where the lake has it on the other.
+    // A market with stored trades on only one side of the window is filled if the lake has it on the other side.
     const isAround = overlaps || partsOf.get(series)?.some((part) => part.markets.has(market!))
     if (isAround) markets.set(series, [...(markets.get(series) ?? []), market!])
   }
@@ -125,8 +125,8 @@ async function findHotMarkets(plan: CandlePlan, { run }: RecordRequest): Promise
 }
 
 /**
- * What the files have of the markets that may trade around the window. Of a file beside the window those are the markets
- * that other files or the store have too: the lives of all others end in it.
+ * Each file's spans of the markets that may trade around the window. A file outside the window gives only markets that
+ * other files or the store have too: all other markets begin and end within that file.
  */
 function spansAround(plan: CandlePlan, hotMarkets: MarketsOfSeries): SpansOfPart {
   const { selection, readFromMs, query, sharedSpans } = plan
@@ -145,7 +145,7 @@ function spansAround(plan: CandlePlan, hotMarkets: MarketsOfSeries): SpansOfPart
   return spans
 }
 
-/** The last cold trade of every market that traded in the window or behind it. */
+/** The last trade in the lake of every market that traded in or after the window. */
 function lastColdTrades(plan: CandlePlan, spans: SpansOfPart): Map<string, number> {
   const lastMs = new Map<string, number>()
   for (const span of [...spans.values()].flat()) {
@@ -162,14 +162,14 @@ function joinLastTrades(cold: ReadonlyMap<string, number>, hot: HotBounds): Map<
   return lastMs
 }
 
-/** Whether the bounds may need the store, as far as the plan tells without reading a row. */
+/** Whether the bounds may need the store, judged by the plan alone, before a row is read. */
 export function mayAskStore(plan: CandlePlan): boolean {
   const market = plan.selection.stored.marketTicker
   const spans = spansAround(plan, market === null ? new Map() : new Map([[seriesOfTicker(market), [market]]]))
   return needsStore(plan, spans, lastColdTrades(plan, spans), new Map())
 }
 
-/** Whether the store could know of a candle that changes what is filled. */
+/** Whether the store may have a candle that changes the fill. */
 function needsStore(
   plan: CandlePlan,
   spans: SpansOfPart,
@@ -180,18 +180,18 @@ function needsStore(
   const market = selection.stored.marketTicker
   if (market === null) return isHotIn(readFromMs - FILL_GAP_MS, query.toMs + FILL_GAP_MS)
   if (isHotIn(readFromMs, query.toMs)) return true
-  // A single cold market: what the store knows is behind the window, and matters unless the market is known to trade
-  // there or up to the very end. Buckets of a zone are not all of one length, so only regular candles can tell that.
+  // One market, whose window is entirely in the lake. Stored rows after the window matter unless the market is known to trade
+  // after it or up to its end. Buckets of a time zone differ in length, so this is known only for regular candles.
   const stepMs = query.aggregate === null ? query.interval * 60_000 : 0
   const isOpenBehind = (lastMs.get(market) ?? -Infinity) + stepMs < query.toMs
   if (isOpenBehind && isHotIn(query.toMs, query.toMs + FILL_GAP_MS)) return true
-  // Nor does it matter what was before a window that begins with a candle.
+  // If the window begins with a candle, earlier candles do not matter.
   if (stepMs > 0 && firstColdTrade(plan, spans) < query.fromMs + stepMs) return false
   const sinceMs = (bases.get(market)?.endMs ?? readFromMs - FILL_GAP_MS) + 1
   return lastMs.has(market) && isHotIn(sinceMs, readFromMs)
 }
 
-/** The first cold trade, unless files that reach into the window or behind it have one before it too. */
+/** The first trade in spans that reach `readFromMs` or later; Infinity if that trade is before `readFromMs`. */
 function firstColdTrade({ readFromMs }: CandlePlan, spans: SpansOfPart): number {
   let firstMs = Infinity
   for (const span of [...spans.values()].flat())
@@ -199,7 +199,7 @@ function firstColdTrade({ readFromMs }: CandlePlan, spans: SpansOfPart): number 
   return firstMs < readFromMs ? Infinity : firstMs
 }
 
-/** The last cold candle before the window of each of some markets. */
+/** The last candle in the lake before the window, of each market in `lastMs`. */
 async function findColdBases(
   plan: CandlePlan,
   spans: SpansOfPart,

@@ -1,16 +1,16 @@
-// The forward fill: between two traded candles of a market every missing one takes the close before it, with no volume
-// and the open interest unchanged. A gap that began before the window is filled inside it, one that ends behind the
-// window is filled to its end; after a market's last traded candle nothing is. Candles come and leave by (end, market).
+// The forward fill: each missing candle between two traded candles of a market has the previous close as its prices, volume 0
+// and the same open interest. A gap that crosses an end of the window is filled inside the window. Nothing is filled after a
+// market's last traded candle. Input and output are ordered by (end, market).
 
 import { CandleHeap } from './candle-heap.ts'
 import type { LastCandle } from './candle-lake.ts'
 import { CandleRows, type CandleSink } from './candle-rows.ts'
 
-/** The regular ends of a market's candles. */
+/** The ends of a market's regular candles. */
 export interface CandleGrid {
   /** The end that follows the candle that ends at `endMs`. */
   next(market: string, endMs: number): number
-  /** The first end at or after `fromMs` that follows a candle which ended before it. */
+  /** The first end at or after `fromMs`, for a market whose last candle ended at `endMs`. */
   firstFrom(market: string, endMs: number, fromMs: number): number
 }
 
@@ -18,12 +18,12 @@ export interface CandleFillOptions {
   readonly grid: CandleGrid
   readonly fromMs: number
   readonly toMs: number
-  /** The end of the market's last traded candle, also behind the window. */
+  /** The end of the market's last traded candle, which may be after the window. */
   readonly lastTradeMs: (market: string) => number
   readonly next: CandleSink
 }
 
-/** A market between two traded candles: the next candle to be filled. */
+/** A market between two traded candles. `endMs` is the next candle to fill. */
 interface Gap extends LastCandle {
   endMs: number
   readonly lastTradeMs: number
@@ -43,7 +43,7 @@ export class CandleFill implements CandleSink {
     return this.#options.next.isFull
   }
 
-  /** The last traded candle before the window; each market's at most once, before the first row. */
+  /** Takes a market's last traded candle before the window: at most once for each market, before the first row. */
   begin({ market, endMs, close, openInterest }: LastCandle): void {
     const { grid, fromMs } = this.#options
     this.#open(market, grid.firstFrom(market, endMs, fromMs), close, openInterest)
@@ -70,14 +70,14 @@ export class CandleFill implements CandleSink {
     this.#heap.push(gap)
   }
 
-  /** Fills every gap up to (endMs, market), that one excluded. */
+  /** Fills every gap up to (endMs, market), exclusive. */
   #fillBefore(endMs: number, market: string): void {
     const { grid, toMs, next } = this.#options
     for (;;) {
       const gap = this.#heap.first
       if (gap === undefined || next.isFull) return
       if (gap.endMs > endMs || (gap.endMs === endMs && gap.market >= market)) return
-      // A traded candle may have closed it meanwhile.
+      // A traded candle may have closed the gap meanwhile.
       const isOpen = this.#gapOf.get(gap.market) === gap
       if (isOpen) {
         this.#emit(gap)

@@ -1,4 +1,4 @@
-// A binary heap of what has candles to come, by the next one's (end, market).
+// A binary heap of candle sources, by (end, market) of their next candle.
 
 interface NextCandle {
   readonly market: string
@@ -12,7 +12,7 @@ function isBefore(left: NextCandle, right: NextCandle): boolean {
 export class CandleHeap<Item extends NextCandle> {
   readonly #items: Item[] = []
 
-  /** None of the others is before it. */
+  /** The smallest item. */
   get first(): Item | undefined {
     return this.#items[0]
   }
@@ -37,7 +37,7 @@ export class CandleHeap<Item extends NextCandle> {
     this.settleFirst()
   }
 
-  /** Moves the first item to its place, where it has changed. */
+  /** Moves the first item to its place after its key has changed. */
   settleFirst(): void {
     const items = this.#items
     const item = items[0]!

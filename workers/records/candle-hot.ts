@@ -1,5 +1,5 @@
-// Hot candles from the relational store, in the form and order of the cold ones. Rows for which an unregistered lake
-// file counts are left out; those that a registered one covers the statements leave out themselves.
+// Hot candles: rows of the relational store, in the form and order of the lake's. The SQL statements leave out rows that a
+// registered lake file covers; this module leaves out rows that an unregistered one covers.
 
 import { RECORD_STORE_BATCH_ROWS } from '../../shared/limits.ts'
 import {
@@ -17,7 +17,7 @@ import { unregisteredCover, unregisteredOf } from './lake-cover.ts'
 import type { RecordRequest } from './record-context.ts'
 
 /**
- * Candles by (end, market), of which the store may have none; with `rowsMax` no more than that many are wanted.
+ * Yields the store's candles by (end, market). With `rowsMax` the caller needs at most that many.
  * @throws {ManifestChanged} when a batch was read under another manifest than the plan's
  */
 export async function* readHotCandles(
@@ -49,7 +49,7 @@ export async function* readHotCandles(
   }
 }
 
-/** How many hot candles there are, counted up to `countMax`. */
+/** The number of hot candles, counted up to `countMax`. */
 export async function countHotCandles(
   plan: CandlePlan,
   countMax: number,
@@ -63,11 +63,11 @@ export async function countHotCandles(
   return Number(row?.rows ?? 0)
 }
 
-/** What the store holds around a window; `generation` is that of the manifest at the moment of reading. */
+/** The store's rows around a window. `generation` is the manifest's at the time of reading. */
 export interface HotBounds {
   /** The last candle before the window of each market. */
   readonly bases: readonly LastCandle[]
-  /** When each market that traded in the window or behind it did so last. */
+  /** The last trade of each market that traded in or after the window. */
   readonly lastMs: ReadonlyMap<string, number>
   readonly generation: bigint
 }

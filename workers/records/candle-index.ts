@@ -1,6 +1,6 @@
-// Which markets a candle file holds, and from when to when: read once from the file's footer, or from its rows where that
-// does not tell it, and remembered until the file is replaced. With it a request touches only files that have something for
-// it, and knows each market's last trade without reading.
+// The index of each candle file: its markets, and the first and last candle of each. It is read once from the file's footer,
+// or from its rows if the footer lacks it, and kept until the file is replaced. With the index, a request opens only files
+// that have rows for it, and knows each market's last trade without reading rows.
 
 import { BoundedMap } from '../../shared/bounded-map.ts'
 import {
@@ -17,11 +17,11 @@ import type { FileChecks } from './file-checks.ts'
 import { checkRevision, type LakePart } from './lake-partitions.ts'
 import { checkColumns, type LakeFileSchema, lakeRows, statedPairs, statedRevision } from './lake-query.ts'
 
-/** A part with its last instant known, and what lies in it. */
+/** A part with its last instant and its index. */
 export interface IndexedPart extends LakePart {
   readonly spans: readonly MarketSpan[]
   readonly markets: ReadonlySet<string>
-  /** Whether the file also holds rows for which the part does not count. */
+  /** Whether the file also holds rows outside the part's span. */
   readonly isClipped: boolean
   readonly revision: bigint
 }
@@ -75,9 +75,9 @@ export class CandleIndex {
     return indexed
   }
 
-  /** Of each of some parts, the spans of markets that other files of its series have too. */
+  /** For each part, the spans of those markets that other files of its series have too. */
   sharedSpans(parts: readonly IndexedPart[]): ReadonlyMap<IndexedPart, readonly MarketSpan[]> {
-    // While other requests replace what is known, every span may be shared.
+    // If another request has replaced an index meanwhile, any span may be shared.
     const areKnown = parts.every((indexed) => this.#known.get(indexed.path)?.indexed === indexed)
     const spansOf = (indexed: IndexedPart): readonly MarketSpan[] =>
       areKnown ? this.#sharedOf(indexed.scope).get(indexed)! : indexed.spans
@@ -106,7 +106,7 @@ export class CandleIndex {
     const verdict = await this.#checks.check(part)
     const stated = await statedPairs(this.#lake, part, ['schema', 'revision', CANDLE_SPANS_KEY], signal)
     const text = stated.get(CANDLE_SPANS_KEY)
-    // What the file's writer counted is as good as counting again while the file is as it was written, and counts as a whole.
+    // The spans in the footer are used if the checksum is right and the part includes the whole file.
     const own = verdict === 'right' && text !== undefined ? parseCandleSpans(text) : undefined
     const isWhole = own?.every(({ firstMs, lastMs }) => firstMs >= part.fromMs && lastMs < part.toMs)
     const found =
@@ -120,7 +120,7 @@ export class CandleIndex {
     return { ...indexed, toMs: Math.min(part.toMs, lastMs + 1) }
   }
 
-  /** Reads a file that does not tell its spans, or of which a part counts. */
+  /** Counts the spans of a file that does not state them, or that lies only partly in its part. */
   async #scan(part: LakePart, signal: AbortSignal): Promise<Pick<IndexedPart, 'spans' | 'isClipped'>> {
     await checkColumns(this.#lake, part, CANDLES_SCHEMA, signal)
     const inPart = `end_period_ts >= ${sqlInstant(part.fromMs)} AND end_period_ts < ${sqlInstant(part.toMs)}`

@@ -1,5 +1,5 @@
-// Cold candles. Few rows: remembered blocks of the markets' files. Many: one DuckDB query over the files that hold some of
-// them, sorted by it.
+// Cold candles: rows of the lake. Few rows come from cached blocks (candle-blocks.ts), many from one sorted DuckDB query over
+// all files that hold some of them.
 
 import type { MarketSpan } from '../../shared/candle-spans.ts'
 import { firstAtOrAfter, mergeBlocks } from './candle-block-merge.ts'
@@ -10,9 +10,9 @@ import { appendCandles, codedCandlesSql, ofMarketsSql } from './candle-values.ts
 import { type DuckLake, readParquetSql, sqlInstant, sqlTexts } from './duck-lake.ts'
 import { heldLakeChunks, lakeChunks, lakeRows } from './lake-query.ts'
 
-/** Candles up to which the files' rows of the markets asked for are remembered, market by market, instead of queried. */
+/** If the files have at most this many candles of the requested markets, they are read by blocks, which are cached. */
 const CANDLE_BLOCK_ROWS_MAX = 131_072
-/** Candles of a query, of 44 bytes each, up to which its result is held instead of fetched piece by piece. */
+/** A query result of at most this many candles (44 bytes each) is held in memory instead of fetched chunk by chunk. */
 const HELD_ROWS_MAX = 600_000
 
 /** What to read: `fromMs` inclusive, `toMs` exclusive. */
@@ -23,7 +23,7 @@ export interface ColdCandles {
   readonly interval: number
   readonly fromMs: number
   readonly toMs: number
-  /** Only what lies behind it. */
+  /** Only rows after this place. */
   readonly after?: CandlePlace | undefined
 }
 
@@ -50,7 +50,7 @@ export class CandleLake {
     this.#blocks = new CandleBlocks(lake)
   }
 
-  /** Candles by (end, market); with `rowsMax` no more than that many are wanted. */
+  /** Yields candles by (end, market). With `rowsMax` the caller needs at most that many. */
   async *read(
     wanted: ColdCandles,
     rowsMax: number | null,
@@ -102,7 +102,7 @@ export class CandleLake {
       .flatMap((part) => part.spans)
       .filter((span) => span.interval === interval && markets.has(span.market))
     const isWhole = (span: MarketSpan): boolean => span.firstMs >= fromMs && span.lastMs < toMs
-    // The index knows of markets that lie in the span as a whole; the others are counted.
+    // The index has the rows of markets that lie wholly in the span; the rows of the others are counted.
     const cut = new Set(spans.filter((span) => !isWhole(span)).map(({ market }) => market))
     const known = spans.filter(({ market }) => !cut.has(market)).reduce((sum, { rows }) => sum + rows, 0)
     if (cut.size === 0) return known
@@ -121,7 +121,7 @@ export class CandleLake {
   }
 }
 
-/** Whether all rows of the markets, also those outside the span, are few enough to be held. */
+/** Whether all rows of the markets, including those outside the span, are few enough to be cached. */
 function isSmall({ parts, markets, interval }: ColdCandles): boolean {
   const wanted = new Set(markets)
   let rows = 0
@@ -150,7 +150,7 @@ function behindSql({ after, markets }: ColdCandles): string {
   return `end_ms > ${after.endMs} OR (end_ms = ${after.endMs} AND enum_code(market) >= ${codesMax})`
 }
 
-/** The rows of interval and span; a file that counts only in part is clipped to it. */
+/** The rows of the interval in the span. A file that lies only partly in its part is clipped to it. */
 function sourceSql({ parts, markets, interval, fromMs, toMs }: ColdCandles): string {
   const bounds = ofMarketsSql(markets, parts)
   const branchSql = (paths: readonly string[], from: number, to: number): string =>

@@ -1,9 +1,9 @@
-// Two streams of candles by (end, market) as one.
+// Merges two streams of candles that are sorted by (end, market).
 
 import { CandleRows, type CandleSink } from './candle-rows.ts'
 import { mergedRows, type RowStream, type Taken } from './merged-rows.ts'
 
-/** Passes every candle to the sink, until both streams end or it is full. */
+/** Passes every candle to the sink until both streams end or the sink is full. */
 export async function mergeCandles(
   left: RowStream<CandleRows>,
   right: RowStream<CandleRows>,
@@ -16,7 +16,7 @@ export async function mergeCandles(
   }
 }
 
-/** The candles of both. A set that is yielded may be used again for the next one. */
+/** The candles of both streams. The next iteration may reuse the yielded set. */
 export function mergedCandles(
   left: RowStream<CandleRows>,
   right: RowStream<CandleRows>,

@@ -1,17 +1,17 @@
-// The ends of a candle pipeline: the window [from, to) that candles must end in, and the page of the answer.
+// The last stages of the candle pipeline: the window [from, to) in which candles must end, and the page of the answer.
 
 import type { CandleFill } from './candle-fill.ts'
 import type { LastCandle } from './candle-lake.ts'
 import { CandleRows, type CandleSink } from './candle-rows.ts'
 
-/** Keeps one page: what lies before it is skipped, one candle behind it says that there is more. */
+/** Keeps one page: skips the candles before it, and sets `hasMore` at the first candle after it. */
 export class CandlePage implements CandleSink {
   readonly page: CandleRows
   readonly #limit: number
   #toSkip: number
   hasMore = false
 
-  /** `rowsExpected` only spares memory from growing. */
+  /** `rowsExpected` is only the initial capacity. */
   constructor(limit: number, offset: number, rowsExpected: number) {
     this.page = new CandleRows(Math.min(limit, rowsExpected))
     this.#limit = limit
@@ -39,7 +39,7 @@ export class CandlePage implements CandleSink {
   finish(): void {}
 }
 
-/** Lets candles of the window pass; the last one before it starts the market's forward fill, where there is one. */
+/** Passes on the candles of the window. With a forward fill, a market's last candle before the window starts its fill. */
 export class CandleWindow implements CandleSink {
   readonly #fromMs: number
   readonly #toMs: number

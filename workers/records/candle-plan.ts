@@ -1,5 +1,5 @@
-// What a candle request reads: the files that may matter and the instants for which the store must be asked. Only the
-// indexes of files are read here.
+// The plan of a candle request: the files that it may read, and the instants for which it must query the store. Planning reads
+// only the indexes of the files.
 
 import type { MarketSpan } from '../../shared/candle-spans.ts'
 import { storedIntervalOf } from '../../shared/candle.ts'
@@ -17,23 +17,23 @@ import type { RecordRequest } from './record-context.ts'
 
 const MS_PER_MINUTE = 60_000
 const FILL_GAP_MS = CANDLE_FILL_GAP_DAYS_MAX * MS_PER_DAY
-/** A bucket is at most so much longer than its minutes say: clocks change by an hour, in one zone by half of it. */
+/** A bucket may be longer than its nominal minutes by at most this: clocks change by an hour, in one zone by half an hour. */
 const BUCKET_EXCESS_MS = 2 * 60 * MS_PER_MINUTE
 
-/** One attempt's view of both stores. */
+/** The plan of one attempt, over lake and store. */
 export interface CandlePlan {
   readonly query: CandleQuery
   readonly selection: ResolvedSelection
   readonly manifest: readonly RegisteredPartition[]
-  /** The partitions the manifest was asked for. */
+  /** The partitions that were requested from the manifest. */
   readonly partitions: PartitionSelection
-  /** Every file that may matter for the window or for filling it. */
+  /** Every file that may have rows for the window or its fill. */
   readonly parts: readonly IndexedPart[]
-  /** What a part has of the markets that other files of its series have too; empty without a fill. */
+  /** For each part, the spans of those markets that other files of its series have too; empty without a fill. */
   readonly sharedSpans: ReadonlyMap<IndexedPart, readonly MarketSpan[]>
   /** Stored candles of [readFromMs, query.toMs) are read. */
   readonly readFromMs: number
-  /** Whether some candle of the instants may be hot. */
+  /** Whether the store may have candles in the span. */
   readonly isHotIn: (fromMs: number, toMs: number) => boolean
 }
 
@@ -85,7 +85,7 @@ function windowParts({ parts, query, readFromMs }: CandlePlan): IndexedPart[] {
   return parts.filter((part) => part.fromMs < query.toMs && part.toMs > readFromMs)
 }
 
-/** The cold markets that have a candle to be read, sorted. */
+/** The markets of the lake that have a candle to read, sorted. */
 function marketsIn(parts: readonly IndexedPart[], { selection, readFromMs, query }: CandlePlan): string[] {
   const markets = new Set<string>()
   for (const { spans } of parts) {
@@ -97,7 +97,7 @@ function marketsIn(parts: readonly IndexedPart[], { selection, readFromMs, query
   return [...markets].toSorted()
 }
 
-/** About as many rows of the lake as the plan reads: a market's are taken to be spread evenly over its time. */
+/** Estimates how many lake rows the plan reads, as if each market's rows were spread evenly over its span. */
 export function rowsRead(plan: CandlePlan): number {
   const { selection, readFromMs, query } = plan
   let rows = 0
@@ -111,7 +111,7 @@ export function rowsRead(plan: CandlePlan): number {
   return rows
 }
 
-/** Rows of the markets in the files, also outside the window. */
+/** All rows of the markets in the files of the window, including rows outside the window. */
 export function rowsIn(plan: CandlePlan): number {
   const { selection } = plan
   let rows = 0

@@ -1,5 +1,5 @@
-// Candles in memory, column by column and growing: the form in which they travel between the stores, the rules and the
-// encoder. Prices are 1/10000 dollar, volume and open interest 1/100 contract, as in the stores.
+// Candles in memory, in growing columns. Readers, pipeline stages and the encoder exchange candles in this form. Prices are in
+// 1/10000 dollar, volume and open interest in 1/100 contract, as in lake and store.
 
 import { grownInto } from '../output/grown-into.ts'
 
@@ -7,12 +7,12 @@ const ROWS_MIN = 64
 /** The columns of doubles. */
 const DOUBLES = ['endMs', 'open', 'high', 'low', 'close', 'volume', 'openInterest'] as const
 
-/** Takes candles one after the other, by (end, market). */
+/** Takes candles in the order of (end, market). */
 export interface CandleSink {
   row(market: string, endMs: number, values: CandleRows, index: number): void
-  /** Takes the rows [from, to) of a set, where that is faster than one by one. */
+  /** Takes the rows [from, to) of a set. Optional: faster than `row` for each. */
   rows?(values: CandleRows, from: number, to: number): void
-  /** Nothing follows. */
+  /** Called after the last candle. */
   finish(): void
   /** True when further rows would change nothing. */
   readonly isFull: boolean
@@ -73,7 +73,7 @@ export class CandleRows {
     this.filled.set(other.filled.subarray(from, to), start)
   }
 
-  /** Appends a row of another set, under another end. */
+  /** Appends a row of another set with the given market and end. */
   copy(market: string, endMs: number, from: CandleRows, at: number): number {
     const index = this.append(market, endMs)
     this.open[index] = from.open[at]!
@@ -86,7 +86,7 @@ export class CandleRows {
     return index
   }
 
-  /** Forgets the rows and keeps the memory. */
+  /** Removes all rows and keeps the memory. */
   clear(): void {
     this.length = 0
     this.market.length = 0

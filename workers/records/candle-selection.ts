@@ -1,5 +1,5 @@
-// From the selectors of a candle request to the series, event and market they mean. All that are given must hold. A name
-// is known when the catalogue, the station table, the lake or a stored row knows it; any other is a 404.
+// Resolves the selectors of a candle request to series, event and market. A candle must match all of them. A name is known if
+// the catalogue, the station table, the lake or a stored row has it; an unknown name is a 404.
 
 import type { MarketSpan } from '../../shared/candle-spans.ts'
 import { ApiError } from '../../shared/errors.ts'
@@ -15,9 +15,9 @@ import type { RecordRequest } from './record-context.ts'
 import { SeriesStations } from './series-stations.ts'
 
 export interface ResolvedSelection {
-  /** What Postgres is asked for. */
+  /** The selection for the relational store. */
   readonly stored: CandleSelection
-  /** Directories of the lake that can hold something; null for all. */
+  /** The series whose lake directories may have rows; null for all. */
   readonly scopes: readonly string[] | null
   /** True when the selectors contradict each other. */
   readonly isEmpty: boolean
@@ -41,7 +41,7 @@ export async function resolveSelection(
       throw new ApiError('unknown_station', `No station is named ${JSON.stringify(station)}.`)
     wanted.push(ofStation)
   }
-  // An event's candles are found by its series, which is indexed.
+  // Candles of an event are found by its series, which is indexed.
   for (const event of events) wanted.push([seriesOfTicker(event)])
   const seriesTickers = intersection(wanted)
   if (market !== null) wanted.push([seriesOfTicker(market)])
@@ -50,7 +50,7 @@ export async function resolveSelection(
   const isEmpty = shared?.length === 0 || eventTicker !== otherEvent
   return {
     stored: { interval, marketTicker: market, eventTicker, seriesTickers },
-    // Two events of one series share its directory and nothing in it.
+    // Two events of one series share its directory, but no rows.
     scopes: isEmpty ? [] : shared,
     isEmpty,
     matches: (span) =>
@@ -62,7 +62,7 @@ export async function resolveSelection(
 }
 
 /**
- * Refuses names that nothing knows. `indexed` is what the request looked into already.
+ * Refuses unknown names. `indexed`: the parts whose index the request has read already.
  * @throws {ApiError} `unknown_market`, `unknown_event` or `unknown_series` (404)
  */
 export async function checkNames(
@@ -93,13 +93,13 @@ async function isSeries(name: string, { context, run, pinned }: RecordRequest): 
   return isKnown(run, seriesKnown(name))
 }
 
-/** Whether the relational store knows a name; it knows none where there is no store. */
+/** Whether the relational store has a name. Without a store: false. */
 export async function isKnown(run: RunStatement, statement: SqlStatement): Promise<boolean> {
   const [row] = await run<{ readonly known: boolean }>(statement)
   return row?.known === true
 }
 
-/** Looks through all files of a series, also those outside the request's range. */
+/** Searches all files of a series, including those outside the request's range. */
 async function isInLake(
   series: string,
   isNamed: (span: MarketSpan) => boolean,
@@ -117,7 +117,7 @@ async function isInLake(
   return false
 }
 
-/** What all lists share, sorted; null when there is no list. */
+/** The names that all lists share, in the order of the first; null without a list. */
 function intersection(lists: readonly (readonly string[])[]): readonly string[] | null {
   const [first, ...others] = lists
   if (first === undefined) return null

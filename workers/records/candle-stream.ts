@@ -1,4 +1,5 @@
-// Long pages of candles as they are stored: counted, and then read while they are sent (counted-page.ts).
+// Long pages of stored candles, without fill or roll-up: they are counted first, and then read while they are sent
+// (counted-page.ts).
 
 import { JSON_ROWS_MAX } from '../../shared/formats.ts'
 import type { CandleQuery } from '../../shared/record-task.ts'
@@ -11,12 +12,12 @@ import { type CountedPage, pageOf, type PageSource, readPage, type Stretch } fro
 import { checkUnchanged, unchangedBefore } from './lake-partitions.ts'
 import type { RecordRequest } from './record-context.ts'
 
-/** The candles of a page, in order; a set may be used again for the next one. */
+/** The candles of a page, in order. The next iteration may reuse a set. */
 export interface CandleStretches extends CountedPage {
   readonly sets: () => Iterable<Stretch<CandleRows>> | AsyncIterable<Stretch<CandleRows>>
 }
 
-/** Whether a page is streamed: it is long, and nothing is made out of the candles. */
+/** Whether a page is streamed: it is long, and its candles are served as they are stored. */
 export function isStreamed({ fill, limit }: CandleQuery, bucketMinutes: number | null): boolean {
   return !fill && bucketMinutes === null && limit > JSON_ROWS_MAX
 }

@@ -1,4 +1,4 @@
-// Candles as DuckDB gives them: which columns are asked for, and how they get into CandleRows.
+// The columns of a DuckDB query for candles, and how they are copied into CandleRows.
 
 import type { MarketSpan } from '../../shared/candle-spans.ts'
 import type { DuckDBDataChunk } from '@duckdb/node-api'
@@ -7,12 +7,12 @@ import type { CandleRows } from './candle-rows.ts'
 import { sqlText } from './duck-lake.ts'
 import { copyNumbers } from './duck-vectors.ts'
 
-/** The values of a candle as they are stored: what DuckDB sorts is as narrow as can be. */
+/** The values of a candle in their stored types, which keeps the rows that DuckDB sorts narrow. */
 const VALUES = 'open, high, low, close, volume, open_interest'
 
 /**
- * The candles of some markets (sorted, at least one), for `appendCandles`, in any order where none is given. A market is a
- * value of an ENUM, its place in the list: it is found faster than by a join, and sorted without comparing texts.
+ * Selects the candles of `markets` (sorted, at least one) for `appendCandles`, in any order unless `order` is given. Each market
+ * becomes a value of an ENUM, its position in the list: faster than a join, and sorted without comparing texts.
  */
 export function codedCandlesSql(
   source: string,
@@ -28,9 +28,9 @@ export function codedCandlesSql(
 }
 
 /**
- * The condition that keeps some markets (sorted) of those that files have. Files are sorted by market, so bounds tell DuckDB
- * which row groups to leave alone; only of ASCII is the order of texts the same here and there. Others between them are
- * left out here: each that no ENUM has costs more than ten that it has.
+ * The condition that selects `markets` (sorted). Files are sorted by market, so DuckDB skips row groups outside the bounds. Only
+ * ASCII names get bounds, since they sort alike in JavaScript and DuckDB. If files have other markets within the bounds, an IN
+ * list excludes them: a market that the ENUM lacks costs more than ten that it has.
  */
 export function ofMarketsSql(
   markets: readonly string[],
@@ -58,7 +58,7 @@ export function appendCandles(rows: CandleRows, chunk: DuckDBDataChunk, markets:
   const start = rows.reserve(rowCount)
   const targets = [rows.endMs, rows.open, rows.high, rows.low, rows.close, rows.volume, rows.openInterest]
   for (const [column, target] of targets.entries()) {
-    // The index lets no file with a null pass.
+    // There are no nulls: the index refuses files that have one.
     copyNumbers(chunk.getColumnVector(1 + column), target, start)
   }
   rows.filled.fill(0, start, start + rowCount)

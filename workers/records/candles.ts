@@ -1,5 +1,5 @@
-// GET /api/v1/candles: plan the files and the store, merge both by (end, market), roll up, fill, cut the page. The page
-// is in memory before its head goes out, because the head says whether another page follows; `limit` bounds it. Long pages
+// GET /api/v1/candles: plans the read of lake and store, merges both by (end, market), rolls up, fills, and cuts the page. The
+// page is in memory before its head is sent, because the head says whether another page follows; `limit` bounds it. Long pages
 // of candles as they are stored are streamed instead (candle-stream.ts).
 
 import { storedIntervalOf } from '../../shared/candle.ts'
@@ -52,7 +52,7 @@ async function answerOnce(query: CandleQuery, request: RecordRequest): Promise<C
   const cold = coldCandles(plan)
   const { markets } = cold
   const isHot = plan.isHotIn(plan.readFromMs, query.toMs)
-  // A name that rows carry is known. Before a 304 it must be, since a client may claim to hold anything.
+  // A name that has rows is known. Otherwise it is checked before a 304, since a client may claim to hold anything.
   const isLong = isStreamed(query, bucketMinutes)
   const areNamesChecked = markets.length === 0 && (!isHot || isLong || request.identity.mayBeHeld)
   if (areNamesChecked) await checkNames(query, parts, request)
@@ -61,7 +61,7 @@ async function answerOnce(query: CandleQuery, request: RecordRequest): Promise<C
   assertInPlace(request, rowsRead(plan), cold.parts.length)
   const labelZone = await zonesOf(query, plan, request)
   if (isLong) return { ...(await streamCandles(plan, cold, isHot, request)), interval, labelZone }
-  // Buckets of 5, 15 and 30 minutes are UTC's; those that `aggregate` asks for are the zone's.
+  // Buckets of 5, 15 and 30 minutes begin in UTC, those of `aggregate` in the label's zone.
   const bucketZone = query.aggregate === null ? (): TimeZone => context.zone('UTC') : labelZone
   const bucketEnd: BucketEnd = (market, endMs) =>
     bucketMinutes === null ? endMs : bucketZone(market).bucketAt(endMs - 1, bucketMinutes).toMs
@@ -99,7 +99,7 @@ async function refuseUnpinnable(plan: CandlePlan, request: RecordRequest): Promi
   await refuseNotPinnable('Candles', plan.parts, span, () => countHotCandles(plan, 1, request), presentParts)
 }
 
-/** What the answer is made of. Of lake files alone: names are the lake's too, since it has rows of the markets. */
+/** What the answer depends on. An answer from lake files alone needs no names from the store: the lake has rows of its markets. */
 function candleSources(
   plan: CandlePlan,
   { markets }: ColdCandles,
@@ -112,7 +112,7 @@ function candleSources(
     !isHot &&
     markets.length > 0 &&
     scopes !== null &&
-    // What station a series belongs to the catalogue may say.
+    // The station of a series may come from the catalogue.
     query.station === null &&
     query.tz !== 'station' &&
     !(query.fill && mayAskStore(plan))
@@ -142,7 +142,7 @@ async function makeFill(
   return { stage: new CandleFill({ grid, fromMs, toMs, lastTradeMs, next: page }), bounds: { bases, lastMs } }
 }
 
-/** The bounds of the same fill without a version. */
+/** The bounds of the same fill in the present lake and store. */
 async function boundsByNow(
   query: CandleQuery,
   bucketMinutes: number | null,
@@ -171,7 +171,7 @@ function gridOf(
   }
 }
 
-/** The label zone of each market; with `tz=station` that of its series' station. */
+/** The zone of each market's labels; with `tz=station`, the zone of the station of its series. */
 async function zonesOf(
   query: CandleQuery,
   plan: CandlePlan,

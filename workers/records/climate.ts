@@ -1,5 +1,5 @@
-// GET /api/v1/climate and /api/v1/analysis/climate-gaps: records of the relational store, which is where all of them
-// are. Which record of a date is served and what a gap is are rules of shared/.
+// GET /api/v1/climate and /api/v1/analysis/climate-gaps. All climate records are in the relational store. Code in shared/
+// decides which record of a date is served and what a gap is.
 
 import { lastClosedClimateDate } from '../../shared/climate-day.ts'
 import { climateGaps } from '../../shared/climate-gaps.ts'

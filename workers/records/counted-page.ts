@@ -1,6 +1,6 @@
-// Pages in rows that come in order. A long page is counted before its head goes out, and read while it is sent, so that half a
-// million rows take no more memory than a few. When rows move to the lake in the midst of it, the rest is planned anew and goes
-// on behind the last row.
+// Pages of ordered rows. A long page is counted before its head is sent, and read while it is sent, so that half a million
+// rows take no more memory than a few. If rows move to the lake meanwhile, the rest of the page is planned again and resumes
+// after the last row.
 
 import { ApiError } from '../../shared/errors.ts'
 import { forgetStalePlan } from './stale-plan.ts'
@@ -15,7 +15,7 @@ export interface CountedPage {
   readonly hasMore: boolean
 }
 
-/** The page, by how many rows there are; what lies behind the row after it need not be counted. */
+/** The page of `total` rows; rows beyond the first one after the page need not be counted. */
 export function pageOf(total: number, { offset, limit }: PageBounds): CountedPage {
   return { rows: Math.max(0, Math.min(total - offset, limit)), hasMore: total > offset + limit }
 }
@@ -46,9 +46,9 @@ export interface PageSource<Plan, Rows, Place> {
   readonly noun: string
   readonly plan: Plan
   readonly planAnew: () => Promise<Plan>
-  /** Forgets what the plan was made of. */
+  /** Clears the caches that the plan was made from. */
   readonly forget: () => void
-  /** At most `rowsMax` rows after a place. Every batch was read in the state of the manifest that the plan has. */
+  /** At most `rowsMax` rows after a place. Every batch was read under the manifest of the plan. */
   readonly read: (plan: Plan, after: Place | undefined, rowsMax: number) => AsyncIterable<Rows>
   readonly placeOf: (rows: Rows, at: number) => Place
 }
@@ -61,8 +61,8 @@ export interface Stretch<Rows> {
 }
 
 /**
- * The rows of a page that was counted. Those that come meanwhile push none out: where no page behind this one is named, it
- * goes on to the end of what there is.
+ * The rows of a counted page. Rows that arrive meanwhile displace none: if the head names no next page, this page continues to
+ * the last row there is.
  * @throws {ApiError} `lake_file_changed`
  */
 export async function* readPage<Plan, Rows extends { readonly length: number }, Place>(

@@ -1,4 +1,4 @@
-// The rows of /api/v1/coverage: hours or dates of markets, from the stretches in which their books are known.
+// The rows of /api/v1/coverage: an hour or a date of a market, computed from its book stretches (book-stretches.ts).
 
 import type { CoverageState, DateCondition } from '../../shared/coverage.ts'
 import { lagOfBucketMs } from '../../shared/lag-histogram.ts'
@@ -13,10 +13,10 @@ import type { CoverageTarget, MarketDate, RecordedDate } from './coverage-target
 import { columnOf, type RecordBatch } from './record-batch.ts'
 
 const LAG_DIGITS = 3
-/** By bucket: texts of numbers are dear. */
+/** By bucket. Cached, because rounding through text is slow. */
 const LAGS_MS: number[] = []
 
-/** Nanoseconds of an hour or a date by what was the matter with the book, and what happened in it. */
+/** An hour or a date: its nanoseconds by the state of the book, and its counts. */
 class Period {
   known = 0
   gap = 0
@@ -39,7 +39,7 @@ class Period {
   }
 }
 
-/** `count` periods of one length: together they are the date. */
+/** Divides a date into `count` periods of equal length. */
 function periodsOf({ stretches, hours: market }: MarketDate, count: number): Period[] {
   const lengthNs = DAY_NS / count
   const periods: Period[] = []
@@ -67,7 +67,7 @@ function periodsOf({ stretches, hours: market }: MarketDate, count: number): Per
   return periods
 }
 
-/** What a date is worth, in the words of those who sell data. */
+/** The condition of a date, in the terms of data vendors. */
 function conditionOf({ isOpen, part }: RecordedDate, state: CoverageState): DateCondition {
   if (isOpen) return 'pending'
   if (part === undefined) return 'missing'
@@ -103,7 +103,7 @@ export class CoverageRows implements CoverageTarget {
   readonly #values: readonly ValueOf[]
   readonly #fields: readonly RecordField[]
   readonly #batches: { rows: number; readonly columns: ReturnType<typeof columnOf>[] }[] = []
-  /** Rows so far, skipped ones included. */
+  /** Rows so far, including skipped ones. */
   #seen = 0
   hasMore = false
   rows = 0

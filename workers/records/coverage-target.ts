@@ -1,4 +1,4 @@
-// What the reading of coverage gives, and what takes it.
+// The types between the reader of coverage (coverage.ts) and the makers of its rows (coverage-rows.ts, gap-rows.ts).
 
 import type { MarketHours } from '../../shared/lob-hours.ts'
 import type { BookStretch } from '../lob/book-stretches.ts'
@@ -12,7 +12,7 @@ export interface RecordedDate {
   /** Midnight, ns since the epoch. */
   readonly startNs: bigint
   readonly isOpen: boolean
-  /** Undefined where there is no file. */
+  /** Undefined if the date has no file. */
   readonly part: LakePart | undefined
 }
 
@@ -20,12 +20,12 @@ export interface MarketDate {
   /** Null: all markets of the series, on a date without a file. */
   readonly id: string | null
   readonly day: RecordedDate
-  /** What the file says of the market. */
+  /** The market's figures in the file. */
   readonly hours: MarketHours | undefined
   readonly stretches: readonly BookStretch[]
 }
 
-/** Takes markets and dates in the order of dates, and makes rows of them. */
+/** Makes rows of markets and dates, in the order of dates. */
 export interface CoverageTarget {
   /** False when no more rows are wanted. */
   add(entry: MarketDate): boolean

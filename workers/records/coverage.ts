@@ -1,5 +1,5 @@
 // GET /api/v1/coverage and /api/v1/gaps: when the order books of a series or a market are known, from the footers of its files.
-// Files without such figures are counted once, and no more of them for one page than some seconds allow: it then ends early.
+// A file without these figures is counted once. A page that would count files for more than some seconds ends early.
 
 import { setImmediate } from 'node:timers/promises'
 import { BoundedMap } from '../../shared/bounded-map.ts'
@@ -26,11 +26,11 @@ import { GapRows } from './gap-rows.ts'
 import { fileIdentity, type LakePart } from './lake-partitions.ts'
 import type { RecordRequest } from './record-context.ts'
 
-/** A page ends before the file with which more bytes would be counted than these. */
+/** A page counts at most this many bytes of files; it ends before the next one. */
 const COUNTED_BYTES_MAX = 256 * 1024 * 1024
 const DATES_KEPT_MAX = 4 * RECORD_LAKE_FILES_MAX
 
-/** Dates with files, by the directory of their series, as they were found last. Most of them are found unchanged. */
+/** The dates with files that the last request found, by directory of the series. Most are unchanged at the next request. */
 const lastFound = new BoundedMap<Map<string, RecordedDate>>(DATES_KEPT_MAX)
 
 /** Plans and makes the answer. Throws ApiError. */
@@ -52,20 +52,20 @@ export async function answerCoverage(query: CoverageQuery, request: RecordReques
   for (const day of days) {
     const entries = reading.read(day, isAhead || (query.kind === 'coverage' && target.rows > 0))
     isCut = entries === undefined
-    // The first date is looked into for what its end tells of the next one; it has no rows.
+    // The first date precedes the range: it gives no rows, only the state of the books at its end.
     const isFull = day !== days[0] && entries?.every((entry) => target.add(entry)) === false
     if (!isAhead && (isCut || isFull)) break
-    // The thread's other requests get their turn.
+    // Let the thread's other requests run.
     if (isAhead || reading.hasCounted) await setImmediate()
     signal.throwIfAborted()
   }
-  // The same request has more rows once more files are counted.
+  // The answer gets no name: a repeated request has more rows after more files have been counted.
   if (isCut) identity.name = null
   const { rows, hasMore } = target
   return { rows, hasMore: hasMore || isCut, batches: () => target.batches() }
 }
 
-/** The dates of the range, ascending, behind the date before. */
+/** The date before the range and the dates of the range, ascending. */
 function daysOf(
   lake: string,
   query: CoverageQuery,
@@ -89,10 +89,10 @@ function daysOf(
     const isOpen = date >= openFrom
     const name = known?.part?.name ?? lobKey(source, series, date)
     const path = known?.part?.path ?? `${lake}/${name}`
-    // A directory may be made before its file.
+    // A directory may exist before its file.
     const identity = isThere.has(date) ? fileIdentity(path, name) : undefined
     if (known?.part?.identity === identity && known?.isOpen === isOpen) return known
-    // Valid dates: parsing alone costs a tenth of checking.
+    // Dates are valid here; parsing without a check takes a tenth of the time.
     const startMs = Date.parse(date)
     const [startNs, span] = [BigInt(startMs) * NS_PER_MS, { fromMs: startMs, toMs: startMs + MS_PER_DAY }]
     if (identity === undefined) return { date, startMs, startNs, isOpen, part: undefined }
@@ -105,12 +105,12 @@ function daysOf(
   return days
 }
 
-/** Whether dates without a file are asked for. */
+/** Whether the request includes dates without a file. */
 function isExplicit({ from, to }: CoverageQuery): boolean {
   return from !== null && to !== null
 }
 
-/** Reads files in the order of their dates: what one leaves of a market is known to the next. */
+/** Reads files in the order of their dates. The state of each book at the end of a date is an input of the next one. */
 class CoverageReading {
   readonly #lake: string
   readonly #query: CoverageQuery
@@ -118,7 +118,7 @@ class CoverageReading {
   readonly #isWanted: (id: string) => boolean
   #before = new Map<string, BookBefore>()
   #countedBytes = 0
-  /** The last file had to be counted. */
+  /** Whether the last file was counted. */
   hasCounted = false
 
   constructor(lake: string, query: CoverageQuery, series: string, isWanted: (id: string) => boolean) {
@@ -128,7 +128,7 @@ class CoverageReading {
     this.#isWanted = isWanted
   }
 
-  /** Undefined for a file that had to be counted where enough has been, if the answer may end before it. */
+  /** Undefined if the file would have to be counted, the limit is reached, and the answer may end before it. */
   read(day: RecordedDate, mayEnd: boolean): readonly MarketDate[] | undefined {
     const { date, startMs, part } = day
     const { market } = this.#query
@@ -180,7 +180,7 @@ class CoverageReading {
   }
 }
 
-/** What a date leaves of a market: whether its book was known when the recording ended. */
+/** Whether the book was known at the end of the date's recording. */
 function endOf(stretches: readonly BookStretch[]): BookBefore {
   const last = stretches.findLast(({ knowledge }) => knowledge === 'known' || knowledge === 'gap')
   return last?.knowledge === 'known' ? 'known' : 'unknown'

@@ -1,6 +1,6 @@
-// One thread's DuckDB over the lake's parquet files: in memory, on one thread, with a bound on memory beyond which it
-// spills to a temporary directory. It may neither load extensions nor write. A query is stopped when its request is
-// cancelled. Values come out column by column; which files are read is the caller's business.
+// The DuckDB of one record thread, over the lake's parquet files. It runs in memory, with a limit beyond which it spills to a
+// temporary directory, and does not load extensions. Cancelling a request interrupts its query. Values are read column by
+// column. The caller chooses the files.
 
 import { randomUUID } from 'node:crypto'
 import { tmpdir } from 'node:os'
@@ -14,7 +14,7 @@ import type {
 import { DUCKDB_MEMORY_MB_MAX, DUCKDB_TEMP_MB_MAX } from '../../shared/limits.ts'
 
 const DUCKDB_THREADS = 2
-/** Connections to its DuckDB that a thread keeps for the next request. */
+/** Idle connections that are kept for later requests. */
 const DUCKDB_IDLE_CONNECTIONS_MAX = 4
 
 const SETTINGS = {
@@ -23,20 +23,20 @@ const SETTINGS = {
   max_temp_directory_size: `${DUCKDB_TEMP_MB_MAX}MB`,
   // Trades are read in the order of their files.
   preserve_insertion_order: 'true',
-  // It tells a replaced file from the old one by size and whole seconds, so it could mix the two.
+  // The cache identifies a file by size and time in whole seconds, so it could mix a replaced file with the old one.
   enable_external_file_cache: 'false',
   autoinstall_known_extensions: 'false',
   autoload_known_extensions: 'false',
 }
 
 export interface DuckLakeOptions {
-  /** Makes the database; another one than the real one for tests. */
+  /** Opens the database; tests replace it. */
   readonly open?: () => Promise<DuckDBInstance>
-  /** Called whenever the database has answered. */
+  /** Called after each answer of the database. */
   readonly onAnswer?: () => void
 }
 
-// After an internal error DuckDB refuses everything else that this database is asked.
+// After an internal error, DuckDB refuses all further queries of the database.
 const FATAL = /database has been invalidated/i
 
 interface OneQuery {
@@ -56,8 +56,8 @@ export class DuckLake {
   }
 
   /**
-   * Chunks of up to 2,048 rows, of which the next is made while one is used. The query is over when the generator is,
-   * however that happens.
+   * Streams a result in chunks of up to 2,048 rows. The next chunk is computed while one is used. The query ends with the
+   * generator, also if the caller stops early.
    */
   async *chunks(sql: string, signal: AbortSignal): AsyncGenerator<DuckDBDataChunk, void, void> {
     const { connection, end } = await this.#begin(signal)
@@ -73,7 +73,7 @@ export class DuckLake {
         signal.throwIfAborted()
         if (chunk === null || chunk.rowCount === 0) break
         next = result.fetchChunk()
-        // Whoever gave up before it came hears nothing of its failure.
+        // If the caller stops before this chunk arrives, its failure is ignored.
         next.catch(() => {})
         yield chunk
       }
@@ -82,19 +82,19 @@ export class DuckLake {
       this.#noteFatal(error)
       throw error
     } finally {
-      // A connection is not closed under a chunk that is being made.
+      // Do not close a connection while it computes a chunk.
       if (!isClean) {
         connection.interrupt()
         await next.catch(() => {})
       }
-      // A result that was not read to its end stays with its connection.
+      // A connection with an unread result is closed, not reused.
       end(isClean)
     }
   }
 
   /**
-   * The chunks of a result that is small enough to be held: it is made at once, on all threads, in half the time that
-   * chunk after chunk takes. The connection is free again before the first is read.
+   * The chunks of a result that is small enough to hold in memory. DuckDB computes it at once on all its threads, in half the
+   * time of streaming. The connection is free again before the first chunk is read.
    */
   async heldChunks(sql: string, signal: AbortSignal): Promise<Iterable<DuckDBDataChunk>> {
     const { connection, end } = await this.#begin(signal)
@@ -119,13 +119,13 @@ export class DuckLake {
     return [...(await this.heldChunks(sql, signal))].flatMap((chunk) => chunk.getRows())
   }
 
-  /** Asks a question whose answer is known. Rejects when it is not given. */
+  /** Runs a query with a known result. Rejects if the result is different. */
   async probe(): Promise<void> {
     const [row] = await this.rows('SELECT 41 + 1', new AbortController().signal)
     if (row?.[0] !== 42) throw new Error(`DuckDB says that 41 + 1 is ${String(row?.[0])}`)
   }
 
-  /** A connection for one query, which is interrupted when the request is cancelled. `end` gives it back, if it is clean. */
+  /** Takes a connection for one query. Cancelling the request interrupts it; `end` keeps a clean connection or closes it. */
   async #begin(signal: AbortSignal): Promise<OneQuery> {
     const connection = await this.#take()
     const onAbort = (): void => connection.interrupt()
@@ -154,12 +154,12 @@ export class DuckLake {
     }
   }
 
-  /** A database that is invalid answers nothing any more. */
+  /** Drops a database that DuckDB has invalidated. */
   #noteFatal(error: unknown): void {
     if (error instanceof Error && FATAL.test(error.message)) this.#forget()
   }
 
-  /** What is asked next is asked of a new database. */
+  /** Drops the database and its idle connections; the next query opens a new one. */
   #forget(): void {
     this.#instance = undefined
     for (const connection of this.#idle.splice(0)) connection.closeSync()
@@ -170,14 +170,14 @@ function* chunksOf(result: DuckDBMaterializedResult): Generator<DuckDBDataChunk,
   for (let index = 0; index < result.chunkCount; index++) yield result.getChunk(index)
 }
 
-/** DuckDB's library takes most of a thread's start: a thread loads it ahead, or with what it first reads of a lake. */
+/** Loading DuckDB is most of a thread's start time. A thread loads it ahead, or at its first read of a lake. */
 export function loadDuckDb(): Promise<typeof import('@duckdb/node-api')> {
   return import('@duckdb/node-api')
 }
 
 async function openDatabase(): Promise<DuckDBInstance> {
   const { DuckDBInstance } = await loadDuckDb()
-  // DuckDB makes the directory when it first spills, and removes it.
+  // DuckDB creates the directory when it first spills, and removes it.
   const directory = join(tmpdir(), `bookcast-duckdb-${randomUUID()}`)
   return DuckDBInstance.create(':memory:', { ...SETTINGS, temp_directory: directory })
 }
@@ -194,7 +194,7 @@ export function sqlInstant(instantMs: number): string {
   return `make_timestamptz(${Math.trunc(instantMs) * 1000})`
 }
 
-/** `read_parquet` of some files, by path alone: what directories are called says nothing about columns. */
+/** `read_parquet` of some files. Directory names do not become columns. */
 export function readParquetSql(paths: readonly string[]): string {
   return `read_parquet([${paths.map(sqlText).join(',')}], hive_partitioning = false)`
 }

@@ -1,19 +1,19 @@
-// The values of DuckDB's vectors many at a time. Its library gives them one by one, each with a look at a bitmap of big
-// integers, which takes longer than everything else about a long answer. Underneath a vector lies as DuckDB has it:
-// numbers side by side, nulls as cleared bits, texts as sixteen bytes of length and, up to twelve bytes, the text; longer
-// ones lie elsewhere, most of them one behind the other.
-// Source: https://duckdb.org/docs/stable/internals/vector. Where the library hides something it is asked value by value.
+// Copies the values of DuckDB's vectors in bulk. The library returns them one by one and tests a bitmap of BigInts for each,
+// which takes longer than all other work on a long answer. This module reads the memory of the vector: numbers side by side,
+// nulls as cleared bits, and 16 bytes for a text: its length, then the text if it has at most 12 bytes, else a pointer. Long
+// texts usually lie one after the other. If the library hides this memory, values are read one by one.
+// Source: https://duckdb.org/docs/stable/internals/vector
 
 import type { DuckDBVector } from '@duckdb/node-api'
 import bindings from '@duckdb/node-bindings'
 
 const TWO_POWER_32 = 0x1_0000_0000
 const TEXT_BYTES = 16
-/** Bytes of the longest text that stands in the vector itself. */
+/** Texts up to this length are stored in the vector itself. */
 const INLINE_BYTES_MAX = 12
 const POINTER_OFFSET = 8
 
-/** Copies integers of up to 64 bits or doubles, as doubles: NaN of a null. Integers beyond 2^53 are rounded. */
+/** Copies integers of up to 64 bits, or doubles, as doubles. A null becomes NaN. Integers beyond 2^53 are rounded. */
 export function copyNumbers(vector: DuckDBVector, target: Float64Array, start: number): void {
   const items: unknown = Reflect.get(vector, 'items')
   const validity = validityOf(vector)
@@ -57,7 +57,7 @@ function copyEach(vector: DuckDBVector, target: Float64Array, start: number): vo
   }
 }
 
-/** A bit for each row, clear where it is null; null for none, undefined where the library hides them. */
+/** One bit per row, clear for a null. Returns null if no row is null, undefined if the library hides the bits. */
 function validityOf(vector: DuckDBVector): Uint8Array | null | undefined {
   const validity: unknown = Reflect.get(vector, 'validity')
   const bits: unknown = validity instanceof Object ? Reflect.get(validity, 'data') : undefined
@@ -67,14 +67,14 @@ function validityOf(vector: DuckDBVector): Uint8Array | null | undefined {
     : undefined
 }
 
-/** Texts of a vector, valid until the next chunk of its result is fetched. */
+/** The texts of a vector. Valid until the next chunk of the result is fetched. */
 export class TextVector {
   readonly length: number
   readonly #vector: DuckDBVector
   readonly #start: number
-  /** Undefined where it is not known how the texts lie. */
+  /** Undefined if the library hides the memory. */
   readonly #view: DataView | undefined
-  /** Null where no text is. */
+  /** Null if no text is null. */
   readonly #validity: Uint8Array | null
   #longs: LongTexts | undefined
 
@@ -88,7 +88,7 @@ export class TextVector {
     this.#validity = validity ?? null
   }
 
-  /** The texts that do not stand in the vector itself; undefined where it is not known how they lie. */
+  /** The texts that are stored outside the vector; undefined if the library hides the memory. */
   get longs(): LongTexts | undefined {
     if (this.#view === undefined) return undefined
     this.#longs ??= longTexts(this.#view, (row) => this.inlineAt(row) === -1, this.#start, this.length)
@@ -106,8 +106,8 @@ export class TextVector {
   }
 
   /**
-   * The bytes of a text that stands in the vector: where it begins in `inlineView`, behind its length as 32 bits. -1 for
-   * a longer one, which only `at` gives, and -2 for a null.
+   * The position in `inlineView` of a text that is stored in the vector; its length, 32 bits, stands before it. -1 for a longer
+   * text (see `at`, `longs`), -2 for a null.
    */
   inlineAt(row: number): number {
     const index = this.#start + row
@@ -122,23 +122,23 @@ export class TextVector {
   }
 }
 
-/** The long texts of some rows: all of their bytes, and where each row's lie. */
+/** The long texts of some rows: their bytes, and the range of each row. */
 export interface LongTexts {
   readonly bytes: Buffer
-  /** By row; what stands there for a row without a long text means nothing. */
+  /** By row; undefined content for rows without a long text. */
   readonly starts: Int32Array
   readonly ends: Int32Array
-  /** Stretches of memory in which they lay. */
+  /** The number of contiguous copies. */
   readonly stretches: number
 }
 
 /**
- * Bytes between two texts that are copied with them. Texts of other columns lie there in what was sorted, and lengths in a page. Less
- * than the smallest page of memory: whatever lies between two readable bytes so near to each other is readable.
+ * Texts at most this far apart are copied together with the bytes between them: texts of other columns (of sorted rows), or
+ * lengths (in a page). It is less than the smallest memory page, so all bytes between two readable texts are readable.
  */
 const SKIPPED_BYTES_MAX = 1024
 
-/** Copies texts that lie near each other at once: a call for each takes longer than all else about them. */
+/** Copies neighbouring texts in one call: a call per text would take longer than all other work on it. */
 function longTexts(
   view: DataView,
   isLong: (row: number) => boolean,
@@ -167,7 +167,7 @@ function longTexts(
       sizeBytes += skipped
     }
     run.sizeBytes += length
-    // A run that passes a multiple of 2^32 goes on as another one.
+    // A run that crosses a multiple of 2^32 is split.
     runEndLow = low + length
     runEndHigh = high
     starts[row] = sizeBytes

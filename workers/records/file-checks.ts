@@ -1,5 +1,5 @@
-// A file's checksum is checked before anything else is read of it: once for as long as it is not replaced, whichever
-// thread comes first. A file without one is served as it is. Reading happens beside the thread's other requests.
+// Verifies a file's checksum before anything else is read from it: once until the file is replaced, by the first thread that
+// needs it. A file without a checksum is served unverified. The read does not block the thread's other requests.
 
 import { constants } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
@@ -15,7 +15,7 @@ import type { DuckLake } from './duck-lake.ts'
 import { assertRegular, type LakePart } from './lake-partitions.ts'
 import { checkLakeFile, type LakeFileSchema } from './lake-query.ts'
 
-// Opening a pipe that nobody writes to would wait for ever.
+// Opening a pipe without a writer would block forever.
 const READ_FLAGS = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0)
 
 export class FileChecks {
@@ -24,7 +24,7 @@ export class FileChecks {
   readonly #kept = new BoundedMap<true>(RECORD_LAKE_FILES_MAX)
 
   /**
-   * Resolves to whether the file has a checksum, which is right then.
+   * Resolves to `right`, or `none` for a file without a checksum.
    * @throws {ApiError} `lake_file_invalid` when the checksum is wrong, `lake_file_changed` when the file was replaced
    */
   async check(part: LakePart): Promise<FileVerdict> {
@@ -34,7 +34,7 @@ export class FileChecks {
     return verdict
   }
 
-  /** Checks a file and that it keeps its contract: once, and again when it was replaced. Throws ApiError. */
+  /** Checks a file's checksum and contract, once until the file is replaced. Throws ApiError. */
   async checkContract(
     lake: DuckLake,
     part: LakePart,
@@ -48,7 +48,7 @@ export class FileChecks {
     this.#kept.set(key, true)
   }
 
-  /** Requests that come while a file is being read wait for the same reading. */
+  /** Requests for a file that is being read wait for the same read. */
   async #find(part: LakePart): Promise<FileVerdict> {
     const key = `${part.path} ${part.identity}`
     const running = this.#running.get(key)

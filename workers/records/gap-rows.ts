@@ -1,4 +1,4 @@
-// The rows of /api/v1/gaps: stretches in which a market's book is not known, over midnights too, by their start.
+// The rows of /api/v1/gaps: periods in which a market's book is not known, sorted by start. A gap may span midnights.
 
 import type { GapCause } from '../../shared/coverage.ts'
 import type { RecordField } from '../../shared/record-field.ts'
@@ -8,7 +8,7 @@ import type { CoverageTarget, MarketDate } from './coverage-target.ts'
 import type { RecordBatch } from './record-batch.ts'
 import { objectBatches } from './record-columns.ts'
 
-// An interface is no record of its values.
+// A type alias, because an interface is not assignable to a Record.
 type Gap = {
   readonly market_id: string | null
   readonly from_ts: bigint
@@ -20,7 +20,7 @@ export class GapRows implements CoverageTarget {
   readonly #query: CoverageQuery
   readonly #fields: readonly RecordField[]
   readonly #gaps: Gap[] = []
-  /** By market: the one that may go on in the next date. */
+  /** By market: its last gap, which may continue in the next date. */
   readonly #last = new Map<string | null, Gap>()
 
   constructor(query: CoverageQuery, fields: readonly RecordField[]) {
@@ -32,7 +32,7 @@ export class GapRows implements CoverageTarget {
     for (const { from, to, cause } of stretches) {
       const isUnrecorded = cause === 'not_recorded'
       if (cause === null || (isUnrecorded && to - from < UNRECORDED_NS_MIN)) continue
-      // What an open date does not have may still come.
+      // The rest of an open date may still be recorded.
       if (isUnrecorded && isOpen && to === DAY_NS) continue
       const [fromTs, toTs] = [startNs + BigInt(from), startNs + BigInt(to)]
       const last = this.#last.get(id)

@@ -1,5 +1,5 @@
-// Instants as RFC 3339 text with their zone's offset: whole seconds, or milliseconds where there are any. The date part
-// and the offset are kept from one row to the next.
+// Writes instants as RFC 3339 text with the offset of their zone: whole seconds, or milliseconds if they are not 0. The texts
+// of date and offset are cached from row to row.
 
 import type { TimeZone } from '../../shared/time-zone.ts'
 import { MS_PER_DAY } from '../../shared/utc-date.ts'
@@ -19,7 +19,7 @@ function offsetText(offsetMinutes: number): string {
   return `${offsetMinutes < 0 ? '-' : '+'}${hours}:${String(minutes % 60).padStart(2, '0')}`
 }
 
-/** The same memory twice. */
+/** Two views of the same memory. */
 interface ByteTarget {
   readonly bytes: Uint8Array
   readonly view: DataView
@@ -37,11 +37,11 @@ export class InstantWriter {
     this.#isQuoted = isQuoted
   }
 
-  /** Writes an instant and returns the position after it, behind which seven bytes may be touched. */
+  /** Writes an instant and returns the position after it. May overwrite the seven bytes after that position. */
   write(target: ByteTarget, start: number, instantMs: number, zone: TimeZone): number {
     const { bytes, view } = target
     let position = start
-    // Offsets of the nineteenth and early twentieth century have seconds, which a label cannot show.
+    // Offsets of the nineteenth and early twentieth century have seconds, which RFC 3339 cannot express.
     const offset = Math.trunc(zone.offsetMs(instantMs) / MS_PER_MINUTE)
     const localMs = instantMs + offset * MS_PER_MINUTE
     const day = Math.floor(localMs / MS_PER_DAY)

@@ -1,9 +1,9 @@
-// Whether lake files hold all that can be known of some series or stations in a span, or a single row.
+// Whether lake files cover a span of some series or stations, or a single row.
 
 import { groupedBy } from '../../shared/grouped-by.ts'
 import type { LakePart } from './lake-partitions.ts'
 
-/** True when the parts of every scope cover [fromMs, toMs) without a hole; false when scopes are not named. */
+/** Whether the parts of every scope cover [fromMs, toMs) without a hole; false for all scopes (null). */
 export function isCovered(
   parts: readonly LakePart[],
   scopes: readonly string[] | null,
@@ -20,7 +20,7 @@ export function isCovered(
   })
 }
 
-/** Whether a file that the manifest does not know counts for a row of a scope. */
+/** Whether a file that the manifest does not list covers a row of a scope. */
 export function unregisteredCover(parts: readonly LakePart[]): (scope: string, ms: number) => boolean {
   const unregistered = groupedBy(unregisteredOf(parts), ({ scope }) => scope)
   return (scope, ms) => unregistered.get(scope)?.some((part) => part.fromMs <= ms && ms < part.toMs) === true

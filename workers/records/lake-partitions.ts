@@ -1,6 +1,6 @@
-// Which lake files hold which rows. A file that the manifest knows is cold up to its cut-over. One that it does not know
-// (an imported lake) is cold up to its own last row; what lies behind belongs to the relational store. Every row is
-// cold or hot by its instant alone, so it never comes from both.
+// Which lake files hold which rows. A file that the manifest lists has the rows up to its cut-over. A file that it does not list
+// (of an imported lake) has the rows up to its last one. All later rows are in the relational store. A row's instant alone
+// decides whether it is cold (lake) or hot (store), so no row comes from both.
 
 import { type BigIntStats, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
@@ -20,7 +20,7 @@ import { lakeFileError } from '../lake/lake-file-error.ts'
 import type { PinnedFiles } from '../lake/pinned-files.ts'
 import { watched } from '../lake/watched-files.ts'
 
-/** One lake file and the instants [fromMs, toMs) for which it counts. */
+/** One lake file and the instants [fromMs, toMs) for which its rows are served. */
 export interface LakePart {
   readonly scope: string
   /** Below the lake's root, for messages. */
@@ -28,13 +28,13 @@ export interface LakePart {
   readonly path: string
   readonly fromMs: number
   readonly toMs: number
-  /** False when the manifest does not know it: then it counts only up to its last row. */
+  /** False if the manifest does not list it: then it is served only up to its last row. */
   readonly isRegistered: boolean
-  /** An older file lacks rows that left the store; 0 takes any. */
+  /** An older revision of the file lacks rows that have left the store; 0 accepts any. */
   readonly revisionMin: bigint
   /** Changes when the file is replaced. */
   readonly identity: string
-  /** Of a file of a version that the request is pinned to. */
+  /** Set if the request is pinned to a version. */
   readonly sha256?: string
 }
 
@@ -44,15 +44,15 @@ export interface PartSelection {
   readonly scopes: readonly string[] | null
   readonly fromMs: number
   readonly toMs: number
-  /** Files outside of this span are looked at once a second, or when their directory has changed. Default: none. */
+  /** Files outside this span are checked only once a second, or if their directory has changed. Default: all are checked. */
   readonly near?: { readonly fromMs: number; readonly toMs: number }
 }
 
-/** Files and directories up to which an answer is worth looking at them all before it is given again. */
+/** An answer from more files and directories is not cached by them: checking them all would cost too much. */
 const SEEN_FILES_MAX = 40
-/** A directory that changed so shortly ago may change again without showing it: clocks of file systems are coarse. */
+/** A directory changed more recently than this may change again with the same timestamp, since file system clocks are coarse. */
 const STILL_MS_MIN = 2_000
-/** So long a file beside a request's range may have been changed in place, which its directory does not show. */
+/** How long a change in place of a file outside a request's range may go unnoticed, since its directory does not show it. */
 const REMEMBERED_MS_MAX = 1_000
 
 /** The series or stations that have a directory in the lake, sorted. */
@@ -60,7 +60,7 @@ export function lakeScopes(lake: string, dataset: RecordDataset, pinned?: Pinned
   return scopesIn(lake, dataset, `${RECORD_PARTITIONS[dataset].scope}=`, pinned)
 }
 
-/** The names behind the prefix of the directories below one of the lake, sorted. */
+/** The names after `prefix` of the directories in a directory of the lake, sorted. */
 export function scopesIn(lake: string, directory: string, prefix: string, pinned?: PinnedFiles): string[] {
   return (pinned?.namesIn(directory) ?? namesIn(join(lake, directory)))
     .filter((name) => name.startsWith(prefix) && isSeriesName(name.slice(prefix.length)))
@@ -70,8 +70,7 @@ export function scopesIn(lake: string, directory: string, prefix: string, pinned
 
 /**
  * The files that overlap a span, by scope and period.
- * @throws {ApiError} `lake_file_invalid` when a file of the manifest is not there, `invalid_parameter` (400) when there
- * are too many
+ * @throws {ApiError} `lake_file_invalid` if a file of the manifest is missing, `invalid_parameter` (400) if there are too many
  */
 export function findParts(
   lake: string,
@@ -95,7 +94,7 @@ export function findParts(
       const remembered = isNear ? undefined : directory.identities.get(path)
       const identity = remembered ?? fileIdentity(path, part.name)
       if (identity === undefined) {
-        // A directory may be made before its file; a file that the manifest counts on must be there.
+        // A directory may exist before its file, but a file of the manifest must exist.
         if (part.isRegistered) throw lakeFileError(part.name, 'it is not there or may not be read')
         return
       }
@@ -134,8 +133,8 @@ export function inOrder(parts: readonly LakePart[]): LakePart[] {
 }
 
 /**
- * What a plan that began at `startedMs` was made of, as it was then: its files, and the directories in which it looked for
- * them. Null when these are many or have changed lately.
+ * The files of a plan that began at `startedMs`, and the directories in which it searched for them, with their identities then.
+ * Null if there are many, or a directory changed shortly before.
  */
 export function seenFiles(
   lake: string,
@@ -154,7 +153,7 @@ export function seenFiles(
   return seen
 }
 
-/** Throws `lake_file_changed` when a file is no longer the one that was planned with. */
+/** Throws `lake_file_changed` if a file has been replaced since it was planned. */
 export function checkUnchanged(parts: readonly LakePart[]): void {
   for (const { name, path, identity } of parts) {
     if (fileIdentity(path, name) !== identity)
@@ -162,7 +161,7 @@ export function checkUnchanged(parts: readonly LakePart[]): void {
   }
 }
 
-/** What is made of some files, which are looked at again before the first set is passed on: DuckDB sorts, so it has read them to their ends by then. */
+/** Passes on DuckDB's sets of sorted rows. The files are checked before the first: DuckDB has read them whole by then. */
 export async function* unchangedBefore<Rows>(
   parts: readonly LakePart[],
   sets: AsyncIterable<Rows>,
@@ -176,7 +175,7 @@ export async function* unchangedBefore<Rows>(
   if (!isChecked) checkUnchanged(parts)
 }
 
-/** Throws `lake_file_outdated` when the part needs a later file of its partition than the one that is there. */
+/** Throws `lake_file_outdated` if the part needs a later revision of its file than the present one. */
 export function checkRevision(part: LakePart, revision: bigint): void {
   if (revision >= part.revisionMin) return
   throw new ApiError(
@@ -191,7 +190,7 @@ function scopesOf(lake: string, dataset: RecordDataset, manifest: readonly Regis
   return [...new Set([...lakeScopes(lake, dataset), ...known])]
 }
 
-/** Undefined where there is no such file. */
+/** Undefined if there is no such file. */
 export function fileIdentity(path: string, name: string): string | undefined {
   const stat = statOf(path, name)
   if (stat === undefined) return undefined
@@ -208,7 +207,7 @@ function statOf(path: string, name: string): BigIntStats | undefined {
   }
 }
 
-/** Throws `lake_file_invalid` for a directory, a pipe or a device: opening or reading one may never come to an end. */
+/** Throws `lake_file_invalid` for a directory, a pipe or a device: opening or reading one may block forever. */
 export function assertRegular(name: string, stat: BigIntStats): void {
   if (!stat.isFile()) throw lakeFileError(name, 'it is no regular file')
 }
@@ -218,12 +217,12 @@ export function periodsOf(dataset: RecordDataset, names: readonly string[]): str
   return names.map((name) => periodPattern.exec(name)?.[1]).filter((period) => period !== undefined)
 }
 
-/** Empty where there is no such directory. */
+/** Empty if there is no such directory. */
 export function namesIn(directory: string): string[] {
   return inDirectory(directory, () => readdirSync(directory)) ?? []
 }
 
-/** Undefined where there is no such directory. */
+/** Undefined if there is no such directory. */
 function inDirectory<Value>(directory: string, ask: () => Value): Value | undefined {
   const name = directory.split('/').slice(-2).join('/')
   try {
@@ -240,13 +239,13 @@ interface LakeDirectory {
   readonly identity: string
   readonly seenMs: number
   readonly names: readonly string[]
-  /** Of the files that were asked for. */
+  /** By path, of the files that were requested. */
   readonly identities: Map<string, string>
 }
 
 /**
- * What directories of series and stations hold, remembered for a moment while nothing comes into them or leaves them. A file gets
- * its name by a rename of a draft that stands in this directory, which changes it: so one look tells that no file was replaced.
+ * The contents of directories of series and stations, cached for a second while the directory is unchanged. A file is replaced by
+ * renaming a temporary file in the same directory, which changes the directory: so one stat shows that no file was replaced.
  */
 export class LakeDirectories {
   readonly #known = new Map<string, LakeDirectory>()
@@ -268,7 +267,7 @@ export class LakeDirectories {
     return found
   }
 
-  /** Looks at everything anew: a plan was made with a file that is not there any more. */
+  /** Clears the cache, after a plan used a file that no longer exists. */
   forget(): void {
     this.#known.clear()
   }

@@ -1,5 +1,5 @@
-// Running a DuckDB query over lake files so that a failure names the file at fault, and the check that a file has the
-// columns of its contract. A file is checked when it is first met, and again when it was replaced.
+// Runs DuckDB queries over lake files so that a failure names the file at fault, and checks that a file has the columns of its
+// contract. A file is checked at its first use, and again after it was replaced.
 
 import { ApiError } from '../../shared/errors.ts'
 import type { DuckDBDataChunk } from '@duckdb/node-api'
@@ -14,7 +14,7 @@ export interface LakeFileSchema {
   readonly columns: Readonly<Record<string, readonly string[]>>
 }
 
-/** A DuckDB message without the path, the statement and everything after the first line. */
+/** The first line of a DuckDB message, without the path. */
 function reasonOf(error: unknown, path: string): string {
   const text = error instanceof Error ? error.message : String(error)
   return (text.split('\n')[0] ?? '').replaceAll(path, 'the file').replace(/\.$/, '')
@@ -40,7 +40,7 @@ export async function* lakeChunks(
   }
 }
 
-/** The chunks of a query over some files whose result is small enough to be held. */
+/** The chunks of a query over some files whose result is small enough to hold in memory. */
 export async function heldLakeChunks(
   lake: DuckLake,
   parts: readonly LakePart[],
@@ -118,14 +118,14 @@ export function statedRevision(
   return BigInt(revision)
 }
 
-/** What the footer says of itself. A file whose words are no text is at fault, although its rows may be readable. */
+/** The key-values of the footer. A file whose values are not UTF-8 is refused, although its rows may be readable. */
 export async function statedPairs(
   lake: DuckLake,
   part: LakePart,
   keys: readonly string[],
   signal: AbortSignal,
 ): Promise<ReadonlyMap<string, string>> {
-  // Keys of other writers may be any bytes.
+  // Keys of other writers may have any bytes, so keys are compared as bytes.
   const sql =
     `SELECT decode(key), decode(value) FROM parquet_kv_metadata(${sqlText(part.path)})` +
     ` WHERE key IN (${keys.map((key) => `encode(${sqlText(key)})`).join(', ')})`
@@ -139,8 +139,8 @@ export async function statedPairs(
 }
 
 /**
- * Which file made a query fail: one that was replaced, since DuckDB opens a file again for its rows and takes the places of
- * the one before; the one its message names; or else the first that cannot be read on its own.
+ * Finds the file that made a query fail: a replaced one, since DuckDB opens a file again for its rows and applies the offsets of
+ * the old footer; or the one that the message names; or else the first that cannot be read on its own.
  */
 async function faultOf(
   lake: DuckLake,

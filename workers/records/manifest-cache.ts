@@ -1,7 +1,7 @@
-// What a thread knows of the lake's manifest. An entry only ever moves rows from the relational store to the lake, so a
-// plan made from an old manifest stays right for everything it finds cold, without asking again. Whoever also reads the
-// store checks afterwards that the manifest is still the same, and plans anew when it is not. A request that knows of
-// another version of the manifest than the one remembered has it read anew, so that threads plan alike.
+// A thread's copy of the lake's manifest. Entries only move rows from the relational store to the lake, so a plan from an old
+// manifest remains right for all rows that it finds in the lake. A request that also reads the store checks afterwards that the
+// manifest is unchanged, and plans again if not. If a request knows another version than the cached one, the manifest is read
+// again, so that all threads plan alike.
 
 import type { RecordDataset } from '../../shared/lake-layout.ts'
 import { type KeysetOptions, keysetPages, type KeysetRead } from '../../shared/sql/keyset-pages.ts'
@@ -19,10 +19,10 @@ import type { RunStatement } from '../../shared/sql/statement.ts'
 const EVERYTHING = { scopes: null, fromMs: 0, toMs: Date.UTC(9999, 0) } as const
 
 export class ManifestCache {
-  /** What is asked of the store: every partition of the dataset. */
+  /** Every partition of the dataset. */
   readonly selection: PartitionSelection
   #partitions: readonly RegisteredPartition[] | undefined
-  /** The version that a request knew of before they were read. */
+  /** The version that a request knew before the partitions were read. */
   #version: string | null = null
 
   constructor(dataset: RecordDataset) {
@@ -30,8 +30,8 @@ export class ManifestCache {
   }
 
   /**
-   * Every partition of the dataset, as of some moment: not before the manifest had `version`, where one is known and the
-   * store answers.
+   * Every partition of the dataset. They are at least as new as `version`, if that is known and the store answers; otherwise they
+   * may be older.
    */
   async partitions(run: RunStatement, version: string | null): Promise<readonly RegisteredPartition[]> {
     const known = this.#partitions
@@ -46,13 +46,13 @@ export class ManifestCache {
     }
   }
 
-  /** Throws ManifestChanged when a partition was registered since `partitions` was read. */
+  /** Throws ManifestChanged if a partition has been registered since `partitions` was read. */
   async check(run: RunStatement, partitions: readonly RegisteredPartition[]): Promise<void> {
     await manifestCheckpoint(run, this.selection, generationOf(partitions))()
   }
 
   /**
-   * Pages of the store's rows, none of them empty. Each was read while the manifest was as planned with.
+   * Pages of the store's rows, none of them empty. Each was read under the planned manifest.
    * @throws {ManifestChanged}
    */
   async *pages<Row extends WithGeneration, Key>(
@@ -68,11 +68,11 @@ export class ManifestCache {
       isEndSeen = page.length < options.batchUnits
       yield page
     }
-    // A batch without a row ended this, and told no generation.
+    // The last batch was empty, so it had no row with the generation.
     if (!isEndSeen) await this.check(run, planned)
   }
 
-  /** The next plan asks the store. */
+  /** Clears the cache: the next plan reads the manifest again. */
   forget(): void {
     this.#partitions = undefined
   }

@@ -1,21 +1,21 @@
-// Two streams of rows, each in order, as one. A row is in one of them only.
+// Merges two sorted streams of rows. No row is in both.
 
 export type RowStream<Rows> = AsyncGenerator<Rows, void, void>
 
-/** A set of rows, of which those before `at` are taken. */
+/** A set of rows; those before `at` are consumed. */
 export interface Taken<Rows> {
   readonly rows: Rows
   at: number
 }
 
 export interface RowMerger<Rows> {
-  /** The rows that are left. */
+  /** The remaining rows. */
   rest(left: Taken<Rows>): Rows
-  /** Takes the rows of both in order, until one has no more. */
+  /** Merges the rows of both until one is exhausted. */
   untilOneEnds(a: Taken<Rows>, b: Taken<Rows>): Rows
 }
 
-/** The rows of both. A set that is yielded may be used again for the next one. */
+/** The rows of both streams. The next iteration may reuse the yielded set. */
 export async function* mergedRows<Rows extends { readonly length: number }>(
   left: RowStream<Rows>,
   right: RowStream<Rows>,
@@ -25,7 +25,7 @@ export async function* mergedRows<Rows extends { readonly length: number }>(
     let [a, b] = [await nextOf(left), await nextOf(right)]
     while (a !== undefined && b !== undefined) {
       yield merger.untilOneEnds(a, b)
-      // A set that has been taken is fetched anew before the other stream may go on.
+      // An exhausted set is replaced before the merge continues.
       if (a.at === a.rows.length) a = await nextOf(left)
       if (b.at === b.rows.length) b = await nextOf(right)
     }

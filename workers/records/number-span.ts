@@ -1,20 +1,20 @@
-// Numbers that are whole multiples of one, a tenth or a hundredth within a narrow span are dictionary codes by their place
-// in it, found without a search; what is compressed is then a quarter as long.
+// Dictionary codes for numbers that are multiples of 1, 1/10 or 1/100 within a narrow span. The code is the position in the
+// span, so no lookup is needed, and the data to compress is a quarter as long.
 
-/** What numbers that are no integers may be whole multiples of: a tenth, a hundredth. */
+/** Numbers that are not integers may be multiples of 1/10 or 1/100. */
 const PARTS_PER_UNIT = [10, 100] as const
-/** Values of a span up to which it may be a dictionary: codes have two bytes. Fewer rows than four a value do without. */
+/** A dictionary has at most this many values, since codes have two bytes, and at least four rows per value. */
 const SPAN_MAX = 0x1_0000
 const ROWS_PER_ENTRY_MIN = 4
 
-/** The multiples of 1/perUnit from `first` on, `size` of them, that all of some numbers are among. */
+/** The values first/perUnit, (first + 1)/perUnit, …: `size` of them, which include all numbers of a column. */
 export interface NumberSpan {
   readonly perUnit: number
   readonly first: number
   readonly size: number
 }
 
-/** The span of some numbers, `count` of which are there; undefined where a dictionary is not worth it. */
+/** The span of a column with `count` values that are not null; undefined if a dictionary does not pay. */
 export function spanOf(values: Float64Array, count: number, mayBeFractions: boolean): NumberSpan | undefined {
   const sizeMax = Math.min(SPAN_MAX, count / ROWS_PER_ENTRY_MIN)
   const integers = spanOfIntegers(values, sizeMax)
@@ -26,7 +26,7 @@ export function spanOf(values: Float64Array, count: number, mayBeFractions: bool
   return undefined
 }
 
-/** `spanOfMultiples` of one, for which nothing is rounded or divided: most columns are of integers. */
+/** `spanOfMultiples` with perUnit 1, without rounding or division: most columns are integers. */
 function spanOfIntegers(values: Float64Array, sizeMax: number): NumberSpan | undefined {
   let first = Infinity
   let last = -Infinity
@@ -36,7 +36,7 @@ function spanOfIntegers(values: Float64Array, sizeMax: number): NumberSpan | und
     if (Math.floor(value) !== value || isNegativeZero(value)) return undefined
     if (value < first) first = value
     if (value > last) last = value
-    // Not of infinities either, whose difference is NaN.
+    // Written so that NaN, the difference of two infinities, is refused too.
     if (!(last - first < sizeMax)) return undefined
   }
   return last < first ? undefined : { perUnit: 1, first, size: last - first + 1 }
@@ -47,10 +47,10 @@ function spanOfMultiples(values: Float64Array, perUnit: number, sizeMax: number)
   let last = -Infinity
   for (let row = 0; row < values.length; row++) {
     const value = values[row]!
-    // NaN, which is null, is equal to nothing.
+    // NaN stands for null.
     if (value !== value) continue
     const multiple = Math.round(value * perUnit)
-    // The very same double has to come back.
+    // The division must restore exactly the same double.
     if (multiple / perUnit !== value || isNegativeZero(value)) return undefined
     if (multiple < first) first = multiple
     if (multiple > last) last = multiple
@@ -64,14 +64,14 @@ function isNegativeZero(value: number): boolean {
   return value === 0 && 1 / value < 0
 }
 
-/** The numbers of a span: the dictionary. */
+/** The dictionary: all values of a span. */
 export function valuesOf({ perUnit, first, size }: NumberSpan): Float64Array {
   const values = new Float64Array(size)
   for (let code = 0; code < size; code++) values[code] = (first + code) / perUnit
   return values
 }
 
-/** Writes the codes of the numbers that are not null, and returns how many there are. */
+/** Writes the codes of all values that are not null, and returns their number. */
 export function writeCodes(
   values: Float64Array,
   { perUnit, first }: NumberSpan,

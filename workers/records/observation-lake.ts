@@ -1,5 +1,5 @@
-// Cold observations: DuckDB over the yearly files of the stations, in the answer's order. What a file's first and last
-// row are is read once and remembered until the file is replaced.
+// Cold observations: DuckDB queries over the yearly files of the stations, in the answer's order. Each file is checked once, and
+// its last instant and revision are kept until it is replaced.
 
 import bindings from '@duckdb/node-bindings'
 import { BoundedMap } from '../../shared/bounded-map.ts'
@@ -14,7 +14,7 @@ import { checkRevision, type LakePart } from './lake-partitions.ts'
 import { checkLakeFile, heldLakeChunks, lakeChunks, type LakeFileSchema, lakeRows } from './lake-query.ts'
 import { type ColumnValues, isNumeric } from './record-batch.ts'
 
-/** Observations of a query, of some 350 bytes each, up to which its result is held instead of fetched piece by piece. */
+/** A query result of at most this many observations (about 350 bytes each) is held in memory instead of fetched chunk by chunk. */
 const HELD_ROWS_MAX = 16_384
 
 const DUCKDB_TYPES = {
@@ -31,10 +31,10 @@ const OBSERVATIONS_SCHEMA: LakeFileSchema = {
   ),
 }
 
-/** What rows are sorted by; read whether it is asked for or not. */
+/** The sort key, which is always read. */
 const KEY_COLUMNS = ['epoch_ms(observed_at)', 'station_code', 'observation_type']
 
-/** Which observations: `fromMs` inclusive, `toMs` exclusive, null is no condition. */
+/** What to read: `fromMs` inclusive, `toMs` exclusive, type null for all. */
 export interface ColdObservations {
   readonly parts: readonly LakePart[]
   readonly type: string | null
@@ -42,7 +42,7 @@ export interface ColdObservations {
   readonly toMs: number
 }
 
-/** Rows by (observed_at, station_code, observation_type): the key, and the values of the asked fields. */
+/** Rows by (observed_at, station_code, observation_type): the key, and the values of the requested fields. */
 export interface ObservationRows {
   readonly length: number
   readonly observedMs: Float64Array
@@ -51,7 +51,7 @@ export interface ObservationRows {
   readonly columns: readonly ColumnValues[]
 }
 
-/** Texts, of which every one is there. */
+/** Texts, none of which is null. */
 export interface TextList {
   at(row: number): string | null | undefined
   slice(from: number, to?: number): TextList
@@ -60,7 +60,7 @@ export interface TextList {
 export interface ObservationReading {
   readonly after: ObservationKey | undefined
   readonly rowsMax: number
-  /** Texts are left in the vectors they come in, and arrays used again: each batch is valid until the next is read. */
+  /** Texts stay in DuckDB's vectors and arrays are reused: each batch is valid until the next is read. */
   readonly isPacked: boolean
 }
 
@@ -79,7 +79,7 @@ export class ObservationLake {
     this.#checks = checks
   }
 
-  /** A part checked against its contract and the manifest; one the manifest does not know ends with its last row. */
+  /** Checks a part against its contract and the manifest. A part that the manifest does not list ends with its last row. */
   async checked(part: LakePart, signal: AbortSignal): Promise<LakePart> {
     const key = `${part.path} ${part.identity}`
     let known = this.#known.get(key)
@@ -151,7 +151,7 @@ export class ObservationLake {
   }
 }
 
-/** A field as it is stored: what is sorted is as narrow as can be. */
+/** A field in its stored type, which keeps the rows that DuckDB sorts narrow. */
 function valueSql({ name, type }: RecordField): string {
   return type === 'instant' ? `epoch_ms(${name})` : name
 }
@@ -159,11 +159,11 @@ function valueSql({ name, type }: RecordField): string {
 function behindSql({ observedMs, stationCode, type }: ObservationKey): string {
   const instant = sqlInstant(observedMs)
   const isLater = `(observed_at, station_code, observation_type) > (${instant}, ${sqlText(stationCode)}, ${sqlText(type)})`
-  // The first condition is what files are pruned by.
+  // DuckDB prunes files and row groups by the first condition.
   return `WHERE observed_at >= ${instant} AND ${isLater}`
 }
 
-/** Each file counts for its own instants only. */
+/** The rows of each file within its part and the span. */
 function sourceSql({ parts, type, fromMs, toMs }: ColdObservations): string {
   const branches = parts.map((part) => {
     const from = sqlInstant(Math.max(fromMs, part.fromMs))

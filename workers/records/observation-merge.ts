@@ -1,4 +1,4 @@
-// Two streams of observations by (observed_at, station_code, observation_type) as one.
+// Merges two streams of observations that are sorted by (observed_at, station_code, observation_type).
 
 import type { RecordField } from '../../shared/record-field.ts'
 import { mergedRows, type RowStream, type Taken } from './merged-rows.ts'

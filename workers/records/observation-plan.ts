@@ -1,7 +1,6 @@
-// What an observation request reads: the lake files that count, the instants for which the store must be asked, and the
-// rows of both as one stream that can begin anywhere. Every batch was read in the state that was planned with: a file is
-// looked at again before its first row is passed on (DuckDB has read it to its end by then, because it sorts), and each
-// batch of the store comes with the manifest's generation.
+// The plan of an observation request: its lake files, whether it must query the store, and the rows of both as one stream that
+// can begin after any row. Every batch was read in the planned state: the files are checked before their first row is passed on
+// (DuckDB sorts, so it has read them whole by then), and each batch of the store has the manifest's generation.
 
 import { RECORD_STORE_BATCH_ROWS } from '../../shared/limits.ts'
 import type { RecordField } from '../../shared/record-field.ts'
@@ -51,14 +50,14 @@ export async function makeObservationPlan(
   }
 }
 
-/** The rows behind `after`, of which no more than `rowsMax` are wanted. */
+/** The rows after `after`, at most `rowsMax`. */
 export interface ObservationSpan extends ObservationReading {
   readonly fields: readonly RecordField[]
 }
 
 /**
  * Batches of both stores by (observed_at, station_code, observation_type).
- * @throws {ManifestChanged | ApiError} see stale-plan.ts: what was passed on before is right nevertheless
+ * @throws {ManifestChanged | ApiError} see stale-plan.ts; batches that were passed on before are right
  */
 export function readObservations(
   plan: ObservationPlan,
@@ -72,7 +71,7 @@ export function readObservations(
   return mergeObservations(cold, hot, span.fields)
 }
 
-/** Hot rows in the form of cold ones; those for which an unregistered file counts are left out. */
+/** Hot rows in the form of cold ones, without those that an unregistered file covers. */
 async function* readHot(
   plan: ObservationPlan,
   { fields, after, rowsMax }: ObservationSpan,

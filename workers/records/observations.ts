@@ -1,6 +1,6 @@
-// GET /api/v1/observations: reports of both stores merged by (observed_at, station_code, observation_type) and converted.
-// A page of a few thousand rows is read before its head goes out. A longer one is counted and then streamed, since the
-// rows are wide; when rows move to the lake in the midst of it, it is planned anew and goes on behind the last row.
+// GET /api/v1/observations: reports of lake and store, merged by (observed_at, station_code, observation_type) and converted.
+// A page of a few thousand rows is read before its head is sent. A longer page is counted and then streamed, since rows are
+// wide; if rows move to the lake meanwhile, the rest of the page is planned again and resumes after the last row.
 
 import { ApiError } from '../../shared/errors.ts'
 import { RECORD_STORE_BATCH_ROWS } from '../../shared/limits.ts'
@@ -22,7 +22,7 @@ import { forgetStalePlan } from './stale-plan.ts'
 import { checkStation } from './station-check.ts'
 import { convertUnits } from './unit-conversion.ts'
 
-/** Plans the answer, and reads it when it is short; `batches` gives or reads the rows. */
+/** Plans the answer. A short page is read here, a long one when its `batches` are. */
 export async function answerObservations(
   query: ObservationQuery,
   request: RecordRequest,
@@ -63,14 +63,14 @@ function observationSources(
   { parts, isHot }: ObservationPlan,
   { context, identity, pinned }: RecordRequest,
 ): AnswerSources {
-  // Where a station is not named the store may have others.
+  // Without a station in the request, the store may have further stations.
   if (pinned !== undefined) return { parts, facts: [], lakeOnly: { seenFiles: null } }
   if (station === null || isHot || parts.length === 0) return { parts, facts: [] }
   const looked = { dataset: 'observations', scopes: [station], startedMs: identity.startedMs } as const
   return { parts, facts: [], lakeOnly: { seenFiles: seenFiles(context.lake, looked, parts) } }
 }
 
-/** The whole page, and a row behind it that says that there is more. */
+/** Reads the whole page, and one row more to know whether another page follows. */
 async function readAnswer(
   query: ObservationQuery,
   plan: ObservationPlan,
@@ -119,7 +119,7 @@ async function countHot(
   return Number(row?.rows ?? 0)
 }
 
-/** The rows of a page that were counted, in batches that are read while they are sent. */
+/** The rows of a counted page, in batches that are read while they are sent. */
 async function* streamPage(
   query: ObservationQuery,
   plan: ObservationPlan,
@@ -144,12 +144,12 @@ async function* streamPage(
   for await (const stretch of readPage(query, counted, source)) yield batchOf(stretch)
 }
 
-/** Converts rows to what is served. */
+/** Makes the function that converts rows to a batch of the answer. */
 function batchMaker(query: ObservationQuery, request: RecordRequest) {
   const fields = fieldsOf('observations', query.columns)
   const zoneOf = labelZones(query, request)
   return ({ rows, from, to }: Stretch<ObservationRows>): RecordBatch => {
-    // What is converted is only this batch's.
+    // The conversion is in place, so it gets only the rows of this batch.
     const columns = rows.columns.map((column) =>
       column instanceof Float64Array ? column.subarray(from, to) : column.slice(from, to),
     )

@@ -1,5 +1,5 @@
-// The files of the version that a request for records is pinned to, and the refusal of rows that no version has: those that the
-// relational store still holds.
+// The files of the version that a request for records is pinned to, and the refusal of ranges with rows that are in no version
+// because the relational store still has them.
 
 import { ApiError } from '../../shared/errors.ts'
 import { identityOf } from '../../shared/file-identity.ts'
@@ -31,7 +31,7 @@ export function pinnedParts(pinned: PinnedFiles, selection: PartSelection): Lake
   return inOrder(parts)
 }
 
-/** A file of a version. Like any file that no manifest knows it counts up to its last row, unless the version says more. */
+/** A file of a version. It is served up to the cut-over in the version, or else, like any unlisted file, up to its last row. */
 export function pinnedPart(
   pinned: PinnedFiles,
   key: string,
@@ -55,10 +55,10 @@ export function pinnedPart(
 }
 
 /**
- * Refuses a range that ends behind all files of the version, or that has rows where the version has no file. An answer that
- * names the version may have taken these rows from the store, which has them still or has moved them to a new file.
- * @param countHot rows of the store in the range, up to one
- * @param presentParts the files of the lake now that overlap the range
+ * Refuses a range that ends after all files of the version, or that has rows where the version has no file. An answer that
+ * names the version may have taken these rows from the store, which still has them or has moved them to a new file.
+ * @param countHot counts the store's rows in the range, up to one
+ * @param presentParts returns the lake's present files that overlap the range
  * @throws {ApiError} `not_pinnable`
  */
 export async function refuseNotPinnable(

@@ -1,5 +1,5 @@
-// The thread of a process without record threads that asks DuckDB a question for each message, and says whether the
-// answer was right (server/health/embedded-db-check.ts).
+// A thread for processes without record threads. For each message it runs DuckDB's probe query and posts whether the result was
+// right (server/health/embedded-db-check.ts).
 
 import { parentPort } from 'node:worker_threads'
 import { DuckLake } from './duck-lake.ts'

@@ -1,7 +1,6 @@
-// Rows on their way to an encoder, column by column in the order asked. Numbers, integers, booleans (0 or 1) and
-// instants (milliseconds since the epoch) are doubles in which NaN stands for null; strings and dates are texts or null,
-// or still in the vector that DuckDB gave, where the encoder can take them from it. Times in nanoseconds are big integers in which
-// a negative one stands for null.
+// Rows for an encoder, in columns of the requested order. Numbers, integers, booleans (0 or 1) and instants (milliseconds since
+// the epoch) are doubles; NaN stands for null. Strings and dates are texts or null; encoders that read DuckDB's vectors get the
+// vectors instead. Times in nanoseconds are BigInts; a negative one stands for null.
 
 import type { RecordField } from '../../shared/record-field.ts'
 import type { RowSpan } from '../../shared/stream-task.ts'
@@ -15,11 +14,11 @@ export interface RecordBatch {
   readonly columns: readonly ColumnValues[]
   /** Of candles, observations and trades. */
   readonly span?: RowSpan
-  /** The zone of each row's labels; UTC where it is left out. */
+  /** The zone of each row's labels. Default: UTC. */
   readonly zoneOf?: (row: number) => TimeZone
 }
 
-/** What is known of an answer before its first byte, and the way to its rows. */
+/** The facts of an answer that are known before its first byte, and its rows. */
 export interface RecordAnswer {
   readonly rows: number
   readonly hasMore: boolean
@@ -40,13 +39,13 @@ export function isNumeric(field: RecordField): boolean {
   return field.type !== 'string' && field.type !== 'date'
 }
 
-/** An array for `rows` values of a field, which are 0, or in the case of texts not there yet. */
+/** An array for `rows` values of a field: zeros, or for texts an empty array. */
 export function columnOf(field: RecordField, rows: number): Float64Array | BigInt64Array | (string | null)[] {
   if (field.isBig === true) return new BigInt64Array(rows)
   return isNumeric(field) ? new Float64Array(rows) : []
 }
 
-/** The array that holds `rows` nulls of each field. */
+/** For each field, an array of `rows` nulls. */
 export function emptyColumns(fields: readonly RecordField[], rows: number) {
   return fields.map((field) => {
     const column = columnOf(field, rows)

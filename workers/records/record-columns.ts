@@ -1,5 +1,5 @@
-// Candles and small lists of records as the columns of an answer, rounded and converted to what is served: whole cents
-// (the nearest; half a cent goes up), whole contracts (part of one is dropped).
+// Makes the columns of an answer from candles and small lists of records, in served units: whole cents (rounded half up) and
+// whole contracts (rounded down).
 
 import { RECORD_ENCODE_BATCH_ROWS } from '../../shared/limits.ts'
 import type { RecordField } from '../../shared/record-field.ts'
@@ -12,7 +12,7 @@ import { convertUnits } from './unit-conversion.ts'
 const PRICE_UNITS_PER_CENT = 100
 const QTY_UNITS_PER_CONTRACT = 100
 
-/** Prices of [from, to) in cents. A loop: `map` with a function takes several times as long. */
+/** Prices of [from, to) in cents. `map` would take several times as long as this loop. */
 function cents(prices: Float64Array, from: number, to: number, rounded: Float64Array): Float64Array {
   for (let row = from; row < to; row++)
     rounded[row - from] = Math.floor(prices[row]! / PRICE_UNITS_PER_CENT + 0.5)
@@ -25,7 +25,7 @@ function contracts(quantities: Float64Array, from: number, to: number, whole: Fl
   return whole.subarray(0, to - from)
 }
 
-/** The candles of an answer in batches, each of which is valid until the next: fresh arrays keep the collector busy. */
+/** The candles of an answer in batches. The next batch reuses the arrays of the one before, to spare the garbage collector. */
 export async function* candleBatches(
   { sets, interval, labelZone }: CandleAnswer,
   fields: readonly RecordField[],
@@ -84,7 +84,7 @@ function candleColumn(
   }
 }
 
-/** Records as objects, in batches and converted. */
+/** Makes batches of records given as objects, in the requested units. */
 export function* objectBatches(
   records: readonly Readonly<Record<string, string | number | bigint | null>>[],
   fields: readonly RecordField[],

@@ -1,5 +1,5 @@
-// What a record thread keeps from request to request: its connections to both stores, and what it remembers of files,
-// manifests and the catalogue. Opened at the first request that needs it, for one lake and one store.
+// The state that a record thread keeps from request to request: DuckDB, its connections to the relational store, and its caches
+// of files, manifests and the catalogue. The first request creates it, for one lake and one store.
 
 import { BoundedMap } from '../../shared/bounded-map.ts'
 import {
@@ -41,7 +41,7 @@ export class RecordContext {
   readonly #store: StatementRunner | null
   readonly #zones = new BoundedMap<TimeZone>(ZONES_CACHED_MAX)
 
-  /** Without a store (null) the lake alone is read: no statement has a row. */
+  /** Without a store (null), only the lake is read: every statement returns no rows. */
   constructor(lake: string, store: StoreAddress | null, duck = new DuckLake()) {
     this.lake = lake
     this.candleIndex = new CandleIndex(duck, this.checks)
@@ -67,7 +67,7 @@ export class RecordContext {
     return this.#store?.reader(signal) ?? (async () => [])
   }
 
-  /** The next plan of candles looks at everything anew. */
+  /** Clears the caches that candle plans use. */
   forgetCandlePlan(): void {
     this.candleManifest.forget()
     this.lakeDirectories.forget()
@@ -97,6 +97,6 @@ export interface RecordRequest {
   readonly versions: RememberedVersions
   /** The files of the version that the request is pinned to. */
   readonly pinned?: PinnedFiles | undefined
-  /** The thread is for small requests, and others are to be moved: see request-cost.ts. */
+  /** The thread serves small requests only; larger ones go to a bulk thread (request-cost.ts). */
   readonly isSmallExpected?: boolean
 }

@@ -1,4 +1,4 @@
-// How records are written, format by format.
+// The encoder of records for each format.
 
 import type { FormatName } from '../../shared/formats.ts'
 import type { RecordField } from '../../shared/record-field.ts'

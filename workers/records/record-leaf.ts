@@ -1,5 +1,5 @@
-// The columns of a record answer as they wait for their row group, and how each is encoded: levels where there may be
-// nulls, then values. Numbers of a narrow span are dictionary codes by their place in it.
+// The columns of a record answer. Each buffers the rows of a row group and encodes them: definition levels if the field is
+// nullable, then values. Numbers in a narrow span become dictionary codes (number-span.ts).
 
 import { MS_PER_DAY } from '../../shared/utc-date.ts'
 import type { ChunkPages, EncodedChunk, LeafColumn } from '../output/parquet-leaf.ts'
@@ -78,7 +78,7 @@ export class TextLeaf extends RecordLeaf {
   }
 }
 
-/** Times in nanoseconds, of which a negative one is null. */
+/** Times in nanoseconds; a negative one stands for null. */
 export class NanosecondsLeaf extends RecordLeaf {
   readonly #values: BigInt64Array
 
@@ -94,7 +94,7 @@ export class NanosecondsLeaf extends RecordLeaf {
   }
 
   override encode(pages: ChunkPages): EncodedChunk {
-    // Halves, because each big integer that is read would be an object.
+    // Read as 32-bit halves, because each BigInt would be an object.
     const halves = new Int32Array(this.#values.buffer)
     const nullCount = this.appendLevels(pages.data, (row) => halves[2 * row + 1]! < 0)
     let at = pages.data.reserve(8 * (this.rows - nullCount))
@@ -192,7 +192,7 @@ function appendNumberLevels(page: PageBuffer, values: Float64Array): number {
   return nullCount
 }
 
-/** Numbers as they are; integers of 64 bits times a factor. */
+/** Appends numbers. 64-bit integers are multiplied by `factor`. */
 function appendNumbers(page: PageBuffer, type: PhysicalType, values: Float64Array, factor = 1): void {
   if (type === 'INT32') appendInt32s(page, values)
   else if (type === 'DOUBLE') appendDoubles(page, values)

@@ -1,7 +1,7 @@
-// Records as a parquet file, row group by row group. A nullable field is OPTIONAL with definition levels, any other is
-// REQUIRED; texts are dictionary encoded while they repeat, and numbers where they are few. Instants are
-// TIMESTAMP(us, UTC), which has no place for a zone's label; dates are DATE. Own pages on typed arrays, because libraries
-// take objects or copies of everything.
+// Writes records as a parquet file, row group by row group. A nullable field is OPTIONAL with definition levels, any other is
+// REQUIRED. Texts are dictionary-encoded while they repeat, numbers if they have few distinct values. Instants are
+// TIMESTAMP(us, UTC), without the zone of their label; dates are DATE. The pages are encoded here from typed arrays, because
+// libraries need objects or copies.
 
 import type { SchemaElement } from 'hyparquet'
 import type { RecordField, RecordFieldType } from '../../shared/record-field.ts'

@@ -1,5 +1,5 @@
-// Records as json, ndjson and csv: bytes straight into the chunk that goes to the client. A null is `null` in json and
-// nothing in csv, where an empty text is `""`. csv follows RFC 4180, lines end with LF.
+// Writes records as json, ndjson or csv, directly into the chunk for the client. A null is `null` in json and empty in csv,
+// where an empty text is `""`. csv follows RFC 4180, but lines end with LF.
 
 import { RECORD_ENCODE_BATCH_ROWS } from '../../shared/limits.ts'
 import type { RecordField } from '../../shared/record-field.ts'
@@ -14,9 +14,9 @@ export type TextFormat = 'json' | 'ndjson' | 'csv'
 
 const UTC = new TimeZone('UTC')
 const encoder = new TextEncoder()
-/** A number, an instant or a boolean takes fewer bytes than this, with what may be touched behind it and behind a text. */
+/** More than the bytes of a number, instant or boolean plus the bytes that writing it or a text may touch after its end. */
 const VALUE_BYTES_MAX = 48
-/** Distinct texts of one column that are kept encoded. */
+/** Encoded texts that are cached for each column. */
 const TEXTS_KEPT_MAX = 4_096
 const LF = 0x0a
 const COMMA = 0x2c
@@ -31,7 +31,7 @@ function csvText(text: string): string {
   return text === '' || /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
 }
 
-/** The encoded texts of one column: those met before are only copied. */
+/** A cache of the encoded texts of one column. */
 class TextCache {
   readonly #encode: (text: string) => string
   readonly #known = new Map<string, PaddedText>()
@@ -57,14 +57,14 @@ class TextCache {
 }
 
 interface ColumnWriter {
-  /** What stands before the value: `,"name":` or a comma. */
+  /** The text before the value: `,"name":` or a comma. */
   readonly before: PaddedText
   readonly field: RecordField
   readonly texts: TextCache
   readonly instants: InstantWriter
-  /** Of the row that is written next: its text, where the column has texts. */
+  /** The encoded text of the next row, if the column has texts. */
   text: PaddedText
-  /** Of the batch that is written: its big integers, each of which would be an object. */
+  /** The 64-bit integers of the batch as 32-bit halves, because each BigInt would be an object. */
   halves: Int32Array
 }
 
@@ -120,7 +120,7 @@ export class RecordTextEncoder implements RecordEncoder {
     if (this.#format === 'json') await this.#stream.write(encoder.encode(']'))
   }
 
-  /** Encodes a row's texts and returns their bytes. */
+  /** Encodes a row's texts and returns their total length in bytes. */
   #takeTexts(batch: RecordBatch, row: number): number {
     let bytes = 0
     for (let column = 0; column < this.#columns.length; column++) {

@@ -1,5 +1,5 @@
-// Whether a request is small by its plan: by the rows and files that it would read, whatever it returns. The threads of
-// small requests leave the others to those that are for bulk work.
+// Whether a request is small. The rows and files that its plan reads decide, not the rows that it returns. Threads for small
+// requests pass others on to the threads for bulk requests.
 
 import type { RecordRequest } from './record-context.ts'
 
@@ -7,7 +7,7 @@ import type { RecordRequest } from './record-context.ts'
 const SMALL_ROWS_READ_MAX = 100_000
 const SMALL_FILES_READ_MAX = 64
 
-/** Thrown where a small request was expected and the plan says otherwise: nothing of it was read. */
+/** Thrown before anything is read, if the plan of a request in a thread for small requests is not small. */
 export class RequestMisplaced extends Error {}
 
 /** @throws {RequestMisplaced} in a thread for small requests */

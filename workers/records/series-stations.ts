@@ -1,15 +1,15 @@
-// Which station a series belongs to: the station table first, then the exchange's catalogue, which is asked again when
-// the server says that it has changed.
+// Which station a series belongs to: by the station table, else by the exchange's catalogue, which is read again when the server
+// reports a change.
 
 import type { RememberedVersions } from '../../shared/record-task.ts'
 import { SERIES_STATIONS } from '../../shared/sql/name-queries.ts'
 import type { RunStatement } from '../../shared/sql/statement.ts'
 import { STATIONS } from '../../shared/stations.ts'
 
-/** How long a thread relies on what the catalogue said of series and stations, while its version is not known. */
+/** How long a thread uses its copy of the catalogue while the catalogue's version is not known. */
 const CATALOGUE_CACHE_MS = 30_000
 
-/** Who asks: a way to the store, and the version of the series that is known at least. */
+/** The parts of a request that reading the catalogue needs: the store, and the last known version of the series. */
 interface CatalogueReader {
   readonly run: RunStatement
   readonly versions: Pick<RememberedVersions, 'series'>
@@ -25,7 +25,7 @@ const TABLE: ReadonlyMap<string, string> = new Map(
 export class SeriesStations {
   #catalogue: ReadonlyMap<string, string> = new Map()
   #readAtMs = -Infinity
-  /** The version that a request knew of before the catalogue was read. */
+  /** The version that a request knew before the catalogue was read. */
   #readVersion: string | null = null
 
   /** The series of a station, sorted. */
@@ -35,7 +35,7 @@ export class SeriesStations {
     return [...all.keys()].filter((series) => all.get(series) === station).toSorted()
   }
 
-  /** The station of each of some series that has a known one. */
+  /** The stations of the given series, as far as they are known. */
   async stationsOf(series: Iterable<string>, request: CatalogueReader): Promise<ReadonlyMap<string, string>> {
     const names = [...series]
     if (names.some((name) => !TABLE.has(name))) await this.refresh(request)
@@ -47,17 +47,17 @@ export class SeriesStations {
     return stations
   }
 
-  /** The station of a series without asking the store. */
+  /** The station of a series, without a query. */
   known(series: string): string | undefined {
     return TABLE.get(series) ?? this.#catalogue.get(series)
   }
 
-  /** Whether the table or the catalogue has the series, as far as stations are concerned. */
+  /** Whether the station table has the series. */
   static isInTable(series: string): boolean {
     return TABLE.has(series)
   }
 
-  /** Asks the catalogue, unless it is as it was, or, while its version is not known, unless that was done a moment ago. */
+  /** Reads the catalogue, unless its version is unchanged or, with unknown version, the copy is less than 30 s old. */
   async refresh({ run, versions: { series: version } }: CatalogueReader): Promise<void> {
     const isFresh =
       version === null
@@ -66,7 +66,7 @@ export class SeriesStations {
     if (isFresh) return
     const startMs = performance.now()
     const rows = await run<{ readonly ticker: string; readonly station_code: string }>(SERIES_STATIONS)
-    // Of two readings under way the one that was begun later counts, whichever ends first.
+    // Of two concurrent reads, the one that began later is kept.
     if (startMs < this.#readAtMs) return
     this.#catalogue = new Map(rows.map(({ ticker, station_code: station }) => [ticker, station]))
     this.#readAtMs = startMs

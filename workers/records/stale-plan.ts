@@ -1,17 +1,17 @@
-// Plans go out of date when rows move to the lake or a file is replaced while an answer is read. Then it is planned anew.
+// A plan becomes stale if rows move to the lake or a file is replaced while the answer is read. Then the answer is planned again.
 
 import { ApiError, type ErrorCode } from '../../shared/errors.ts'
 import { RECORD_PLAN_ATTEMPTS_MAX } from '../../shared/limits.ts'
 import { ManifestChanged } from '../../shared/sql/manifest-queries.ts'
 
-/** What goes wrong with a file when the manifest that named it is an old one. */
+/** The errors of a file that may come from an old manifest. */
 const STALE = new Set<ErrorCode>(['lake_file_changed', 'lake_file_invalid', 'lake_file_outdated'])
 
 /**
- * Forgets a plan that an attempt failed with because it was out of date, so that the caller plans anew.
- * @param noun names the rows in the error for a client whose rows moved too often
- * @param forget forgets what the plan was made of
- * @throws what any other attempt failed with, and the last one
+ * Returns if the error comes from a stale plan, after clearing its caches, so that the caller plans again.
+ * @param noun names the rows in the error of a request whose rows moved too often
+ * @param forget clears the caches that the plan was made from
+ * @throws any other error, and at the last attempt also this one
  */
 export function forgetStalePlan(error: unknown, attempt: number, noun: string, forget: () => void): void {
   const hasMoved = error instanceof ManifestChanged

@@ -1,4 +1,4 @@
-// Whether a station is known: to the station table, the lake or the relational store, which is asked last.
+// A station is known if the station table, the lake or, queried last, the relational store has it.
 
 import { ApiError } from '../../shared/errors.ts'
 import { stationKnown } from '../../shared/sql/name-queries.ts'

@@ -1,5 +1,5 @@
-// The Piscina task of a record request (candles, observations, climate): reads both stores, applies the rules, encodes
-// and streams, all on this thread. Several requests interleave on it while they wait for stores and clients.
+// The Piscina task of a record request (candles, observations, trades, climate, coverage): reads lake and store, applies the
+// rules, encodes and streams, all on this thread. Requests interleave while they wait for files, the store and clients.
 
 import { setImmediate } from 'node:timers/promises'
 import { workerData } from 'node:worker_threads'
@@ -28,7 +28,7 @@ import { RECORD_ENCODERS } from './record-encoders.ts'
 import { RequestMisplaced } from './request-cost.ts'
 import { answerTrades } from './trades.ts'
 
-// What a pool starts its threads with; nothing in a thread that something else started.
+// Null in a thread that no pool started.
 const threadData = workerData as WorkerThreadData | null
 const answered = threadData === null ? undefined : new Float64Array(threadData.answered)
 const duck = new DuckLake({
@@ -46,7 +46,7 @@ export default async function runRecordTask(
   const { port } = task
   const unwatch = watchFiles(task.watch, task.silentFiles)
   const client = new AbortController()
-  // The chunk stream hears this too; here it also stops what the stores are doing.
+  // The chunk stream listens for this too. Here it also aborts queries.
   port.on('message', (message: { kind: string }) => {
     if (message.kind === 'cancel') client.abort()
   })
@@ -69,7 +69,7 @@ export default async function runRecordTask(
   }
 }
 
-/** The request is to be asked of a thread for bulk work. */
+/** Tells the server to send the request to a thread for bulk requests. */
 function sendMisplaced(port: RecordTask['port']): void {
   const nothing = {
     rows: 0,
@@ -88,7 +88,7 @@ async function answer({ query, headOnly, port }: RecordTask, request: RecordRequ
   const planned = await unlessHeld(makeAnswer(query, request))
   const { rows, hasMore, batches } = planned ?? NO_ROWS
   const { name: identity, parts, seenFiles } = request.identity
-  // Who holds the answer knows them.
+  // A client that holds the answer knows its files.
   const files = planned === undefined ? [] : parts
   const head: RecordHead = {
     kind: 'head',
@@ -118,10 +118,10 @@ async function answer({ query, headOnly, port }: RecordTask, request: RecordRequ
       written += batch.rows
       if (batch.span !== undefined)
         span = { firstMs: span?.firstMs ?? batch.span.firstMs, lastMs: batch.span.lastMs }
-      // The thread's other requests get their turn.
+      // Let the thread's other requests run.
       await setImmediate()
     }
-    // A long answer may grow by what comes while it is read.
+    // A long answer may grow by rows that arrive while it is read.
     if (written < rows || (hasMore && written > rows))
       throw new Error(`planned ${rows} rows but wrote ${written}`)
     await encoder.finish()
@@ -131,7 +131,7 @@ async function answer({ query, headOnly, port }: RecordTask, request: RecordRequ
   }
 }
 
-/** Undefined for an answer that the client holds. */
+/** Undefined if the client or the server already holds the answer. */
 async function unlessHeld(planned: Promise<RecordAnswer>): Promise<RecordAnswer | undefined> {
   try {
     return await planned
@@ -150,7 +150,7 @@ async function makeAnswer(query: RecordQuery, request: RecordRequest): Promise<R
   if (query.kind === 'trades') return answerTrades(query, request)
   if (query.kind === 'climate') return answerClimate(query, request)
   if (query.kind === 'climate-gaps') return answerClimateGaps(query, request)
-  // Few threads need the code of order-book files.
+  // Loaded on demand, because few threads need the code of order-book files.
   const { answerCoverage } = await import('./coverage.ts')
   return answerCoverage(query, request)
 }

@@ -1,22 +1,21 @@
-// The texts of one column of a row group on their way into pages: as codes of a dictionary while they repeat, and one
-// after the other where they do not. Texts that stand in DuckDB's vectors are told apart by their bytes; no string is
-// made of one that was met before.
+// Encodes the texts of one column of a row group: as dictionary codes while they repeat, else PLAIN, one after the other. Texts
+// that are stored in DuckDB's vectors are compared by their bytes; a repeated text makes no JavaScript string.
 
 import type { EncodedChunk, ChunkPages } from '../output/parquet-leaf.ts'
 import { appendCodes, CodeArray, PageBuffer } from '../output/parquet-pages.ts'
 import { type LongTexts, TextVector } from './duck-vectors.ts'
 
-/** Distinct texts of one row group up to which a dictionary is worth it. */
+/** With more distinct texts in a row group than this, a dictionary does not pay. */
 const DICTIONARY_ENTRIES_MAX = 16_384
 const NULL_CODE = -1
-/** Slots of the table of short texts: a power of two. More texts than half of them are looked up as strings. */
+/** Slots of the table of short texts, a power of two. The table is filled to half; further texts are looked up as strings. */
 const SHORT_SLOTS = 4096
 const SHORT_WORDS = 4
-/** Which bytes of a word belong to a text of which so many bytes are left. */
+/** By the number of bytes left of a text: the mask of its bytes in a word. */
 const WORD_MASKS = [0, 0xff, 0xffff, 0xff_ffff, -1]
 
 export class TextBuffer {
-  /** By row: -1 for null, else the text's code, or anything while texts stand one after the other. */
+  /** By row: -1 for null, else the text's code (any other value if the encoding is PLAIN). */
   readonly #codes: Int32Array
   readonly #codeOf = new Map<string, number>()
   readonly #texts: string[] = []
@@ -40,7 +39,7 @@ export class TextBuffer {
     return this.#codes[row] === NULL_CODE
   }
 
-  /** Writes the values of all rows that have one, and forgets them. */
+  /** Writes the values of all rows that are not null. */
   encode(pages: ChunkPages): Pick<EncodedChunk, 'dictionaryCount' | 'encoding'> {
     const dictionaryCount = this.#texts.length
     if (!this.#isPlain && dictionaryCount > this.#valueCount / 2) this.#makePlain()
@@ -48,7 +47,7 @@ export class TextBuffer {
       pages.data.appendBytes(this.#plain.bytes.subarray(0, this.#plain.size))
       return { dictionaryCount: 0, encoding: 'PLAIN' }
     }
-    // A column of nothing but nulls has neither dictionary nor values.
+    // A column of nulls has neither dictionary nor values.
     if (dictionaryCount === 0) return { dictionaryCount: 0, encoding: 'PLAIN' }
     for (const text of this.#texts) pages.dictionary.appendText(text)
     const codes = new CodeArray(this.#valueCount)
@@ -61,7 +60,7 @@ export class TextBuffer {
     return { dictionaryCount, encoding: 'RLE_DICTIONARY' }
   }
 
-  /** Forgets the rows. What had too many texts for a dictionary is expected to have so again. */
+  /** Removes the rows. A column that had too many texts for a dictionary is expected to have too many again. */
   clear(): void {
     this.#isPlain = this.#isPlain && this.#valueCount > 0
     this.#rows = 0
@@ -120,7 +119,7 @@ export class TextBuffer {
     this.#plain.appendUint32(end - start)
     const at = this.#plain.reserve(end - start)
     const target = this.#plain.bytes
-    // A call for so few bytes takes longer than the loop.
+    // For so few bytes, a call takes longer than the loop.
     for (let byte = start; byte < end; byte++) target[at + byte - start] = bytes[byte]!
     this.#codes[this.#rows++] = 0
     this.#valueCount++
@@ -154,7 +153,7 @@ class ShortTexts {
   #soughtSlot = 0
   #count = 0
 
-  /** The code of the text at a place; -1 where it has none yet. */
+  /** The code of the text at a position, or -1 if it has none yet. */
   codeAt(view: DataView, at: number): number {
     const length = view.getUint32(at - 4, true)
     const first = view.getInt32(at, true) & WORD_MASKS[Math.min(length, 4)]!
@@ -179,7 +178,7 @@ class ShortTexts {
     }
   }
 
-  /** Remembers the code of the text that was sought last and not found. */
+  /** Adds the code of the text that `codeAt` did not find last. */
   learn(code: number): void {
     if (this.#count >= SHORT_SLOTS / 2) return
     this.#count++

@@ -1,5 +1,5 @@
-// GET /api/v1/trades: rows of the lake's trades files, in the order of ts, market_id, trade_id. The files of the range are read by
-// DuckDB, which skips row groups of other times and markets.
+// GET /api/v1/trades: rows of the lake's trades files, sorted by ts, market_id, trade_id. DuckDB reads the files of the range, and
+// skips row groups of other times and markets.
 
 import type { DuckDBDataChunk } from '@duckdb/node-api'
 import { join } from 'node:path'
@@ -40,13 +40,13 @@ const TRADES_FILE = {
     origin: ['VARCHAR'],
   },
 }
-/** Columns that are served in other units than they are stored in. */
+/** SQL for the columns whose served unit differs from the stored one. */
 const SERVED: Readonly<Record<string, string>> = {
   price: 'price / 100',
   qty: 'qty::DOUBLE / 1e6',
   block: 'block::INTEGER',
 }
-/** The order of a file, for the files of several series; equal rows are alike. */
+/** The order within a file, applied if the files are of several series. Rows with equal keys are interchangeable. */
 const ORDER = 'ts, market_id, trade_id NULLS LAST, price, qty, aggressor, recv_ts'
 const SERIES_PREFIX = 'series='
 
@@ -120,7 +120,7 @@ function partsOf(
   return inOrder(parts)
 }
 
-/** Undefined where there is no file, as in a directory that is being made. */
+/** Undefined if there is no file: a directory may exist before its file. */
 function partAt(
   lake: string,
   name: string,
@@ -153,7 +153,7 @@ class TradeReading {
     this.#source = `${readParquetSql(parts.map(({ path }) => path))} WHERE ${conditions.join(' AND ')}`
   }
 
-  /** Reads the whole page, and a row behind it that says that there is more. */
+  /** Reads the whole page, and one row more to know whether another page follows. */
   async held(): Promise<RecordAnswer> {
     if (this.#parts.length === 0) return NO_ROWS
     const { limit } = this.#query
@@ -171,7 +171,7 @@ class TradeReading {
     return { rows, hasMore, batches: () => batches }
   }
 
-  /** Counts the rows; they are read while they are sent. */
+  /** Counts the rows. They are read while they are sent. */
   async counted(): Promise<RecordAnswer> {
     if (this.#parts.length === 0) return NO_ROWS
     const { offset, limit } = this.#query
@@ -217,7 +217,7 @@ class TradeReading {
 
   #sql(rows: number): string {
     const columns = this.#fields.map(({ name }) => SERVED[name] ?? name)
-    // Files of one series, date by date, are in order. Sorting takes several times as long as reading.
+    // The files of one series, in the order of their dates, are sorted. Sorting takes several times as long as reading.
     const hasOneSeries = new Set(this.#parts.map(({ scope }) => scope)).size === 1
     const order = hasOneSeries ? '' : `ORDER BY ${ORDER}`
     return `SELECT ${[...columns, 'ts'].join(', ')} FROM ${this.#source} ${order} LIMIT ${rows} OFFSET ${this.#query.offset}`

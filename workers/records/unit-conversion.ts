@@ -1,5 +1,5 @@
-// The units of `units=metric` and `units=imperial` (contract.md 18). The stores hold raw units, and a field
-// that has no unit of the table stays as it is. Converted values are rounded to what an instrument could tell apart.
+// Converts to the units of `units=metric` and `units=imperial` (contract.md 18). Lake and store hold raw units; a field without a
+// conversion in the table is unchanged. Converted values are rounded to the precision of the instruments.
 
 import type { UnitKind } from '../../shared/observation.ts'
 import type { RecordField } from '../../shared/record-field.ts'
@@ -24,7 +24,7 @@ const CONVERSIONS: Readonly<Record<Exclude<UnitSystem, 'raw'>, Partial<Record<Un
     speed: (knots) => roundTo(knots * METRES_PER_SECOND_PER_KNOT, 2),
     pressure: (inches) => roundTo(inches * HPA_PER_INHG, 2),
     distance: (miles) => roundTo(miles * KM_PER_MILE, 3),
-    // A trace (0.0001 inch) stays more than nothing.
+    // Four decimals, so that a trace (0.0001 inch) does not become 0.
     precipitation: (inches) => roundTo(inches * MM_PER_INCH, 4),
     snow_depth: (inches) => roundTo(inches * MM_PER_INCH, 2),
   },
