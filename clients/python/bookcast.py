@@ -1556,8 +1556,8 @@ class _Endpoints(_Requests):
             unless both sides have one. Default: false.
         on_gap: Rows whose book is lost: empty gives them without levels, hold with those of the
             last book, skip leaves them out, fail refuses the request with 409. Default: empty.
-        after: Only the rows after this one: <ts> in nanoseconds, 19 digits or 0, or
-            <ts>,<market_id> for the row of one market. Rows are ordered by ts, then market_id.
+        after: Only the rows after <ts>, nanoseconds in 19 digits or 0, or after the row
+            <ts>,<market_id>. Rows are ordered by ts, then market_id.
         limit: Rows at most, of all pages together. Default: all there are.
         version: A version of the lake, as Lake-Version or /api/v1/versions name it: the server
             reads only its files, or refuses the request.
@@ -1625,8 +1625,8 @@ class _Endpoints(_Requests):
             unless both sides have one. Default: false.
         on_gap: Rows whose book is lost: empty gives them without levels, hold with those of the
             last book, skip leaves them out, fail refuses the request with 409. Default: empty.
-        after: Only the rows after this one: <ts> in nanoseconds, 19 digits or 0, or
-            <ts>,<market_id> for the row of one market. Rows are ordered by ts, then market_id.
+        after: Only the rows after <ts>, nanoseconds in 19 digits or 0, or after the row
+            <ts>,<market_id>. Rows are ordered by ts, then market_id.
         limit: Rows at most, of all pages together. Default: all there are.
         version: A version of the lake, as Lake-Version or /api/v1/versions name it: the server
             reads only its files, or refuses the request.
@@ -1769,8 +1769,8 @@ class _Endpoints(_Requests):
             unless both sides have one. Default: false.
         on_gap: Rows whose book is lost: empty gives them without levels, hold with those of the
             last book, skip leaves them out, fail refuses the request with 409. Default: empty.
-        after: Only the rows after this one: <ts> in nanoseconds, 19 digits or 0, or
-            <ts>,<market_id> for the row of one market. Rows are ordered by ts, then market_id.
+        after: Only the rows after <ts>, nanoseconds in 19 digits or 0, or after the row
+            <ts>,<market_id>. Rows are ordered by ts, then market_id.
         limit: Rows at most, of all pages together. Default: all there are.
         version: A version of the lake, as Lake-Version or /api/v1/versions name it: the server
             reads only its files, or refuses the request.

@@ -52,7 +52,7 @@ export interface LobParameters<Column extends LobColumn = LobColumn> {
   readonly nulls?: boolean | undefined
   /** Rows whose book is lost: empty gives them without levels, hold with those of the last book, skip leaves them out, fail refuses the request with 409. Default: empty. */
   readonly on_gap?: 'empty' | 'skip' | 'hold' | 'fail' | undefined
-  /** Only the rows after this one: <ts> in nanoseconds, 19 digits or 0, or <ts>,<market_id> for the row of one market. Rows are ordered by ts, then market_id. */
+  /** Only the rows after <ts>, nanoseconds in 19 digits or 0, or after the row <ts>,<market_id>. Rows are ordered by ts, then market_id. */
   readonly after?: string | undefined
   /** Rows at most, of all pages together. Default: all there are. */
   readonly limit?: number | undefined

@@ -103,7 +103,7 @@ export const LOB_PARAMETERS = [
   },
   textParameter(
     'after',
-    'Only the rows after this one: <ts> in nanoseconds, 19 digits or 0, or <ts>,<market_id> for the row of one market. Rows are ordered by ts, then market_id.',
+    'Only the rows after <ts>, nanoseconds in 19 digits or 0, or after the row <ts>,<market_id>. Rows are ordered by ts, then market_id.',
   ),
   {
     name: 'limit',

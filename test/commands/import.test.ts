@@ -356,10 +356,7 @@ test('a part of a connection is recognised by its holes, and --sequence per-mark
   assert.match(filtered.out, /with --sequence per-market, lost messages go unnoticed/)
   const args = ['--source', 'kalshi', '--lake', join(lake, 'd'), '--sequence', 'ignore']
   const unnumbered = await run(args, { input })
-  assert.match(
-    unnumbered.out,
-    /with --sequence ignore, lost messages and unmarked reconnects go unnoticed/,
-  )
+  assert.match(unnumbered.out, /with --sequence ignore, lost messages and unmarked reconnects go unnoticed/)
   const bookless = await run(['--source', 'kalshi', '--lake', join(lake, 'c')], { input: LINES[1]! })
   assert.match(bookless.out, /1 change, but no snapshot: the books stay unknown/)
   await assert.rejects(
