@@ -1250,17 +1250,17 @@ TradeColumn = Literal[
 class Coverage(TypedDict, total=False):
     market_id: Optional[str]  # Market; null for all markets of a series on a date without a file.
     date: str  # UTC date.
-    hour: str  # Start of the UTC hour; with by=hour alone.
+    hour: str  # Start of the UTC hour; only with by=hour.
     state: str  # complete, partial, gap, not_listed, not_recorded or closed.
-    condition: str  # available, degraded, missing or pending; with by=day alone.
+    condition: str  # available, degraded, missing or pending; only with by=day.
     known_s: float  # Seconds in which the book is known.
-    gap_s: float  # Seconds recorded in which it is not known.
+    gap_s: float  # Recorded seconds in which the book is unknown.
     gaps: int  # Gaps that begin here.
     events: int  # Book events, without those of keyframes.
     first_book_ts: Optional[int]  # First instant at which the book is known, nanoseconds since the epoch.
-    snapshots: int  # Times that the exchange stated the whole book.
-    recv_lag_p50_ms: Optional[float]  # Median of receive time minus time of the events, milliseconds, to a tenth of itself; null without receive times, and where they are not behind those.
-    recv_lag_p99_ms: Optional[float]  # The 99th percentile, alike.
+    snapshots: int  # How often the exchange stated the whole book.
+    recv_lag_p50_ms: Optional[float]  # Median of the receive lag (receive time minus event time) in milliseconds, accurate to a tenth of its value; null without receive times, or if they are not after the event times.
+    recv_lag_p99_ms: Optional[float]  # 99th percentile of the receive lag, likewise.
     file: Optional[str]  # Path of the file below the lake; null without one.
 
 

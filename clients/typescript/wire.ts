@@ -157,7 +157,7 @@ export interface BookAt {
     readonly events_applied: number
     /** Whole milliseconds from the last event to the instant, by the clock that `by` names. */
     readonly age_ms: number | null
-    /** gap: unknown since a loss, and empty here. carried: from the file of an earlier date. closed: as of the close. not_recorded: the last book before the recording ends. */
+    /** gap: unknown since a loss, and empty here. carried: from the file of an earlier date. closed: the book at the close. not_recorded: the last book before the recording ends. */
     readonly state: 'known' | 'gap' | 'carried' | 'crossed' | 'closed' | 'not_recorded'
   }
 }
@@ -488,15 +488,15 @@ export interface Coverage {
   readonly market_id: string | null
   /** UTC date. */
   readonly date: string
-  /** Start of the UTC hour; with by=hour alone. */
+  /** Start of the UTC hour; only with by=hour. */
   readonly hour?: string | undefined
   /** complete, partial, gap, not_listed, not_recorded or closed. */
   readonly state: string
-  /** available, degraded, missing or pending; with by=day alone. */
+  /** available, degraded, missing or pending; only with by=day. */
   readonly condition: string
   /** Seconds in which the book is known. */
   readonly known_s: number
-  /** Seconds recorded in which it is not known. */
+  /** Recorded seconds in which the book is unknown. */
   readonly gap_s: number
   /** Gaps that begin here. */
   readonly gaps: number
@@ -504,11 +504,11 @@ export interface Coverage {
   readonly events: number
   /** First instant at which the book is known, nanoseconds since the epoch. */
   readonly first_book_ts: number | null
-  /** Times that the exchange stated the whole book. */
+  /** How often the exchange stated the whole book. */
   readonly snapshots: number
-  /** Median of receive time minus time of the events, milliseconds, to a tenth of itself; null without receive times, and where they are not behind those. */
+  /** Median of the receive lag (receive time minus event time) in milliseconds, accurate to a tenth of its value; null without receive times, or if they are not after the event times. */
   readonly recv_lag_p50_ms: number | null
-  /** The 99th percentile, alike. */
+  /** 99th percentile of the receive lag, likewise. */
   readonly recv_lag_p99_ms: number | null
   /** Path of the file below the lake; null without one. */
   readonly file: string | null

@@ -122,7 +122,7 @@ const DOCUMENTATION: EndpointDocumentation = {
           type: 'string',
           enum: INSTANT_STATES,
           description:
-            'gap: unknown since a loss, and empty here. carried: from the file of an earlier date. closed: as of the close. not_recorded: the last book before the recording ends.',
+            'gap: unknown since a loss, and empty here. carried: from the file of an earlier date. closed: the book at the close. not_recorded: the last book before the recording ends.',
         },
       }),
     }),
