@@ -24,17 +24,17 @@ export type GapCause = 'interrupted' | 'no_snapshot' | 'not_recorded'
 export const COVERAGE_FIELDS = [
   { name: 'market_id', type: 'string', unit: 'none', nullable: true, meaning: 'Market; null for all markets of a series on a date without a file' },
   { name: 'date', type: 'date', unit: 'none', nullable: false, meaning: 'UTC date' },
-  { name: 'hour', type: 'instant', unit: 'none', nullable: false, meaning: 'Start of the UTC hour; with by=hour alone' },
+  { name: 'hour', type: 'instant', unit: 'none', nullable: false, meaning: 'Start of the UTC hour; only with by=hour' },
   { name: 'state', type: 'string', unit: 'none', nullable: false, meaning: 'complete, partial, gap, not_listed, not_recorded or closed' },
-  { name: 'condition', type: 'string', unit: 'none', nullable: false, meaning: 'available, degraded, missing or pending; with by=day alone' },
+  { name: 'condition', type: 'string', unit: 'none', nullable: false, meaning: 'available, degraded, missing or pending; only with by=day' },
   { name: 'known_s', type: 'number', unit: 'none', nullable: false, meaning: 'Seconds in which the book is known' },
-  { name: 'gap_s', type: 'number', unit: 'none', nullable: false, meaning: 'Seconds recorded in which it is not known' },
+  { name: 'gap_s', type: 'number', unit: 'none', nullable: false, meaning: 'Recorded seconds in which the book is unknown' },
   { name: 'gaps', type: 'integer', unit: 'none', nullable: false, meaning: 'Gaps that begin here' },
   { name: 'events', type: 'integer', unit: 'none', nullable: false, meaning: 'Book events, without those of keyframes' },
   { name: 'first_book_ts', type: 'integer', isWide: true, isBig: true, unit: 'none', nullable: true, meaning: 'First instant at which the book is known, nanoseconds since the epoch' },
-  { name: 'snapshots', type: 'integer', unit: 'none', nullable: false, meaning: 'Times that the exchange stated the whole book' },
-  { name: 'recv_lag_p50_ms', type: 'number', unit: 'none', nullable: true, meaning: 'Median of receive time minus time of the events, milliseconds, to a tenth of itself; null without receive times, and where they are not behind those' },
-  { name: 'recv_lag_p99_ms', type: 'number', unit: 'none', nullable: true, meaning: 'The 99th percentile, alike' },
+  { name: 'snapshots', type: 'integer', unit: 'none', nullable: false, meaning: 'How often the exchange stated the whole book' },
+  { name: 'recv_lag_p50_ms', type: 'number', unit: 'none', nullable: true, meaning: 'Median of the receive lag (receive time minus event time) in milliseconds, accurate to a tenth of its value; null without receive times, or if they are not after the event times' },
+  { name: 'recv_lag_p99_ms', type: 'number', unit: 'none', nullable: true, meaning: '99th percentile of the receive lag, likewise' },
   { name: 'file', type: 'string', unit: 'none', nullable: true, meaning: 'Path of the file below the lake; null without one' },
 ] as const satisfies readonly RecordField[]
 

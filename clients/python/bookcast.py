@@ -1027,7 +1027,7 @@ class Snapshot(TypedDict, total=False):
     mid: float  # (bid + ask) / 2; 0 when there is no two-sided book, null with nulls=true.
     bids: List[Dict[str, Any]]  # Bid levels, high to low.
     asks: List[Dict[str, Any]]  # Ask levels, low to high.
-    book_state: Literal["known", "gap", "held", "carried", "crossed"]  # On request alone. gap: lost, and empty here; held: lost, with the levels of before (on_gap=hold); carried: from the file of an earlier date; crossed: best_bid is not below best_ask.
+    book_state: Literal["known", "gap", "held", "carried", "crossed"]  # Only if `columns` names it. gap: lost, and empty here; held: lost, with the levels of the last book (on_gap=hold); carried: from the file of an earlier date; crossed: best_bid is not below best_ask.
 
 
 SnapshotColumn = Literal[
@@ -1044,9 +1044,9 @@ SnapshotColumn = Literal[
 
 
 class LobReceipt(TypedDict, total=False):
-    version: Optional[str]  # Version of the lake; null where a file of the answer is still open, and while the server has not read all of them.
-    etag: str  # ETag of the answer as it is, without a content coding.
-    parameters: str  # The query of the request in its one form.
+    version: Optional[str]  # Version of the lake; null if a file of the answer is still open, or while the server has not read all of its files.
+    etag: str  # ETag of the answer without compression.
+    parameters: str  # The query of the request in canonical form.
     format: str  # Format of the answer.
     rows: int  # Rows of the answer.
     bytes: int  # Bytes of the body.
@@ -1054,9 +1054,9 @@ class LobReceipt(TypedDict, total=False):
     first_ts: Optional[int]  # ts of the first row; null without rows.
     last_ts: Optional[int]  # ts of the last row; null without rows.
     markets: int  # Markets that have rows.
-    blocks: List[Dict[str, Any]]  # The parts of the body from which it can be built: hours, or dates whose files have no keyframes. None of parquet.
-    known_s: float  # Seconds in which the books are known, all markets together; with after or limit in the time of the rows alone.
-    gap_s: float  # Seconds in which they are lost, alike.
+    blocks: List[Dict[str, Any]]  # Parts that make up the body: hours, or dates whose files have no keyframes. Empty for parquet.
+    known_s: float  # Seconds in which the books are known, summed over all markets; with after or limit, only in the time of the rows.
+    gap_s: float  # Seconds in which the books are lost, summed likewise.
     missing_dates: List[str]  # Requested dates without a file.
 
 
@@ -1064,7 +1064,7 @@ class LobDate(TypedDict, total=False):
     date: str  # UTC date.
     state: Literal["closed", "open", "invalid"]  # open: today or the day before, to which recordings may be added; invalid: the footer of the file cannot be read.
     bytes: int  # Bytes of the file of the date, with all its markets.
-    rows: Optional[int]  # Rows of the file, book events and keyframes; of an event those of its markets, null where the footer does not list markets.
+    rows: Optional[int]  # Book events and keyframes in the file; for an event, those of its markets, or null if the footer does not list markets.
 
 
 class BookAt(TypedDict, total=False):
@@ -1088,8 +1088,8 @@ class LobEstimate(TypedDict, total=False):
     missing_dates: List[str]  # Dates without a file.
     allowed: bool  # Whether the rows are within the limit of the format.
     rows_max: int  # The limit of the format.
-    detail: Optional[str]  # What /lob says of it; null where it is allowed.
-    cut: Dict[str, Any]  # Changes of which each alone makes the request allowed; null where one cannot.
+    detail: Optional[str]  # The error of /lob for this request; null if it is allowed.
+    cut: Dict[str, Any]  # Changes that each make the request allowed on their own; null for a change that cannot.
 
 
 class Candle(TypedDict, total=False):
@@ -1250,17 +1250,17 @@ TradeColumn = Literal[
 class Coverage(TypedDict, total=False):
     market_id: Optional[str]  # Market; null for all markets of a series on a date without a file.
     date: str  # UTC date.
-    hour: str  # Start of the UTC hour; with by=hour alone.
+    hour: str  # Start of the UTC hour; only with by=hour.
     state: str  # complete, partial, gap, not_listed, not_recorded or closed.
-    condition: str  # available, degraded, missing or pending; with by=day alone.
+    condition: str  # available, degraded, missing or pending; only with by=day.
     known_s: float  # Seconds in which the book is known.
-    gap_s: float  # Seconds recorded in which it is not known.
+    gap_s: float  # Recorded seconds in which the book is unknown.
     gaps: int  # Gaps that begin here.
     events: int  # Book events, without those of keyframes.
     first_book_ts: Optional[int]  # First instant at which the book is known, nanoseconds since the epoch.
-    snapshots: int  # Times that the exchange stated the whole book.
-    recv_lag_p50_ms: Optional[float]  # Median of receive time minus time of the events, milliseconds, to a tenth of itself; null without receive times, and where they are not behind those.
-    recv_lag_p99_ms: Optional[float]  # The 99th percentile, alike.
+    snapshots: int  # How often the exchange stated the whole book.
+    recv_lag_p50_ms: Optional[float]  # Median of the receive lag (receive time minus event time) in milliseconds, accurate to a tenth of its value; null without receive times, or if they are not after the event times.
+    recv_lag_p99_ms: Optional[float]  # 99th percentile of the receive lag, likewise.
     file: Optional[str]  # Path of the file below the lake; null without one.
 
 
@@ -1301,7 +1301,7 @@ class Series(TypedDict, total=False):
     ticker: str  # Series ticker.
     measure_type: Literal["high", "low", "hourly"]  # What the markets settle on: the day's high or low, or the temperature of an hour.
     title: str  # Title.
-    station_code: Optional[str]  # Station that settles it; null when it is none of ours.
+    station_code: Optional[str]  # Station that settles it; null if Bookcast does not have the station.
     category: str  # Category, as the exchange has it; Climate and Weather for temperatures.
     frequency: str  # How often there is an event, as the exchange has it, such as daily or hourly.
     tags: List[str]  # Tags.
@@ -1320,28 +1320,28 @@ class Market(TypedDict, total=False):
 
 class LakeVersion(TypedDict, total=False):
     id: str  # Value of the parameter version and of the header Lake-Version.
-    created_at: str  # When this server found it.
-    changed: int  # Files that came, were replaced or went since the version before.
-    partitions: List[str]  # Paths of these files, the first 1000. Of the oldest version all files have come.
+    created_at: str  # When this server first saw it.
+    changed: int  # Files added, replaced or removed since the version before.
+    partitions: List[str]  # Paths of these files, at most 1000. In the oldest version, all files are added ones.
 
 
 class LakeFile(TypedDict, total=False):
     path: str  # Path below the lake.
-    url: Optional[str]  # Address in object storage; null where the lake is no copy of a bucket.
+    url: Optional[str]  # Address in object storage; null if the lake is not a copy of a bucket.
     bytes: int  # Size.
     rows: Optional[int]  # Rows; null where the footer cannot be read.
     sha256: str  # SHA-256 of the bytes, in hexadecimal.
-    min_ts: Optional[str]  # First time of a row, with nanoseconds; null where the file does not say it.
-    max_ts: Optional[str]  # Last time of a row, alike.
+    min_ts: Optional[str]  # First time of a row, with nanoseconds; null if the file does not state it.
+    max_ts: Optional[str]  # Last time of a row, likewise.
 
 
 class Health(TypedDict, total=False):
-    status: Literal["ok", "degraded"]  # ok when everything below is.
+    status: Literal["ok", "degraded"]  # ok if everything below is ok.
     embedded_db: Literal["ok", "error"]  # The embedded analytical database.
     hosted_db: Literal["ok", "error", "off"]  # The relational database; off where the server runs without one.
     sync: Dict[str, Any]  # The last synchronization of the lake; without object storage, the last look at its directory.
-    trades: Dict[str, Any]  # How much of the trades is proven complete; only after `bookcast verify --trades`.
-    samples: Dict[str, Any]  # Only where invented data is served, to try the service with.
+    trades: Dict[str, Any]  # How many of the trades are proven complete; only after `bookcast verify --trades`.
+    samples: Dict[str, Any]  # Present only if the server serves sample data, which is invented.
 
 
 class Ready(TypedDict, total=False):
@@ -1540,10 +1540,10 @@ class _Endpoints(_Requests):
         """Order-book snapshots at a regular interval, rebuilt from recorded deltas.
 
         market: Market ticker; for polymarket <condition_id>:<token_id>, or <condition_id> for
-            both its tokens. Exactly one of market and series is given.
+            both its tokens. Give exactly one of market and series.
         series: Series ticker, or the ticker of one event of a series: all its markets.
         source: Data source. Default: kalshi.
-        date: One UTC date. Either date, or from and to, are given.
+        date: One UTC date. Give either date, or from and to.
         start: First UTC date of a range.
         end: Last UTC date of a range, of at most 31 days.
         interval: Seconds from one snapshot to the next. A whole number from 1 to 3600. Default:
@@ -1556,11 +1556,11 @@ class _Endpoints(_Requests):
             unless both sides have one. Default: false.
         on_gap: Rows whose book is lost: empty gives them without levels, hold with those of the
             last book, skip leaves them out, fail refuses the request with 409. Default: empty.
-        after: Only the rows behind a place: <ts> in nanoseconds, 19 digits or 0, or
-            <ts>,<market_id> for the row of one market. Rows are ordered by ts, then market_id.
+        after: Only the rows after <ts>, nanoseconds in 19 digits or 0, or after the row
+            <ts>,<market_id>. Rows are ordered by ts, then market_id.
         limit: Rows at most, of all pages together. Default: all there are.
-        version: A version of the lake, as Lake-Version or /api/v1/versions name it: only its
-            files are read, or the request is refused.
+        version: A version of the lake, as Lake-Version or /api/v1/versions name it: the server
+            reads only its files, or refuses the request.
         """
         form = _Form("/api/v1/lob", "Snapshot", ("json", "csv", "parquet", "ndjson",), None, False, ("date", "from", "to",))
         parameters: Dict[str, Any] = {
@@ -1609,10 +1609,10 @@ class _Endpoints(_Requests):
         """Rows, bytes and digest of an order-book answer.
 
         market: Market ticker; for polymarket <condition_id>:<token_id>, or <condition_id> for
-            both its tokens. Exactly one of market and series is given.
+            both its tokens. Give exactly one of market and series.
         series: Series ticker, or the ticker of one event of a series: all its markets.
         source: Data source. Default: kalshi.
-        date: One UTC date. Either date, or from and to, are given.
+        date: One UTC date. Give either date, or from and to.
         start: First UTC date of a range.
         end: Last UTC date of a range, of at most 31 days.
         interval: Seconds from one snapshot to the next. A whole number from 1 to 3600. Default:
@@ -1625,11 +1625,11 @@ class _Endpoints(_Requests):
             unless both sides have one. Default: false.
         on_gap: Rows whose book is lost: empty gives them without levels, hold with those of the
             last book, skip leaves them out, fail refuses the request with 409. Default: empty.
-        after: Only the rows behind a place: <ts> in nanoseconds, 19 digits or 0, or
-            <ts>,<market_id> for the row of one market. Rows are ordered by ts, then market_id.
+        after: Only the rows after <ts>, nanoseconds in 19 digits or 0, or after the row
+            <ts>,<market_id>. Rows are ordered by ts, then market_id.
         limit: Rows at most, of all pages together. Default: all there are.
-        version: A version of the lake, as Lake-Version or /api/v1/versions name it: only its
-            files are read, or the request is refused.
+        version: A version of the lake, as Lake-Version or /api/v1/versions name it: the server
+            reads only its files, or refuses the request.
         """
         form = _Form("/api/v1/lob/receipt", "LobReceipt", ("json",), None, False, ("date", "from", "to",))
         parameters: Dict[str, Any] = {
@@ -1669,8 +1669,8 @@ class _Endpoints(_Requests):
 
         series: Series ticker, or the ticker of one event of a series.
         source: Data source. Default: kalshi.
-        start: First UTC date. Default: the first there is.
-        end: Last UTC date. Default: the last there is.
+        start: First UTC date. Default: the first date with data.
+        end: Last UTC date. Default: the last date with data.
         limit: Rows at most, of all pages together. Default: all there are.
         offset: Records to skip. A whole number from 0 to 1000000000. Default: 0.
         """
@@ -1700,9 +1700,9 @@ class _Endpoints(_Requests):
         timeout: Optional[float] = None,
         on_progress: Optional[Callable[["Progress"], None]] = None,
     ) -> "Answer[BookAt]":
-        """Order books at one instant, exact to the nanosecond, with what each was made from.
+        """Order books at one instant, exact to the nanosecond, with the provenance of each.
 
-        market: One market, named as in /lob. Exactly one of market, series and event is given.
+        market: One market, named as in /lob. Give exactly one of market, series and event.
         series: Series ticker: all its markets.
         event: Ticker of one event of a series: all its markets.
         source: Data source. Default: kalshi.
@@ -1711,8 +1711,8 @@ class _Endpoints(_Requests):
         levels: Book levels per side. A whole number from 1 to 50. Default: 10.
         by: exchange: the events that happened by the instant. received: those that the recorder
             had received by then; the books of midnight count as received. Default: exchange.
-        version: A version of the lake, as Lake-Version or /api/v1/versions name it: only its
-            files are read, or the request is refused.
+        version: A version of the lake, as Lake-Version or /api/v1/versions name it: the server
+            reads only its files, or refuses the request.
         """
         form = _Form("/api/v1/lob/at", "BookAt", ("json",), None, False, ())
         parameters: Dict[str, Any] = {
@@ -1753,10 +1753,10 @@ class _Endpoints(_Requests):
         """Rows, bytes and files of an order-book answer, and how to cut one that is too large.
 
         market: Market ticker; for polymarket <condition_id>:<token_id>, or <condition_id> for
-            both its tokens. Exactly one of market and series is given.
+            both its tokens. Give exactly one of market and series.
         series: Series ticker, or the ticker of one event of a series: all its markets.
         source: Data source. Default: kalshi.
-        date: One UTC date. Either date, or from and to, are given.
+        date: One UTC date. Give either date, or from and to.
         start: First UTC date of a range.
         end: Last UTC date of a range, of at most 31 days.
         interval: Seconds from one snapshot to the next. A whole number from 1 to 3600. Default:
@@ -1769,11 +1769,11 @@ class _Endpoints(_Requests):
             unless both sides have one. Default: false.
         on_gap: Rows whose book is lost: empty gives them without levels, hold with those of the
             last book, skip leaves them out, fail refuses the request with 409. Default: empty.
-        after: Only the rows behind a place: <ts> in nanoseconds, 19 digits or 0, or
-            <ts>,<market_id> for the row of one market. Rows are ordered by ts, then market_id.
+        after: Only the rows after <ts>, nanoseconds in 19 digits or 0, or after the row
+            <ts>,<market_id>. Rows are ordered by ts, then market_id.
         limit: Rows at most, of all pages together. Default: all there are.
-        version: A version of the lake, as Lake-Version or /api/v1/versions name it: only its
-            files are read, or the request is refused.
+        version: A version of the lake, as Lake-Version or /api/v1/versions name it: the server
+            reads only its files, or refuses the request.
         """
         form = _Form("/api/v1/lob/estimate", "LobEstimate", ("json",), None, False, ("date", "from", "to",))
         parameters: Dict[str, Any] = {
@@ -1823,27 +1823,27 @@ class _Endpoints(_Requests):
         market: Market ticker.
         event: Event ticker.
         station: Station code, three letters or ICAO.
-        series: Series ticker, or the ticker of one event of a series. All selectors that are
-            given must hold.
+        series: Series ticker, or the ticker of one event of a series. A candle must match all
+            given selectors.
         start: Start: candles whose period ends after it. RFC 3339 or a UTC date. Default: 24
             hours ago.
-        end: End: candles whose period ends until then, inclusive. RFC 3339, or a UTC date,
-            whose end is meant. Default: now.
+        end: End: candles whose period ends at or before it. RFC 3339, or a UTC date, which
+            means its end. Default: now.
         interval: Length of a candle in minutes. One of 1, 5, 15, 30, 60, 1440. Default: 1.
         fill: Fill gaps between traded candles. Only for json; the other formats ignore it.
             Default: true.
-        aggregate: Roll up to so many minutes, a multiple of interval. Buckets are aligned to
-            local midnight of tz; a candle is served when its own end lies in the range. A whole
-            number from 1 to 1440.
+        aggregate: Aggregate to this many minutes, a multiple of interval. Buckets are aligned
+            to local midnight of tz; a candle is returned if its own end lies in the range. A
+            whole number from 1 to 1440.
         tz: Zone of the time labels: UTC, station (each row's station) or an IANA name. Filters
             stay UTC. Default: UTC.
         format: Of bytes and files; rows are read in the form that suits them.
         columns: Comma-separated columns, in the order wanted. Default: all.
         limit: Rows at most, of all pages together. Default: all there are.
-        offset: Rows to skip. The Link header of a page that limit cut short has the address of
-            the next one. A whole number from 0 to 10000000. Default: 0.
-        version: A version of the lake, as Lake-Version or /api/v1/versions name it: only its
-            files are read, or the request is refused.
+        offset: Rows to skip. If limit cuts an answer short, its Link header has the address of
+            the next page. A whole number from 0 to 10000000. Default: 0.
+        version: A version of the lake, as Lake-Version or /api/v1/versions name it: the server
+            reads only its files, or refuses the request.
         """
         form = _Form("/api/v1/candles", "Candle", ("json", "csv", "parquet", "ndjson",), 500000, True, ())
         parameters: Dict[str, Any] = {
@@ -1887,7 +1887,7 @@ class _Endpoints(_Requests):
 
         station: Station code, three letters or ICAO.
         start: Start, inclusive: RFC 3339 or a UTC date. Default: 24 hours ago.
-        end: End, exclusive: RFC 3339, or a UTC date, whose end is meant. Default: now.
+        end: End, exclusive: RFC 3339, or a UTC date, which means its end. Default: now.
         type: Only routine (METAR) or special (SPECI) reports.
         units: Units of the values. Field names keep their raw suffix. Default: raw.
         tz: Zone of the time labels: UTC, station (each row's station) or an IANA name. Filters
@@ -1895,10 +1895,10 @@ class _Endpoints(_Requests):
         format: Of bytes and files; rows are read in the form that suits them.
         columns: Comma-separated columns, in the order wanted. Default: all.
         limit: Rows at most, of all pages together. Default: all there are.
-        offset: Rows to skip. The Link header of a page that limit cut short has the address of
-            the next one. A whole number from 0 to 10000000. Default: 0.
-        version: A version of the lake, as Lake-Version or /api/v1/versions name it: only its
-            files are read, or the request is refused.
+        offset: Rows to skip. If limit cuts an answer short, its Link header has the address of
+            the next page. A whole number from 0 to 10000000. Default: 0.
+        version: A version of the lake, as Lake-Version or /api/v1/versions name it: the server
+            reads only its files, or refuses the request.
         """
         form = _Form("/api/v1/observations", "Observation", ("json", "csv", "parquet", "ndjson",), 500000, False, ())
         parameters: Dict[str, Any] = {
@@ -1932,19 +1932,20 @@ class _Endpoints(_Requests):
         timeout: Optional[float] = None,
         on_progress: Optional[Callable[["Progress"], None]] = None,
     ) -> "Answer[ClimateRecord]":
-        """Official daily climate reports, with estimates where there are none.
+        """Official daily climate reports, with estimates for dates without a report.
 
         station: Station code, three letters or ICAO.
         start: First climate date.
         end: Last climate date.
         units: raw: degrees F; metric: degrees C. Field names keep their raw suffix. Default:
             raw.
-        revisions: true: every product of a date instead of the one that counts. Default: false.
+        revisions: true: every product of a date instead of the one that settles. Default:
+            false.
         format: Of bytes and files; rows are read in the form that suits them.
         columns: Comma-separated columns, in the order wanted. Default: all.
         limit: Rows at most, of all pages together. Default: all there are.
-        offset: Rows to skip. The Link header of a page that limit cut short has the address of
-            the next one. A whole number from 0 to 10000000. Default: 0.
+        offset: Rows to skip. If limit cuts an answer short, its Link header has the address of
+            the next page. A whole number from 0 to 10000000. Default: 0.
         """
         form = _Form("/api/v1/climate", "ClimateRecord", ("json", "csv", "parquet", "ndjson",), 500000, False, ("from", "to",))
         parameters: Dict[str, Any] = {
@@ -1976,7 +1977,7 @@ class _Endpoints(_Requests):
         station: Station code, three letters or ICAO.
         start: First date. Default: 5 years ago.
         end: Last date. Default: today. The range is at most 10 years.
-        official: true: a date that has nothing but an estimate is missing too. Default: false.
+        official: true: a date that has only an estimate is missing too. Default: false.
         """
         form = _Form("/api/v1/analysis/climate-gaps", "ClimateGap", ("json",), None, False, ("from", "to",))
         parameters: Dict[str, Any] = {
@@ -2009,21 +2010,21 @@ class _Endpoints(_Requests):
         """Trades of markets.
 
         market: kalshi: Market ticker; polymarket: <condition_id>:<token_id>, or <condition_id>
-            for both its tokens. At least one of market, event and series is given, and all that
-            are given must hold.
+            for both its tokens. Give at least one of market, event and series; a trade must
+            match all that are given.
         event: Event ticker: the tickers of its markets begin with it.
         series: Series ticker, or the ticker of one event of a series.
         source: Data source. Default: kalshi.
         date: One UTC date, instead of from and to.
         start: Start, inclusive: RFC 3339 or a UTC date. Default: 24 hours ago.
-        end: End, exclusive: RFC 3339, or a UTC date, whose end is meant. Default: now.
+        end: End, exclusive: RFC 3339, or a UTC date, which means its end. Default: now.
         format: Of bytes and files; rows are read in the form that suits them.
         columns: Comma-separated columns, in the order wanted. Default: all.
         limit: Rows at most, of all pages together. Default: all there are.
-        offset: Rows to skip. The Link header of a page that limit cut short has the address of
-            the next one. A whole number from 0 to 10000000. Default: 0.
-        version: A version of the lake, as Lake-Version or /api/v1/versions name it: only its
-            files are read, or the request is refused.
+        offset: Rows to skip. If limit cuts an answer short, its Link header has the address of
+            the next page. A whole number from 0 to 10000000. Default: 0.
+        version: A version of the lake, as Lake-Version or /api/v1/versions name it: the server
+            reads only its files, or refuses the request.
         """
         form = _Form("/api/v1/trades", "Trade", ("json", "csv", "parquet", "ndjson",), 500000, False, ("date",))
         parameters: Dict[str, Any] = {
@@ -2062,18 +2063,18 @@ class _Endpoints(_Requests):
         """How much of each hour or date of a market is known.
 
         market: Market ticker; for polymarket <condition_id>:<token_id>, or <condition_id> for
-            both its tokens. Exactly one of market and series is given.
+            both its tokens. Give exactly one of market and series.
         series: Series ticker, or the ticker of one event of a series: all its markets.
         source: Data source. Default: kalshi.
-        start: First UTC date. Default: the first there is.
-        end: Last UTC date. Default: the last there is. With from and to, dates without a file
-            are listed too.
+        start: First UTC date. Default: the first date with data.
+        end: Last UTC date. Default: the last date with data. With from and to, dates without a
+            file are listed too.
         by: One row for each hour or for each date of a market. Default: day.
         format: Of bytes and files; rows are read in the form that suits them.
         columns: Comma-separated columns, in the order wanted. Default: all.
         limit: Rows at most, of all pages together. Default: all there are.
-        offset: Rows to skip. The Link header of a page that limit cut short has the address of
-            the next one. A whole number from 0 to 10000000. Default: 0.
+        offset: Rows to skip. If limit cuts an answer short, its Link header has the address of
+            the next page. A whole number from 0 to 10000000. Default: 0.
         """
         form = _Form("/api/v1/coverage", "Coverage", ("json", "csv", "parquet", "ndjson",), 500000, False, ("from", "to",))
         parameters: Dict[str, Any] = {
@@ -2106,20 +2107,20 @@ class _Endpoints(_Requests):
         timeout: Optional[float] = None,
         on_progress: Optional[Callable[["Progress"], None]] = None,
     ) -> "Answer[Gap]":
-        """When the book of a market is not known.
+        """When the book of a market is unknown.
 
         market: Market ticker; for polymarket <condition_id>:<token_id>, or <condition_id> for
-            both its tokens. Exactly one of market and series is given.
+            both its tokens. Give exactly one of market and series.
         series: Series ticker, or the ticker of one event of a series: all its markets.
         source: Data source. Default: kalshi.
-        start: First UTC date. Default: the first there is.
-        end: Last UTC date. Default: the last there is. With from and to, dates without a file
-            are listed too.
+        start: First UTC date. Default: the first date with data.
+        end: Last UTC date. Default: the last date with data. With from and to, dates without a
+            file are listed too.
         format: Of bytes and files; rows are read in the form that suits them.
         columns: Comma-separated columns, in the order wanted. Default: all.
         limit: Rows at most, of all pages together. Default: all there are.
-        offset: Rows to skip. The Link header of a page that limit cut short has the address of
-            the next one. A whole number from 0 to 10000000. Default: 0.
+        offset: Rows to skip. If limit cuts an answer short, its Link header has the address of
+            the next page. A whole number from 0 to 10000000. Default: 0.
         """
         form = _Form("/api/v1/gaps", "Gap", ("json", "csv", "parquet", "ndjson",), 500000, False, ("from", "to",))
         parameters: Dict[str, Any] = {
@@ -2147,7 +2148,7 @@ class _Endpoints(_Requests):
     ) -> "Answer[Series]":
         """The series of the catalogue, by ticker.
 
-        active: Only those that are (true) or are not (false) active.
+        active: true: only active series; false: only inactive series.
         limit: Rows at most, of all pages together. Default: all there are.
         offset: Records to skip. A whole number from 0 to 1000000000. Default: 0.
         """
@@ -2187,8 +2188,8 @@ class _Endpoints(_Requests):
 
         series: Series ticker, or the ticker of one event.
         station: Station code, NYC or KNYC.
-        start: Earliest close time: RFC 3339, or a date for its start.
-        end: Latest close time, inclusive: RFC 3339, or a date for its end.
+        start: Earliest close time: RFC 3339, or a date, which means its start.
+        end: Latest close time, inclusive: RFC 3339, or a date, which means its end.
         limit: Rows at most, of all pages together. Default: all there are.
         offset: Records to skip. A whole number from 0 to 1000000000. Default: 0.
         """
@@ -2284,7 +2285,7 @@ class _Endpoints(_Requests):
         timeout: Optional[float] = None,
         on_progress: Optional[Callable[["Progress"], None]] = None,
     ) -> Health:
-        """The state of what the service depends on. Always 200 while the process answers.
+        """State of the stores and the lake. Always 200 while the process answers.
         """
         return self._one("/health", timeout, on_progress)
 
@@ -2294,8 +2295,8 @@ class _Endpoints(_Requests):
         timeout: Optional[float] = None,
         on_progress: Optional[Callable[["Progress"], None]] = None,
     ) -> Ready:
-        """Whether requests may be sent here: 200 once the catalogue has been read, 503 before
-        and while stopping.
+        """Whether the server is ready for requests: 200 once the catalogue has been read, 503
+        before and while stopping.
         """
         return self._one("/readyz", timeout, on_progress)
 

@@ -18,7 +18,7 @@ export interface Snapshot {
   readonly bids: readonly { readonly price: number; readonly qty: number }[]
   /** Ask levels, low to high. */
   readonly asks: readonly { readonly price: number; readonly qty: number }[]
-  /** On request alone. gap: lost, and empty here; held: lost, with the levels of before (on_gap=hold); carried: from the file of an earlier date; crossed: best_bid is not below best_ask. */
+  /** Only if `columns` names it. gap: lost, and empty here; held: lost, with the levels of the last book (on_gap=hold); carried: from the file of an earlier date; crossed: best_bid is not below best_ask. */
   readonly book_state?: 'known' | 'gap' | 'held' | 'carried' | 'crossed' | undefined
 }
 
@@ -26,13 +26,13 @@ export type LobColumn = keyof Snapshot
 
 /** Order-book snapshots at a regular interval, rebuilt from recorded deltas. */
 export interface LobParameters<Column extends LobColumn = LobColumn> {
-  /** Market ticker; for polymarket <condition_id>:<token_id>, or <condition_id> for both its tokens. Exactly one of market and series is given. */
+  /** Market ticker; for polymarket <condition_id>:<token_id>, or <condition_id> for both its tokens. Give exactly one of market and series. */
   readonly market?: string | undefined
   /** Series ticker, or the ticker of one event of a series: all its markets. */
   readonly series?: string | undefined
   /** Data source. Default: kalshi. */
   readonly source?: 'kalshi' | 'polymarket' | undefined
-  /** One UTC date. Either date, or from and to, are given. */
+  /** One UTC date. Give either date, or from and to. */
   readonly date?: string | Date | undefined
   /** First UTC date of a range. */
   readonly from?: string | Date | undefined
@@ -52,20 +52,20 @@ export interface LobParameters<Column extends LobColumn = LobColumn> {
   readonly nulls?: boolean | undefined
   /** Rows whose book is lost: empty gives them without levels, hold with those of the last book, skip leaves them out, fail refuses the request with 409. Default: empty. */
   readonly on_gap?: 'empty' | 'skip' | 'hold' | 'fail' | undefined
-  /** Only the rows behind a place: <ts> in nanoseconds, 19 digits or 0, or <ts>,<market_id> for the row of one market. Rows are ordered by ts, then market_id. */
+  /** Only the rows after <ts>, nanoseconds in 19 digits or 0, or after the row <ts>,<market_id>. Rows are ordered by ts, then market_id. */
   readonly after?: string | undefined
   /** Rows at most, of all pages together. Default: all there are. */
   readonly limit?: number | undefined
-  /** A version of the lake, as Lake-Version or /api/v1/versions name it: only its files are read, or the request is refused. */
+  /** A version of the lake, as Lake-Version or /api/v1/versions name it: the server reads only its files, or refuses the request. */
   readonly version?: string | undefined
 }
 
 export interface LobReceipt {
-  /** Version of the lake; null where a file of the answer is still open, and while the server has not read all of them. */
+  /** Version of the lake; null if a file of the answer is still open, or while the server has not read all of its files. */
   readonly version: string | null
-  /** ETag of the answer as it is, without a content coding. */
+  /** ETag of the answer without compression. */
   readonly etag: string
-  /** The query of the request in its one form. */
+  /** The query of the request in canonical form. */
   readonly parameters: string
   /** Format of the answer. */
   readonly format: string
@@ -81,16 +81,16 @@ export interface LobReceipt {
   readonly last_ts: number | null
   /** Markets that have rows. */
   readonly markets: number
-  /** The parts of the body from which it can be built: hours, or dates whose files have no keyframes. None of parquet. */
+  /** Parts that make up the body: hours, or dates whose files have no keyframes. Empty for parquet. */
   readonly blocks: readonly {
     readonly hour: string
     readonly rows: number
     readonly bytes: number
     readonly sha256: string
   }[]
-  /** Seconds in which the books are known, all markets together; with after or limit in the time of the rows alone. */
+  /** Seconds in which the books are known, summed over all markets; with after or limit, only in the time of the rows. */
   readonly known_s: number
-  /** Seconds in which they are lost, alike. */
+  /** Seconds in which the books are lost, summed likewise. */
   readonly gap_s: number
   /** Requested dates without a file. */
   readonly missing_dates: readonly string[]
@@ -103,7 +103,7 @@ export interface LobDate {
   readonly state: 'closed' | 'open' | 'invalid'
   /** Bytes of the file of the date, with all its markets. */
   readonly bytes: number
-  /** Rows of the file, book events and keyframes; of an event those of its markets, null where the footer does not list markets. */
+  /** Book events and keyframes in the file; for an event, those of its markets, or null if the footer does not list markets. */
   readonly rows: number | null
 }
 
@@ -113,9 +113,9 @@ export interface LobDatesParameters {
   readonly series: string
   /** Data source. Default: kalshi. */
   readonly source?: 'kalshi' | 'polymarket' | undefined
-  /** First UTC date. Default: the first there is. */
+  /** First UTC date. Default: the first date with data. */
   readonly from?: string | Date | undefined
-  /** Last UTC date. Default: the last there is. */
+  /** Last UTC date. Default: the last date with data. */
   readonly to?: string | Date | undefined
   /** Rows at most, of all pages together. Default: all there are. */
   readonly limit?: number | undefined
@@ -143,28 +143,28 @@ export interface BookAt {
   readonly provenance: {
     /** The file below the root of the lake. */
     readonly file: string
-    /** The row group of the last row replayed; null where none of this file was. */
+    /** The row group of the last replayed row; null if no row of this file was replayed. */
     readonly row_group: number | null
-    /** The full book that the replay begins with; null where it comes from an earlier file. */
+    /** Time of the full book at which the replay begins; null if it comes from an earlier file. */
     readonly keyframe_ts: number | null
-    /** The last event replayed; null where none followed the keyframe. */
+    /** Time of the last replayed event; null if no event followed the keyframe. */
     readonly last_event_ts: number | null
-    /** When it was received; the time of the event itself where the recording does not say. */
+    /** When the recorder received this event; the time of the event if the recording has no receive time. */
     readonly last_received_ts: number | null
-    /** Its number of the exchange, or the recording's own where the exchange has none. */
+    /** The exchange's sequence number of this event; the recording's own number if the exchange has none. */
     readonly sequence: number | null
-    /** Rows replayed, those of the keyframe included. */
+    /** Number of replayed rows, including those of the keyframe. */
     readonly events_applied: number
     /** Whole milliseconds from the last event to the instant, by the clock that `by` names. */
     readonly age_ms: number | null
-    /** gap: unknown since a loss, and empty here. carried: from the file of an earlier date. closed: as of the close. not_recorded: the last book before the recording ends. */
+    /** gap: unknown since a loss, and empty here. carried: from the file of an earlier date. closed: the book at the close. not_recorded: the last book before the recording ends. */
     readonly state: 'known' | 'gap' | 'carried' | 'crossed' | 'closed' | 'not_recorded'
   }
 }
 
-/** Order books at one instant, exact to the nanosecond, with what each was made from. */
+/** Order books at one instant, exact to the nanosecond, with the provenance of each. */
 export interface LobAtParameters {
-  /** One market, named as in /lob. Exactly one of market, series and event is given. */
+  /** One market, named as in /lob. Give exactly one of market, series and event. */
   readonly market?: string | undefined
   /** Series ticker: all its markets. */
   readonly series?: string | undefined
@@ -178,7 +178,7 @@ export interface LobAtParameters {
   readonly levels?: number | undefined
   /** exchange: the events that happened by the instant. received: those that the recorder had received by then; the books of midnight count as received. Default: exchange. */
   readonly by?: 'exchange' | 'received' | undefined
-  /** A version of the lake, as Lake-Version or /api/v1/versions name it: only its files are read, or the request is refused. */
+  /** A version of the lake, as Lake-Version or /api/v1/versions name it: the server reads only its files, or refuses the request. */
   readonly version?: string | undefined
 }
 
@@ -198,14 +198,14 @@ export interface LobEstimate {
   readonly allowed: boolean
   /** The limit of the format. */
   readonly rows_max: number
-  /** What /lob says of it; null where it is allowed. */
+  /** The error of /lob for this request; null if it is allowed. */
   readonly detail: string | null
-  /** Changes of which each alone makes the request allowed; null where one cannot. */
+  /** Changes that each make the request allowed on their own; null for a change that cannot. */
   readonly cut: {
     readonly formats: readonly string[]
-    /** The least that divides a day and will do, s. */
+    /** Smallest sufficient interval that divides a day, in seconds. */
     readonly interval: number | null
-    /** Dates that one request may have. */
+    /** Number of dates that one request may have. */
     readonly days: number | null
   }
 }
@@ -243,17 +243,17 @@ export interface CandlesParameters<Column extends CandleColumn = CandleColumn> {
   readonly event?: string | undefined
   /** Station code, three letters or ICAO. */
   readonly station?: string | undefined
-  /** Series ticker, or the ticker of one event of a series. All selectors that are given must hold. */
+  /** Series ticker, or the ticker of one event of a series. A candle must match all given selectors. */
   readonly series?: string | undefined
   /** Start: candles whose period ends after it. RFC 3339 or a UTC date. Default: 24 hours ago. */
   readonly from?: string | Date | undefined
-  /** End: candles whose period ends until then, inclusive. RFC 3339, or a UTC date, whose end is meant. Default: now. */
+  /** End: candles whose period ends at or before it. RFC 3339, or a UTC date, which means its end. Default: now. */
   readonly to?: string | Date | undefined
   /** Length of a candle in minutes. One of 1, 5, 15, 30, 60, 1440. Default: 1. */
   readonly interval?: 1 | 5 | 15 | 30 | 60 | 1440 | undefined
   /** Fill gaps between traded candles. Only for json; the other formats ignore it. Default: true. */
   readonly fill?: boolean | undefined
-  /** Roll up to so many minutes, a multiple of interval. Buckets are aligned to local midnight of tz; a candle is served when its own end lies in the range. A whole number from 1 to 1440. */
+  /** Aggregate to this many minutes, a multiple of interval. Buckets are aligned to local midnight of tz; a candle is returned if its own end lies in the range. A whole number from 1 to 1440. */
   readonly aggregate?: number | undefined
   /** Zone of the time labels: UTC, station (each row's station) or an IANA name. Filters stay UTC. Default: UTC. */
   readonly tz?: string | undefined
@@ -263,9 +263,9 @@ export interface CandlesParameters<Column extends CandleColumn = CandleColumn> {
   readonly columns?: readonly Column[] | undefined
   /** Rows at most, of all pages together. Default: all there are. */
   readonly limit?: number | undefined
-  /** Rows to skip. The Link header of a page that limit cut short has the address of the next one. A whole number from 0 to 10000000. Default: 0. */
+  /** Rows to skip. If limit cuts an answer short, its Link header has the address of the next page. A whole number from 0 to 10000000. Default: 0. */
   readonly offset?: number | undefined
-  /** A version of the lake, as Lake-Version or /api/v1/versions name it: only its files are read, or the request is refused. */
+  /** A version of the lake, as Lake-Version or /api/v1/versions name it: the server reads only its files, or refuses the request. */
   readonly version?: string | undefined
 }
 
@@ -346,7 +346,7 @@ export interface ObservationsParameters<Column extends ObservationColumn = Obser
   readonly station?: string | undefined
   /** Start, inclusive: RFC 3339 or a UTC date. Default: 24 hours ago. */
   readonly from?: string | Date | undefined
-  /** End, exclusive: RFC 3339, or a UTC date, whose end is meant. Default: now. */
+  /** End, exclusive: RFC 3339, or a UTC date, which means its end. Default: now. */
   readonly to?: string | Date | undefined
   /** Only routine (METAR) or special (SPECI) reports. */
   readonly type?: 'METAR' | 'SPECI' | undefined
@@ -360,9 +360,9 @@ export interface ObservationsParameters<Column extends ObservationColumn = Obser
   readonly columns?: readonly Column[] | undefined
   /** Rows at most, of all pages together. Default: all there are. */
   readonly limit?: number | undefined
-  /** Rows to skip. The Link header of a page that limit cut short has the address of the next one. A whole number from 0 to 10000000. Default: 0. */
+  /** Rows to skip. If limit cuts an answer short, its Link header has the address of the next page. A whole number from 0 to 10000000. Default: 0. */
   readonly offset?: number | undefined
-  /** A version of the lake, as Lake-Version or /api/v1/versions name it: only its files are read, or the request is refused. */
+  /** A version of the lake, as Lake-Version or /api/v1/versions name it: the server reads only its files, or refuses the request. */
   readonly version?: string | undefined
 }
 
@@ -387,7 +387,7 @@ export interface ClimateRecord {
 
 export type ClimateColumn = keyof ClimateRecord
 
-/** Official daily climate reports, with estimates where there are none. */
+/** Official daily climate reports, with estimates for dates without a report. */
 export interface ClimateParameters<Column extends ClimateColumn = ClimateColumn> {
   /** Station code, three letters or ICAO. */
   readonly station?: string | undefined
@@ -397,7 +397,7 @@ export interface ClimateParameters<Column extends ClimateColumn = ClimateColumn>
   readonly to?: string | Date | undefined
   /** raw: degrees F; metric: degrees C. Field names keep their raw suffix. Default: raw. */
   readonly units?: 'raw' | 'metric' | undefined
-  /** true: every product of a date instead of the one that counts. Default: false. */
+  /** true: every product of a date instead of the one that settles. Default: false. */
   readonly revisions?: boolean | undefined
   /** Of bytes and files; rows are read in the form that suits them. Default: json. */
   readonly format?: 'json' | 'csv' | 'parquet' | 'ndjson' | undefined
@@ -405,7 +405,7 @@ export interface ClimateParameters<Column extends ClimateColumn = ClimateColumn>
   readonly columns?: readonly Column[] | undefined
   /** Rows at most, of all pages together. Default: all there are. */
   readonly limit?: number | undefined
-  /** Rows to skip. The Link header of a page that limit cut short has the address of the next one. A whole number from 0 to 10000000. Default: 0. */
+  /** Rows to skip. If limit cuts an answer short, its Link header has the address of the next page. A whole number from 0 to 10000000. Default: 0. */
   readonly offset?: number | undefined
 }
 
@@ -428,7 +428,7 @@ export interface ClimateGapsParameters {
   readonly from?: string | Date | undefined
   /** Last date. Default: today. The range is at most 10 years. */
   readonly to?: string | Date | undefined
-  /** true: a date that has nothing but an estimate is missing too. Default: false. */
+  /** true: a date that has only an estimate is missing too. Default: false. */
   readonly official?: boolean | undefined
 }
 
@@ -457,7 +457,7 @@ export type TradesColumn = keyof Trade
 
 /** Trades of markets. */
 export interface TradesParameters<Column extends TradesColumn = TradesColumn> {
-  /** kalshi: Market ticker; polymarket: <condition_id>:<token_id>, or <condition_id> for both its tokens. At least one of market, event and series is given, and all that are given must hold. */
+  /** kalshi: Market ticker; polymarket: <condition_id>:<token_id>, or <condition_id> for both its tokens. Give at least one of market, event and series; a trade must match all that are given. */
   readonly market?: string | undefined
   /** Event ticker: the tickers of its markets begin with it. */
   readonly event?: string | undefined
@@ -469,7 +469,7 @@ export interface TradesParameters<Column extends TradesColumn = TradesColumn> {
   readonly date?: string | Date | undefined
   /** Start, inclusive: RFC 3339 or a UTC date. Default: 24 hours ago. */
   readonly from?: string | Date | undefined
-  /** End, exclusive: RFC 3339, or a UTC date, whose end is meant. Default: now. */
+  /** End, exclusive: RFC 3339, or a UTC date, which means its end. Default: now. */
   readonly to?: string | Date | undefined
   /** Of bytes and files; rows are read in the form that suits them. Default: json. */
   readonly format?: 'json' | 'csv' | 'parquet' | 'ndjson' | undefined
@@ -477,9 +477,9 @@ export interface TradesParameters<Column extends TradesColumn = TradesColumn> {
   readonly columns?: readonly Column[] | undefined
   /** Rows at most, of all pages together. Default: all there are. */
   readonly limit?: number | undefined
-  /** Rows to skip. The Link header of a page that limit cut short has the address of the next one. A whole number from 0 to 10000000. Default: 0. */
+  /** Rows to skip. If limit cuts an answer short, its Link header has the address of the next page. A whole number from 0 to 10000000. Default: 0. */
   readonly offset?: number | undefined
-  /** A version of the lake, as Lake-Version or /api/v1/versions name it: only its files are read, or the request is refused. */
+  /** A version of the lake, as Lake-Version or /api/v1/versions name it: the server reads only its files, or refuses the request. */
   readonly version?: string | undefined
 }
 
@@ -488,15 +488,15 @@ export interface Coverage {
   readonly market_id: string | null
   /** UTC date. */
   readonly date: string
-  /** Start of the UTC hour; with by=hour alone. */
+  /** Start of the UTC hour; only with by=hour. */
   readonly hour?: string | undefined
   /** complete, partial, gap, not_listed, not_recorded or closed. */
   readonly state: string
-  /** available, degraded, missing or pending; with by=day alone. */
+  /** available, degraded, missing or pending; only with by=day. */
   readonly condition: string
   /** Seconds in which the book is known. */
   readonly known_s: number
-  /** Seconds recorded in which it is not known. */
+  /** Recorded seconds in which the book is unknown. */
   readonly gap_s: number
   /** Gaps that begin here. */
   readonly gaps: number
@@ -504,11 +504,11 @@ export interface Coverage {
   readonly events: number
   /** First instant at which the book is known, nanoseconds since the epoch. */
   readonly first_book_ts: number | null
-  /** Times that the exchange stated the whole book. */
+  /** How often the exchange stated the whole book. */
   readonly snapshots: number
-  /** Median of receive time minus time of the events, milliseconds, to a tenth of itself; null without receive times, and where they are not behind those. */
+  /** Median of the receive lag (receive time minus event time) in milliseconds, accurate to a tenth of its value; null without receive times, or if they are not after the event times. */
   readonly recv_lag_p50_ms: number | null
-  /** The 99th percentile, alike. */
+  /** 99th percentile of the receive lag, likewise. */
   readonly recv_lag_p99_ms: number | null
   /** Path of the file below the lake; null without one. */
   readonly file: string | null
@@ -518,15 +518,15 @@ export type CoverageColumn = keyof Coverage
 
 /** How much of each hour or date of a market is known. */
 export interface CoverageParameters<Column extends CoverageColumn = CoverageColumn> {
-  /** Market ticker; for polymarket <condition_id>:<token_id>, or <condition_id> for both its tokens. Exactly one of market and series is given. */
+  /** Market ticker; for polymarket <condition_id>:<token_id>, or <condition_id> for both its tokens. Give exactly one of market and series. */
   readonly market?: string | undefined
   /** Series ticker, or the ticker of one event of a series: all its markets. */
   readonly series?: string | undefined
   /** Data source. Default: kalshi. */
   readonly source?: 'kalshi' | 'polymarket' | undefined
-  /** First UTC date. Default: the first there is. */
+  /** First UTC date. Default: the first date with data. */
   readonly from?: string | Date | undefined
-  /** Last UTC date. Default: the last there is. With from and to, dates without a file are listed too. */
+  /** Last UTC date. Default: the last date with data. With from and to, dates without a file are listed too. */
   readonly to?: string | Date | undefined
   /** One row for each hour or for each date of a market. Default: day. */
   readonly by?: 'hour' | 'day' | undefined
@@ -536,7 +536,7 @@ export interface CoverageParameters<Column extends CoverageColumn = CoverageColu
   readonly columns?: readonly Column[] | undefined
   /** Rows at most, of all pages together. Default: all there are. */
   readonly limit?: number | undefined
-  /** Rows to skip. The Link header of a page that limit cut short has the address of the next one. A whole number from 0 to 10000000. Default: 0. */
+  /** Rows to skip. If limit cuts an answer short, its Link header has the address of the next page. A whole number from 0 to 10000000. Default: 0. */
   readonly offset?: number | undefined
 }
 
@@ -553,17 +553,17 @@ export interface Gap {
 
 export type GapsColumn = keyof Gap
 
-/** When the book of a market is not known. */
+/** When the book of a market is unknown. */
 export interface GapsParameters<Column extends GapsColumn = GapsColumn> {
-  /** Market ticker; for polymarket <condition_id>:<token_id>, or <condition_id> for both its tokens. Exactly one of market and series is given. */
+  /** Market ticker; for polymarket <condition_id>:<token_id>, or <condition_id> for both its tokens. Give exactly one of market and series. */
   readonly market?: string | undefined
   /** Series ticker, or the ticker of one event of a series: all its markets. */
   readonly series?: string | undefined
   /** Data source. Default: kalshi. */
   readonly source?: 'kalshi' | 'polymarket' | undefined
-  /** First UTC date. Default: the first there is. */
+  /** First UTC date. Default: the first date with data. */
   readonly from?: string | Date | undefined
-  /** Last UTC date. Default: the last there is. With from and to, dates without a file are listed too. */
+  /** Last UTC date. Default: the last date with data. With from and to, dates without a file are listed too. */
   readonly to?: string | Date | undefined
   /** Of bytes and files; rows are read in the form that suits them. Default: json. */
   readonly format?: 'json' | 'csv' | 'parquet' | 'ndjson' | undefined
@@ -571,7 +571,7 @@ export interface GapsParameters<Column extends GapsColumn = GapsColumn> {
   readonly columns?: readonly Column[] | undefined
   /** Rows at most, of all pages together. Default: all there are. */
   readonly limit?: number | undefined
-  /** Rows to skip. The Link header of a page that limit cut short has the address of the next one. A whole number from 0 to 10000000. Default: 0. */
+  /** Rows to skip. If limit cuts an answer short, its Link header has the address of the next page. A whole number from 0 to 10000000. Default: 0. */
   readonly offset?: number | undefined
 }
 
@@ -582,7 +582,7 @@ export interface Series {
   readonly measure_type: 'high' | 'low' | 'hourly'
   /** Title. */
   readonly title: string
-  /** Station that settles it; null when it is none of ours. */
+  /** Station that settles it; null if Bookcast does not have the station. */
   readonly station_code: string | null
   /** Category, as the exchange has it; Climate and Weather for temperatures. */
   readonly category: string
@@ -598,7 +598,7 @@ export interface Series {
 
 /** The series of the catalogue, by ticker. */
 export interface SeriesParameters {
-  /** Only those that are (true) or are not (false) active. */
+  /** true: only active series; false: only inactive series. */
   readonly active?: boolean | undefined
   /** Rows at most, of all pages together. Default: all there are. */
   readonly limit?: number | undefined
@@ -627,9 +627,9 @@ export interface MarketsParameters {
   readonly series?: string | undefined
   /** Station code, NYC or KNYC. */
   readonly station?: string | undefined
-  /** Earliest close time: RFC 3339, or a date for its start. */
+  /** Earliest close time: RFC 3339, or a date, which means its start. */
   readonly from?: string | Date | undefined
-  /** Latest close time, inclusive: RFC 3339, or a date for its end. */
+  /** Latest close time, inclusive: RFC 3339, or a date, which means its end. */
   readonly to?: string | Date | undefined
   /** Rows at most, of all pages together. Default: all there are. */
   readonly limit?: number | undefined
@@ -640,11 +640,11 @@ export interface MarketsParameters {
 export interface LakeVersion {
   /** Value of the parameter version and of the header Lake-Version. */
   readonly id: string
-  /** When this server found it. */
+  /** When this server first saw it. */
   readonly created_at: string
-  /** Files that came, were replaced or went since the version before. */
+  /** Files added, replaced or removed since the version before. */
   readonly changed: number
-  /** Paths of these files, the first 1000. Of the oldest version all files have come. */
+  /** Paths of these files, at most 1000. In the oldest version, all files are added ones. */
   readonly partitions: readonly string[]
 }
 
@@ -661,7 +661,7 @@ export interface VersionsParameters {
 export interface LakeFile {
   /** Path below the lake. */
   readonly path: string
-  /** Address in object storage; null where the lake is no copy of a bucket. */
+  /** Address in object storage; null if the lake is not a copy of a bucket. */
   readonly url: string | null
   /** Size. */
   readonly bytes: number
@@ -669,9 +669,9 @@ export interface LakeFile {
   readonly rows: number | null
   /** SHA-256 of the bytes, in hexadecimal. */
   readonly sha256: string
-  /** First time of a row, with nanoseconds; null where the file does not say it. */
+  /** First time of a row, with nanoseconds; null if the file does not state it. */
   readonly min_ts: string | null
-  /** Last time of a row, alike. */
+  /** Last time of a row, likewise. */
   readonly max_ts: string | null
 }
 
@@ -696,7 +696,7 @@ export interface FilesParameters {
 }
 
 export interface Health {
-  /** ok when everything below is. */
+  /** ok if everything below is ok. */
   readonly status: 'ok' | 'degraded'
   /** The embedded analytical database. */
   readonly embedded_db: 'ok' | 'error'
@@ -710,15 +710,15 @@ export interface Health {
     /** Whether it was more than two hours ago. */
     readonly is_stale: boolean
   }
-  /** How much of the trades is proven complete; only after `bookcast verify --trades`. */
+  /** How many of the trades are proven complete; only after `bookcast verify --trades`. */
   readonly trades: {
-    /** Minutes of markets with a candle that were compared. */
+    /** Market minutes with a candle that were compared. */
     readonly minutes: number
-    /** Those whose trades have its volume and last price. */
+    /** Minutes whose trades have the candle's volume and last price. */
     readonly proven: number
     readonly share: number
   }
-  /** Only where invented data is served, to try the service with. */
+  /** Present only if the server serves sample data, which is invented. */
   readonly samples: {
     /** Order-book files of the lake that are samples. */
     readonly files: number

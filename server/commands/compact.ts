@@ -79,13 +79,14 @@ async function run(options: ParsedOptions, io: CommandIo): Promise<number> {
 
 function report({ partitions, published, failures }: CompactionResult, io: CommandIo): number {
   for (const { path, rows, fileRows } of published) {
-    io.stdout.write(`${path}: ${rows} rows are in the lake too, ${fileRows} in the file\n`)
+    io.stdout.write(`${path}: ${rows} rows copied, ${fileRows} in the file\n`)
   }
   for (const { path, movedRows, fileRows } of partitions) {
     io.stdout.write(`${path}: ${movedRows} rows moved, ${fileRows} in the file\n`)
   }
   for (const { path, reason } of failures) io.stderr.write(`failed: ${path}: ${reason}\n`)
-  if (published.length > 0) io.stdout.write(`${published.length} files written whose rows stay for now\n`)
+  if (published.length > 0)
+    io.stdout.write(`${published.length} files written; their rows stay in the store for now\n`)
   io.stdout.write(`${partitions.length} files written, ${failures.length} failed\n`)
   return failures.length === 0 ? 0 : 1
 }

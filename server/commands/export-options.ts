@@ -51,11 +51,11 @@ const CONCURRENCY: OptionDeclaration = {
 /** The parameters of the endpoints. */
 const PARAMETERS: readonly OptionDeclaration[] = [
   parameter('source', '<exchange>', 'lob, trades: the exchange, as in a request'),
-  parameter('interval', '<n>', 'lob: seconds from snapshot to snapshot; candles: minutes of a candle'),
+  parameter('interval', '<n>', 'lob: seconds between snapshots; candles: minutes of a candle'),
   parameter('levels', '<n>', 'lob: book levels per side'),
-  parameter('nulls', '<true|false>', 'lob: null for what a quote does not have'),
-  parameter('aggregate', '<minutes>', 'candles: roll up to so many minutes'),
-  parameter('type', '<type>', 'observations: METAR or SPECI alone'),
+  parameter('nulls', '<true|false>', 'lob: true: null for a missing price, spread or mid'),
+  parameter('aggregate', '<minutes>', 'candles: aggregate to this many minutes'),
+  parameter('type', '<type>', 'observations: only METAR or only SPECI'),
   parameter('units', '<system>', 'observations: raw, metric or imperial'),
   parameter('tz', '<zone>', 'candles, observations: zone of the time labels. Default: UTC'),
   parameter('columns', '<a,b>', 'columns in the order wanted. Default: all'),
@@ -83,7 +83,7 @@ export const RUN_OPTIONS: readonly OptionDeclaration[] = [LAKE, CONCURRENCY, ...
 
 export const PART_OPTIONS: readonly OptionDeclaration[] = [
   LAKE,
-  parameter('index', '<n>', 'the part, from 0 on; required'),
+  parameter('index', '<n>', 'index of the part, from 0; required'),
   ...TARGET_OPTIONS,
 ]
 
@@ -108,7 +108,8 @@ export function readPlanSettings(options: ParsedOptions): PlanSettings {
   const foreign = optional
     .map((name) => options.get(name))
     .find((option, at) => option !== undefined && !own.has(optional[at]!))
-  if (foreign !== undefined) throw new UsageError(`${foreign.origin} is no option of --dataset ${dataset}`)
+  if (foreign !== undefined)
+    throw new UsageError(`${foreign.origin} is not an option of --dataset ${dataset}`)
   const format = choiceOption(options.demand('format'), formatsOffered())
   const texts = names.flatMap((name) => {
     const text = options.get(name)?.text
@@ -149,7 +150,7 @@ export function openTarget(place: OptionText, options: ParsedOptions, lake?: str
     const below = relative(realPath(lake), realPath(place.text))
     if (!isAbsolute(below) && below.split(sep)[0] !== '..')
       throw new UsageError(
-        `${place.origin} must not be the lake or lie in it: engines would read both as one`,
+        `${place.origin} must not be the lake or lie in it: engines would read the files of both`,
       )
   }
   return openExportTarget(place.text, { ...readPlace(place, options), region: options.get('region')?.text })

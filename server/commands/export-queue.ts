@@ -35,9 +35,9 @@ const WORK_OPTIONS: readonly OptionDeclaration[] = [
 
 const WORK_HELP = `Usage: bookcast work --lake <dir> [--concurrency <n>] [--sync-from <place>] [options]
 
-Makes the parts of submitted exports until it is stopped, on as many machines as wanted. A plan names the lake files that its
-parts are made of: with --sync-from the lake is brought up to date before the first part of an export, and before a part that
-failed is tried again. SIGTERM gives parts back at once; the part of a killed worker goes to another one within 15 seconds.
+Makes the parts of submitted exports until you stop it. Start it on as many machines as you want. A plan names the lake files of
+its parts: with --sync-from, the worker pulls the lake before the first part of an export and before it retries a failed part.
+On SIGTERM, it returns its parts to the queue at once; the part of a killed worker goes to another one within 15 seconds.
 
 ${describeOptions(WORK_OPTIONS)}
 `
@@ -64,7 +64,7 @@ export async function status(options: ParsedOptions, io: CommandIo, id: string):
 /** Ends an export. What is made already stays at its target. */
 export async function cancel(options: ParsedOptions, io: CommandIo, id: string): Promise<number> {
   return await withQueue(options, io, async (queue) => {
-    if (!(await queue.cancel(exportId(id)))) throw new Error(`there is no export ${id} under way`)
+    if (!(await queue.cancel(exportId(id)))) throw new Error(`there is no running export ${id}`)
     io.stdout.write(`export ${id} is cancelled\n`)
     return 0
   })
@@ -126,7 +126,7 @@ async function withQueue<Value>(
       '--database-url is missing: the queue needs a PostgreSQL server; "bookcast export run" needs none',
     )
   const queue = await PartQueue.open(databaseUrl, isWorker, ({ message }) => {
-    io.stderr.write(`The queue's upkeep failed: ${message}\n`)
+    io.stderr.write(`The maintenance of the queue failed: ${message}\n`)
   }).catch((error: Error) => {
     throw new Error(`the queue cannot be reached: ${error.message}`, { cause: error })
   })
@@ -142,7 +142,9 @@ const ID = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/
 /** @throws {UsageError} */
 function exportId(text: string): string {
   if (ID.test(text)) return text
-  throw new UsageError(`${JSON.stringify(text)} is no id of an export, which "bookcast export submit" prints`)
+  throw new UsageError(
+    `${JSON.stringify(text)} is not an id of an export; "bookcast export submit" prints the id`,
+  )
 }
 
 function statusText(found: ExportStatus): string {

@@ -51,7 +51,7 @@ const HELP = `Usage: bookcast export plan --lake <dir> --from <date> --to <date>
        bookcast export submit plan.jsonl [options]
        bookcast export status|cancel <id> [options]
 
-Exports order books, trades, candles or observations of a lake, without limits of rows, to a directory or a bucket.
+Exports order books, trades, candles or observations of a lake, without row limits, to a directory or a bucket.
 
 plan writes a plan to stdout: the parts (a date of a series' order books or trades, a month of its candles, a year of a station's
 observations), the lake files of each part, and what is left out. It reads the lake, and asks the store, if there is one, for close
@@ -59,8 +59,8 @@ times and for rows that are not in the lake yet. part makes one part, with the s
 manifest.json and SHA256SUMS once all parts are there. run makes all parts in one process and finishes. You can repeat run, part
 and finish: finished parts are not made again. verify reads every byte of an export.
 
-submit makes each part a job in the queue of a PostgreSQL server, for any number of "bookcast work", and prints the id of the
-export; the last one of them finishes it. status shows progress, rate, workers, what failed and why. cancel ends it.
+submit adds each part as a job to a queue in PostgreSQL, for any number of "bookcast work" processes, and prints the id of the
+export. The worker of the last part finishes the export. status shows progress, rate, workers, and why parts failed. cancel ends it.
 
 Options of plan:
 ${describeOptions(PLAN_OPTIONS)}
@@ -121,7 +121,7 @@ export const exportCommand: Command = async ([name = '--help', ...args], io) => 
     return await command.run(options, io, args[0] ?? '')
   } catch (error) {
     if (io.signal.aborted) {
-      io.stderr.write(`bookcast export ${name}: interrupted; the next run goes on from here\n`)
+      io.stderr.write(`bookcast export ${name}: interrupted; the next run continues from here\n`)
       return 1
     }
     const isWrongUse = error instanceof ApiError && error.errors.length > 0

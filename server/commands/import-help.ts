@@ -34,7 +34,7 @@ export const IMPORT_OPTIONS: readonly OptionDeclaration[] = [
     env: 'BOOKCAST_IMPORT_SERIES',
   },
   { name: 'skip-bad', description: 'count and report lines that cannot be read instead of stopping' },
-  { name: 'replace', description: 'derive the dates that the recording covers from it alone' },
+  { name: 'replace', description: 'derive the dates that the recording covers from this recording alone' },
   { name: 'no-keep-raw', description: 'remove the raw segments of these dates after the import' },
   {
     name: 'sequence',
@@ -82,16 +82,16 @@ ${SERIES_TEXT}
 
 With --skip-bad, books that may have missed something become unknown (a gap).
 
-With --replace, the raw segments of before are removed. The recording must have all series of these dates.
+With --replace, earlier raw segments of these dates are removed. The recording must have all series of these dates.
 
-With --no-keep-raw, the segments of today stay, and of yesterday beside a recorder. The dates are sealed: nothing can be
-added to them, and they cannot be rebuilt.
+With --no-keep-raw, the segments of today stay, and those of yesterday if a recorder has segments of it. The other dates
+are sealed: nothing can be added to them, and they cannot be rebuilt.
 
 --sequence
   strict       a missing number makes the books of its subscription unknown
   per-market   the recording holds part of a connection (one file per market, a filtered dump); missing numbers belong
                to other markets, so real losses go unnoticed
-  ignore       numbers mean nothing; lost messages and unmarked reconnects go unnoticed
+  ignore       numbers are not read; lost messages and unmarked reconnects go unnoticed
 
 Lines: one message each, in any of these shapes
   {"type":"orderbook_delta",…}                         the frame alone

@@ -22,9 +22,9 @@ const FILTER_PART = 10
 /** What goes unnoticed without the sequence numbers. */
 const UNNOTICED: Readonly<Record<Exclude<SequenceTrust, 'strict'>, string>> = {
   'per-market':
-    'with --sequence per-market no lost message is noticed: after one, the lake shows a wrong book as known',
+    'with --sequence per-market, lost messages go unnoticed: after one, the lake shows a wrong book as known',
   ignore:
-    'with --sequence ignore neither a lost message nor an unmarked reconnect is noticed: after one, the lake shows a ' +
+    'with --sequence ignore, lost messages and unmarked reconnects go unnoticed: after one, the lake shows a ' +
     'wrong book as known',
 }
 
@@ -119,7 +119,7 @@ function knownLines(days: readonly MarketDay[]): string[] {
       count(days.length, 'market day'),
     ...(doubtful === 0
       ? []
-      : [`warning: less than half of the covered time is known of ${count(doubtful, 'market day')}`]),
+      : [`warning: less than half of the covered time is known on ${count(doubtful, 'market day')}`]),
     ...named.slice(0, DAYS_SHOWN_MAX).map(dayLine),
     ...(named.length > DAYS_SHOWN_MAX
       ? [`  and ${count(named.length - DAYS_SHOWN_MAX, 'more market day')}; --report <file> lists all`]

@@ -77,7 +77,7 @@ function writtenText(error: unknown): string {
   const others = paths.length > PATHS_SHOWN_MAX ? ` and ${paths.length - PATHS_SHOWN_MAX} more` : ''
   return (
     `${paths.slice(0, PATHS_SHOWN_MAX).join(', ')}${others} ${paths.length === 1 ? 'was' : 'were'} written before that; ` +
-    'the same import again completes it'
+    'run the same import again to complete it'
   )
 }
 

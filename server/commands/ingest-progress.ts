@@ -41,7 +41,12 @@ export class IngestProgressView {
   onStart(source: SourceName): void {
     if (this.#multiBar === undefined || this.#progress.has(source)) return
     const bar = this.#multiBar.create(0, 0, { source: source.padEnd(NAME_WIDTH) })
-    this.#progress.set(source, { bar, startMs: this.#nowMs(), rowCount: 0, title: 'looking what is missing' })
+    this.#progress.set(source, {
+      bar,
+      startMs: this.#nowMs(),
+      rowCount: 0,
+      title: 'looking for missing data',
+    })
     this.onStep(source, 0, null)
   }
 

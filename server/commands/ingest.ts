@@ -227,7 +227,7 @@ async function runToEnd(
       return outcome.errorCount === 0
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error)
-      view.onEnd(source.name, signal.aborted ? 'interrupted; run again to go on' : `failed: ${reason}`)
+      view.onEnd(source.name, signal.aborted ? 'interrupted; run again to continue' : `failed: ${reason}`)
       return false
     }
   }

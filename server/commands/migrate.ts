@@ -22,10 +22,10 @@ const OPTIONS: readonly OptionDeclaration[] = [
 const HELP = `Usage: bookcast migrate --lake <place> [options]
 
 Renames the files of a lake of version 0.1 to today's layout: date=2026-07-01.parquet becomes date=2026-07-01/lob.parquet, and
-month=2026-07.parquet and year=2026.parquet alike. Stop every process that writes to the lake first. Then migrate object storage
+month=2026-07.parquet and year=2026.parquet likewise. Stop every process that writes to the lake first. Then migrate object storage
 and each lake. Run one migration of a bucket at a time: nothing locks a bucket, and some S3 services do not copy an object
-atomically. In object storage the service copies each object, and the copy is checked before the old object is removed. If a
-run is killed, the next one completes it; in a lake of today's layout there is nothing to do.
+atomically. In object storage the service copies each object, and the command checks the copy before it removes the old object. If
+a run is killed, the next one completes it. A lake that already has today's layout is not changed.
 
 ${describeOptions(OPTIONS)}
 

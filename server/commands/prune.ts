@@ -169,7 +169,7 @@ async function alone(
     return await withLock(place, { waitMs: BUSY_WAIT_MS_MAX, signal }, take)
   } catch (error) {
     if (!(error instanceof MergeBusy)) throw error
-    return `is beside what ${error.owner} writes`
+    return `is locked: ${error.owner} writes to its series`
   }
 }
 

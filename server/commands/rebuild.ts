@@ -28,7 +28,7 @@ const OPTIONS: readonly OptionDeclaration[] = [
     {
       name: 'source',
       placeholder: lobSources().join('|'),
-      description: 'the exchange; default: all of which the lake has raw segments',
+      description: 'the exchange; default: each one with raw segments in the lake',
     },
     {
       name: 'from',
@@ -48,9 +48,9 @@ const OPTIONS: readonly OptionDeclaration[] = [
 const HELP = `Usage: bookcast rebuild --lake <dir> [--source <exchange>] [--from <date>] [--to <date>] [options]
 
 Derives order-book files (lob/) and trades files (trades/) again from the raw segments (raw/) of a lake. Without dates, it
-derives the dates that an earlier version of the program derived, those with segments that their files lack, and those
-without a manifest or fold state. With --from or --to, it derives every date of the range. If a date ends with other books
-than before, the next date is derived too. Files whose content does not change keep their bytes and times. Each date is
+derives dates that an earlier version of the program derived, dates with segments that are not folded yet, and dates
+without a manifest or fold state. With --from or --to, it derives every date of the range. If the books at the end of a
+date change, the next date is derived too. Files whose content does not change keep their bytes and times. Each date is
 published as a whole.
 
 A sealed date, whose raw segments were removed, stays as it is. Use --without-damaged with --from and --to: without dates,
@@ -107,7 +107,7 @@ export const rebuildCommand = optionCommand(OPTIONS, HELP, async (options, { std
 function readSettings(options: ParsedOptions): Settings {
   const [from, to] = [dateOption(options.get('from')), dateOption(options.get('to'))]
   if (from !== undefined && to !== undefined && from > to)
-    throw new UsageError(`--from ${from} lies after --to ${to}`)
+    throw new UsageError(`--from (${from}) must not be after --to (${to})`)
   return {
     lake: options.demand('lake').text,
     from,

@@ -83,7 +83,7 @@ async function noticeSamples(
   samples: { areThere: boolean },
 ): Promise<void> {
   samples.areThere = await holdsSampleRecords(postgres)
-  if (samples.areThere) logger.warn('the relational store holds the sample records: invented ones')
+  if (samples.areThere) logger.warn('the relational store holds the sample records, which are invented')
 }
 
 /** The relational store of the configuration with its tables, and how to end it; nothing when there is none. */
@@ -135,7 +135,7 @@ async function untilStopped(signal: AbortSignal, migrated: Promise<void> | undef
  * not end by itself shows in its status.
  */
 function endHard(destination: { flushSync(): void }, logger: Logger): void {
-  logger.error('ending the process with threads in it')
+  logger.error('killing the process: threads are still blocked')
   destination.flushSync()
   process.kill(process.pid, 'SIGKILL')
 }

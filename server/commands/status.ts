@@ -31,7 +31,7 @@ const HELP = `Usage: bookcast status [options]
 
 Prints a table of the data sources. "lag" is the time since the last success of the source's slowest part, "gaps" counts the
 holes between the time windows that were fetched completely, "failing" counts the parts whose last run failed. Then it prints the
-newest rows and, with --lake, the recorders, disks, lake and logs. It is safe to run beside a server.
+newest rows and, with --lake, the recorders, disks, lake and logs. You can run it while a server runs.
 
 ${describeOptions(OPTIONS)}
 `

@@ -71,16 +71,16 @@ A push includes raw segments, a pull only with --raw. They are added on both sid
 of a date with raw segments follow the date's manifest: the higher epoch wins, then the higher fold version, then the
 manifest that lists all segments of the other. If each side has segments that the other lacks, the date is folded again from
 both. After a removal (import --replace or --no-keep-raw, prune --keep-raw), the removed segments are also removed on the
-other side, and so are the files of a replaced date that the new one lacks. A lake without raw segments of the date loses such
-a file if it pulled it. Nothing else is deleted.
+other side, and so are files that a replaced date no longer has. A pull removes such a file also from a lake without raw
+segments of the date, if the lake pulled it earlier. Nothing else is deleted.
 
-Other files: a push never replaces a file by one that covers less, a pull never one that another writer made. Such a
-conflict is reported with its reason.
+Other files: a push never replaces a file with one that covers less, and a pull never replaces a file of another writer. Such
+a conflict is reported with its reason.
 
 ${describeOptions(OPTIONS)}
 
 Credentials come from the standard AWS sources: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, a profile, or the role of a
-container or instance. The exit code is 1 if a file failed or is in conflict, or if there is nothing of --date.
+container or instance. The exit code is 1 if a file failed or is in conflict, or if no file belongs to --date.
 `
 
 interface Settings {

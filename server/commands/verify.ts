@@ -80,20 +80,21 @@ const OPTIONS: readonly OptionDeclaration[] = [
     {
       name: 'only',
       placeholder: '<kind>',
-      description: `with --store, verify only ${KINDS.join(', ')}; all of them when it is not given`,
+      description: `with --store, verify only one of ${KINDS.join(', ')}; default: all`,
     },
     {
       name: 'from',
       placeholder: '<date>',
-      description: `first UTC date (YYYY-MM-DD); ${DAYS_DEFAULT} days before the last one when it is not given`,
+      description: `first UTC date (YYYY-MM-DD); default: the first of the ${DAYS_DEFAULT} days up to the last date`,
     },
     { name: 'to', placeholder: '<date>', description: 'last date; default: yesterday' },
-    { name: 'repair', description: 'open the missing windows for the next backfill over these dates' },
+    { name: 'repair', description: 'reopen the missing windows for the next backfill over these dates' },
   ]),
   {
     name: 'lake',
     placeholder: '<dir>',
-    description: 'the lake that has the trades, and the rows that have moved; needed if any have',
+    description:
+      'the lake with the trades and with the rows that moved from the store; required if rows have moved',
   },
   ...STORE_OPTIONS,
 ]
@@ -101,8 +102,8 @@ const OPTIONS: readonly OptionDeclaration[] = [
 const HELP = `Usage: bookcast verify --store [--only <kind>] [--from <date>] [--to <date>] [--lake <dir>] [--repair] [options]
        bookcast verify --trades --lake <dir> [--from <date>] [--to <date>] [--repair] [options]
 
-Compares what is stored of each day with what there should be, and prints what is missing. Only what lies between the dates
-counts. Nothing is asked of any upstream.
+Compares the stored data of each day with the data that should exist, and prints what is missing. It checks only data between
+the dates, and sends no request to an upstream.
 
   candles        the volumes of minute, hour and day candles against one another and, for a settled market whose life lies
                  between the dates, against the volume that the exchange states
@@ -112,8 +113,8 @@ counts. Nothing is asked of any upstream.
   trades         (--trades) in every minute that has a candle, the volume and the last price of the market's trades; dates count
                  two days after their end. /health tells how many minutes are proven
 
-With --repair exactly the windows that are missing are opened, and "bookcast ingest --from <date> --to <date>" over the same
-dates fetches them and nothing else that is complete; trades need its --lake. Exit code 1 when something is missing.
+With --repair, exactly the missing windows are reopened. "bookcast ingest --from <date> --to <date>" over the same dates fetches
+them, and nothing that is complete; for trades it needs --lake. The exit code is 1 if something is missing.
 
 ${describeOptions(OPTIONS)}
 `
@@ -121,7 +122,7 @@ ${describeOptions(OPTIONS)}
 export const verifyCommand = optionCommand(OPTIONS, HELP, async (options, io) => {
   const [isStore, isTrades] = [options.has('store'), options.has('trades')]
   if (!isStore && !isTrades)
-    throw new UsageError('--store or --trades is missing: it says what is to be verified')
+    throw new UsageError('--store or --trades must be given: it selects what to verify')
   const dates = readDates(options)
   const only = options.get('only')
   const kinds = only === undefined ? KINDS : [choiceOption(only, KINDS)]
@@ -129,8 +130,7 @@ export const verifyCommand = optionCommand(OPTIONS, HELP, async (options, io) =>
   const checks = [...ofStore, ...(isTrades ? [TRADES] : [])]
   const lakeOption = options.get('lake')
   const lake = lakeOption?.text ?? null
-  if (isTrades && lake === null)
-    throw new UsageError('--trades needs --lake, which names the lake that has them')
+  if (isTrades && lake === null) throw new UsageError('--trades needs --lake, the lake that has the trades')
   if (isTrades && !isStore && only !== undefined) throw new UsageError('--only needs --store')
   if (lakeOption !== undefined) {
     await mustBeDirectory(lakeOption)

@@ -33,7 +33,7 @@ export const CANDLE_PARAMETERS = [
   STATION_PARAMETER,
   textParameter(
     'series',
-    'Series ticker, or the ticker of one event of a series. All selectors that are given must hold.',
+    'Series ticker, or the ticker of one event of a series. A candle must match all given selectors.',
   ),
   instantParameter(
     'from',
@@ -41,7 +41,7 @@ export const CANDLE_PARAMETERS = [
   ),
   instantParameter(
     'to',
-    'End: candles whose period ends until then, inclusive. RFC 3339, or a UTC date, whose end is meant. Default: now.',
+    'End: candles whose period ends at or before it. RFC 3339, or a UTC date, which means its end. Default: now.',
   ),
   {
     name: 'interval',
@@ -57,7 +57,7 @@ export const CANDLE_PARAMETERS = [
   {
     name: 'aggregate',
     description:
-      'Roll up to so many minutes, a multiple of interval. Buckets are aligned to local midnight of tz; a candle is served when its own end lies in the range.',
+      'Aggregate to this many minutes, a multiple of interval. Buckets are aligned to local midnight of tz; a candle is returned if its own end lies in the range.',
     schema: { type: 'integer', minimum: 1, maximum: CANDLE_AGGREGATE_MIN_MAX },
   },
   TIME_ZONE_PARAMETER,
@@ -106,7 +106,7 @@ export function candlesEndpoint(service: RecordService): Endpoint {
     documentation: recordDocumentation('candles', {
       tag: 'Candles',
       description:
-        'Rows are ordered by end_period_ts, then market_ticker. Gaps between traded candles are filled in json; after the last trade of a market nothing is.',
+        'Rows are ordered by end_period_ts, then market_ticker. In json, gaps between traded candles are filled; nothing is filled after the last trade of a market.',
       errors: [
         'unknown_market',
         'unknown_event',

@@ -19,7 +19,7 @@ const GAP_PARAMETERS = [
   dateParameter('to', `Last date. Default: today. The range is at most ${CLIMATE_GAP_YEARS_MAX} years.`),
   {
     name: 'official',
-    description: 'true: a date that has nothing but an estimate is missing too.',
+    description: 'true: a date that has only an estimate is missing too.',
     schema: { type: 'string', enum: ['true', 'false'], default: 'false' },
   },
 ] as const satisfies readonly Parameter[]

@@ -30,7 +30,7 @@ const CLIMATE_PARAMETERS = [
   },
   {
     name: 'revisions',
-    description: 'true: every product of a date instead of the one that counts.',
+    description: 'true: every product of a date instead of the one that settles.',
     schema: { type: 'string', enum: ['true', 'false'], default: 'false' },
   },
   ...outputParameters('climate', CLIMATE_LIMIT_DEFAULT),
@@ -59,12 +59,12 @@ function climateQueryOf(values: ParameterValues<ClimateParameters>): ClimateQuer
 export function climateEndpoint(service: RecordService): Endpoint {
   return defineEndpoint({
     path: PATH,
-    summary: 'Official daily climate reports, with estimates where there are none.',
+    summary: 'Official daily climate reports, with estimates for dates without a report.',
     parameters: CLIMATE_PARAMETERS,
     documentation: recordDocumentation('climate', {
       tag: 'Weather',
       description:
-        'Rows are ordered by observation_date, then station_code. Of several products of a date the one that settles is served, or all of them with revisions=true.',
+        'Rows are ordered by observation_date, then station_code. If a date has several products, the answer has the one that settles, or all of them with revisions=true.',
       errors: ['unknown_station'],
       examples: [
         {
@@ -81,7 +81,7 @@ export function climateEndpoint(service: RecordService): Endpoint {
             units: 'metric',
           },
         },
-        { title: 'A station that is none of ours', values: { station: 'ZZZ' }, status: 404 },
+        { title: 'An unknown station', values: { station: 'ZZZ' }, status: 404 },
       ],
       exampleRecord: {
         station_code: 'NYC',

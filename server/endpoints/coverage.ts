@@ -90,7 +90,7 @@ const ERRORS = [
 ] as const
 
 const ABOUT_FOREIGN =
-  'Of files of other writers: where the footer states no coverage, the first and the last row bound it; without receive times the lags are null; without keyframes a book is taken over from the date before alone.'
+  'For files of other writers: if the footer states no coverage, coverage extends from the first to the last row; without receive times, the lags are null; without keyframes, a book is carried over only from the date before.'
 
 const COVERAGE_DOCUMENTATION = recordDocumentation('coverage', {
   tag: 'Order books',
@@ -121,7 +121,7 @@ const COVERAGE_DOCUMENTATION = recordDocumentation('coverage', {
 
 const GAPS_DOCUMENTATION = recordDocumentation('gaps', {
   tag: 'Order books',
-  description: `Stretches in which a market was listed and its book is not known, by from_ts and market_id; stretches of less than a second without a recording are left out. ${ABOUT_FOREIGN}`,
+  description: `Times in which a market was listed and its book is unknown, ordered by from_ts and market_id. Less than a second without a recording is left out. ${ABOUT_FOREIGN}`,
   errors: ERRORS,
   examples: [
     { title: 'The gaps of an event', values: { series: 'KXHIGHCHI-26JUL02' } },
@@ -187,7 +187,7 @@ export function gapsEndpoint(service: CoverageService): Endpoint {
   const path = '/api/v1/gaps'
   return defineEndpoint({
     path,
-    summary: 'When the book of a market is not known.',
+    summary: 'When the book of a market is unknown.',
     parameters: GAPS_PARAMETERS,
     rule: (checked, report) => subjectRule(checked, report),
     documentation: GAPS_DOCUMENTATION,

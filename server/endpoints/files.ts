@@ -64,16 +64,16 @@ const FILE_SCHEMA = objectSchema({
   path: { type: 'string', description: 'Path below the lake.' },
   url: {
     type: ['string', 'null'],
-    description: 'Address in object storage; null where the lake is no copy of a bucket.',
+    description: 'Address in object storage; null if the lake is not a copy of a bucket.',
   },
   bytes: { type: 'integer', description: 'Size.' },
   rows: { type: ['integer', 'null'], description: 'Rows; null where the footer cannot be read.' },
   sha256: { type: 'string', description: 'SHA-256 of the bytes, in hexadecimal.' },
   min_ts: {
     ...TIME_SCHEMA,
-    description: 'First time of a row, with nanoseconds; null where the file does not say it.',
+    description: 'First time of a row, with nanoseconds; null if the file does not state it.',
   },
-  max_ts: { ...TIME_SCHEMA, description: 'Last time of a row, alike.' },
+  max_ts: { ...TIME_SCHEMA, description: 'Last time of a row, likewise.' },
 })
 
 export interface FilesEndpointOptions {

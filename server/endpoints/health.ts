@@ -9,7 +9,7 @@ import { type JsonSchema, objectSchema } from '../http/documentation.ts'
 const HEALTH_SCHEMA: JsonSchema = {
   type: 'object',
   properties: {
-    status: { type: 'string', enum: ['ok', 'degraded'], description: 'ok when everything below is.' },
+    status: { type: 'string', enum: ['ok', 'degraded'], description: 'ok if everything below is ok.' },
     embedded_db: { type: 'string', enum: ['ok', 'error'], description: 'The embedded analytical database.' },
     hosted_db: {
       type: 'string',
@@ -26,18 +26,21 @@ const HEALTH_SCHEMA: JsonSchema = {
     ),
     trades: objectSchema(
       {
-        minutes: { type: 'integer', description: 'Minutes of markets with a candle that were compared.' },
-        proven: { type: 'integer', description: 'Those whose trades have its volume and last price.' },
+        minutes: { type: 'integer', description: 'Market minutes with a candle that were compared.' },
+        proven: {
+          type: 'integer',
+          description: "Minutes whose trades have the candle's volume and last price.",
+        },
         share: { type: 'number', minimum: 0, maximum: 1 },
       },
-      'How much of the trades is proven complete; only after `bookcast verify --trades`.',
+      'How many of the trades are proven complete; only after `bookcast verify --trades`.',
     ),
     samples: objectSchema(
       {
         files: { type: 'integer', description: 'Order-book files of the lake that are samples.' },
         records: { type: 'boolean', description: 'Whether the relational store holds the sample records.' },
       },
-      'Only where invented data is served, to try the service with.',
+      'Present only if the server serves sample data, which is invented.',
     ),
   },
   required: ['status', 'embedded_db', 'hosted_db', 'sync'],
@@ -47,14 +50,14 @@ const HEALTH_SCHEMA: JsonSchema = {
 export function healthEndpoint(monitor: HealthMonitor): Endpoint {
   return defineEndpoint({
     path: '/health',
-    summary: 'The state of what the service depends on. Always 200 while the process answers.',
+    summary: 'State of the stores and the lake. Always 200 while the process answers.',
     parameters: [],
     access: 'probe',
     documentation: {
       tag: 'Service',
       contentTypes: ['application/json'],
       schema: HEALTH_SCHEMA,
-      examples: [{ title: 'How are things?', values: {} }],
+      examples: [{ title: 'State of the service', values: {} }],
       exampleRecord: {
         status: 'ok',
         embedded_db: 'ok',
@@ -74,7 +77,7 @@ export function readyzEndpoint(isReady: () => boolean): Endpoint {
   return defineEndpoint({
     path: '/readyz',
     summary:
-      'Whether requests may be sent here: 200 once the catalogue has been read, 503 before and while stopping.',
+      'Whether the server is ready for requests: 200 once the catalogue has been read, 503 before and while stopping.',
     parameters: [],
     access: 'probe',
     documentation: {
@@ -82,7 +85,7 @@ export function readyzEndpoint(isReady: () => boolean): Endpoint {
       contentTypes: ['application/json'],
       schema: objectSchema({ status: { type: 'string', enum: ['ready'] } }),
       errors: ['not_ready'],
-      examples: [{ title: 'May requests come?', values: {} }],
+      examples: [{ title: 'Readiness', values: {} }],
       exampleRecord: { status: 'ready' },
     },
     handle() {

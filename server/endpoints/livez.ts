@@ -12,7 +12,7 @@ export const livezEndpoint = defineEndpoint({
     tag: 'Service',
     contentTypes: ['application/json'],
     schema: objectSchema({ status: { type: 'string', enum: ['ok'] } }),
-    examples: [{ title: 'Is it there?', values: {} }],
+    examples: [{ title: 'Liveness', values: {} }],
     exampleRecord: { status: 'ok' },
   },
   handle: () => jsonReply({ status: 'ok' }),

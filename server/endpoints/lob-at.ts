@@ -23,7 +23,7 @@ const [MARKET, SERIES, SOURCE, , , , , LEVELS] = LOB_PARAMETERS
 const AT_PARAMETERS = [
   {
     ...MARKET,
-    description: 'One market, named as in /lob. Exactly one of market, series and event is given.',
+    description: 'One market, named as in /lob. Give exactly one of market, series and event.',
   },
   { ...SERIES, description: 'Series ticker: all its markets.' },
   textParameter('event', 'Ticker of one event of a series: all its markets.'),
@@ -73,7 +73,7 @@ const NS = { type: ['integer', 'null'], format: 'int64' } as const
 const DOCUMENTATION: EndpointDocumentation = {
   tag: 'Order books',
   description:
-    'One record for each market whose book has become known on that UTC date by then, ordered by market_id. At a whole second it is the row of /lob at interval=1. Only the row groups of the hour are read. Lake-Version names the version of the file. 64-bit integers are exact in the answer; readers that make doubles of them round to 256 ns.',
+    'One record for each market whose book has become known on that UTC date by then, ordered by market_id. At a whole second it is the row of /lob at interval=1. Only the row groups of the hour are read. Lake-Version names the version of the file. 64-bit integers are exact in the answer; clients that parse them as doubles round to 256 ns.',
   contentTypes: ['application/json'],
   schema: {
     type: 'array',
@@ -88,26 +88,32 @@ const DOCUMENTATION: EndpointDocumentation = {
         file: { type: 'string', description: 'The file below the root of the lake.' },
         row_group: {
           type: ['integer', 'null'],
-          description: 'The row group of the last row replayed; null where none of this file was.',
+          description: 'The row group of the last replayed row; null if no row of this file was replayed.',
         },
         keyframe_ts: {
           ...NS,
-          description: 'The full book that the replay begins with; null where it comes from an earlier file.',
+          description:
+            'Time of the full book at which the replay begins; null if it comes from an earlier file.',
         },
         last_event_ts: {
           ...NS,
-          description: 'The last event replayed; null where none followed the keyframe.',
+          description: 'Time of the last replayed event; null if no event followed the keyframe.',
         },
         last_received_ts: {
           ...NS,
-          description: 'When it was received; the time of the event itself where the recording does not say.',
+          description:
+            'When the recorder received this event; the time of the event if the recording has no receive time.',
         },
         sequence: {
           type: ['integer', 'null'],
           format: 'int64',
-          description: "Its number of the exchange, or the recording's own where the exchange has none.",
+          description:
+            "The exchange's sequence number of this event; the recording's own number if the exchange has none.",
         },
-        events_applied: { type: 'integer', description: 'Rows replayed, those of the keyframe included.' },
+        events_applied: {
+          type: 'integer',
+          description: 'Number of replayed rows, including those of the keyframe.',
+        },
         age_ms: {
           type: ['integer', 'null'],
           description: 'Whole milliseconds from the last event to the instant, by the clock that `by` names.',
@@ -116,13 +122,13 @@ const DOCUMENTATION: EndpointDocumentation = {
           type: 'string',
           enum: INSTANT_STATES,
           description:
-            'gap: unknown since a loss, and empty here. carried: from the file of an earlier date. closed: as of the close. not_recorded: the last book before the recording ends.',
+            'gap: unknown since a loss, and empty here. carried: from the file of an earlier date. closed: the book at the close. not_recorded: the last book before the recording ends.',
         },
       }),
     }),
   },
   headers: {
-    ETag: 'Names the files and the query that the answer is made from.',
+    ETag: 'Identifies the files and the query that the answer is made from.',
     ...VERSION_HEADER,
   },
   errors: LOB_ERRORS,
@@ -132,7 +138,7 @@ const DOCUMENTATION: EndpointDocumentation = {
       values: { event: 'KXHIGHNY-26JUL01', ts: '2026-07-01T18:10:00.25Z', levels: 2 },
     },
     {
-      title: 'What had been received of one market by a nanosecond',
+      title: 'One market as received by an instant in nanoseconds',
       values: { market: 'KXHIGHNY-26JUL01-B81.5', ts: '1782929400123456789', by: 'received' },
     },
     {
@@ -170,7 +176,7 @@ const DOCUMENTATION: EndpointDocumentation = {
 export function lobAtEndpoint(service: LobService): Endpoint {
   return defineEndpoint({
     path: `${LOB_PATH}/at`,
-    summary: 'Order books at one instant, exact to the nanosecond, with what each was made from.',
+    summary: 'Order books at one instant, exact to the nanosecond, with the provenance of each.',
     parameters: [...AT_PARAMETERS, VERSION_PARAMETER],
     rule: versioned('lob', atRule),
     documentation: DOCUMENTATION,

@@ -37,7 +37,7 @@ const DOCUMENTATION: EndpointDocumentation = {
       rows: {
         type: ['integer', 'null'],
         description:
-          'Rows of the file, book events and keyframes; of an event those of its markets, null where the footer does not list markets.',
+          'Book events and keyframes in the file; for an event, those of its markets, or null if the footer does not list markets.',
       },
     }),
   },

@@ -50,7 +50,7 @@ function columnSchemas(hasNulls: boolean): Readonly<Record<SnapshotColumn, JsonS
       type: 'string',
       enum: BOOK_STATES,
       description:
-        'On request alone. gap: lost, and empty here; held: lost, with the levels of before (on_gap=hold); carried: from the file of an earlier date; crossed: best_bid is not below best_ask.',
+        'Only if `columns` names it. gap: lost, and empty here; held: lost, with the levels of the last book (on_gap=hold); carried: from the file of an earlier date; crossed: best_bid is not below best_ask.',
     },
   }
 }
@@ -78,7 +78,7 @@ export const LOB_ERRORS: readonly ErrorCode[] = [
 export const LOB_DOCUMENTATION: EndpointDocumentation = {
   tag: 'Order books',
   description:
-    'A snapshot is the book after every event up to its tick; ticks are aligned to midnight UTC. Rows are ordered by ts, then market_id. HEAD tells Content-Length and Repr-Digest once the receipt is known.',
+    'A snapshot is the book after every event up to its tick; ticks are aligned to midnight UTC. Rows are ordered by ts, then market_id. HEAD has Content-Length and Repr-Digest once the receipt is known.',
   contentTypes: formatContentTypes(),
   schema: {
     type: 'array',
@@ -90,15 +90,15 @@ export const LOB_DOCUMENTATION: EndpointDocumentation = {
     },
   },
   headers: {
-    ETag: 'Names the files and the query that the answer is made from.',
+    ETag: 'Identifies the files and the query that the answer is made from.',
     'Missing-Dates': 'Requested dates without a file, comma-separated; left out when there are none.',
     'Partial-Dates':
-      'Requested dates on which a book is lost or not recorded for a second or more, comma-separated; of files of earlier versions whichever of their markets it is.',
-    Link: 'With rel="next" the request for the rows behind those of `limit`; left out when there are none.',
+      'Requested dates on which a book is lost or not recorded for a second or more, comma-separated. For files of earlier versions, any market of the file counts.',
+    Link: 'With rel="next", the request for the rows after those of `limit`; left out if there are none.',
     'Accept-Ranges':
       'bytes, for json, ndjson and csv that are not compressed: Range with If-Range gives a part of the body as 206.',
     'Repr-Digest':
-      'SHA-256 of the body, with Content-Length, once its receipt is known; not where it is compressed.',
+      'SHA-256 of the body, with Content-Length, once its receipt is known; left out if the body is compressed.',
     ...VERSION_HEADER,
     'Content-Disposition': 'A file name, for csv and parquet.',
   },
@@ -123,7 +123,7 @@ export const LOB_DOCUMENTATION: EndpointDocumentation = {
       values: { series: 'KXHIGHNY-26JUL02', date: '2026-07-02', interval: 3600, levels: 1, format: 'csv' },
     },
     {
-      title: 'A series of the second data source, a row a line',
+      title: 'A series of the second data source, one row per line',
       values: {
         source: SECOND_SOURCE,
         series: lobSourceNames(SECOND_SOURCE).exampleSeries,
@@ -141,7 +141,7 @@ export const LOB_DOCUMENTATION: EndpointDocumentation = {
       values: { series: 'KXHIGHNY', date: '2026-07-01', interval: 1, levels: 2, limit: 5 },
     },
     {
-      title: 'Two rows behind a place',
+      title: 'Two rows after a given row',
       values: {
         series: 'KXHIGHNY',
         date: '2026-07-01',
@@ -151,7 +151,7 @@ export const LOB_DOCUMENTATION: EndpointDocumentation = {
       },
     },
     {
-      title: 'More rows than JSON may have',
+      title: 'More rows than json allows',
       values: { series: 'KXHIGHNY', date: '2026-07-01', interval: 1 },
       status: 400,
     },

@@ -20,7 +20,7 @@ const COUNT: JsonSchema = { type: 'integer', minimum: 0 }
 const DOCUMENTATION: EndpointDocumentation = {
   tag: 'Order books',
   description:
-    'Rows, files and row groups are exact. Bytes are those of the uncoded body, measured where the answer is small and estimated from a sample of its hours where it is large.',
+    'Rows, files and row groups are exact. Bytes are those of the uncompressed body: measured if the answer is small, estimated from a sample of its hours if it is large.',
   contentTypes: ['application/json'],
   schema: objectSchema({
     format: { type: 'string', enum: formatNames() },
@@ -35,14 +35,20 @@ const DOCUMENTATION: EndpointDocumentation = {
     },
     allowed: { type: 'boolean', description: 'Whether the rows are within the limit of the format.' },
     rows_max: { ...COUNT, description: 'The limit of the format.' },
-    detail: { type: ['string', 'null'], description: 'What /lob says of it; null where it is allowed.' },
+    detail: {
+      type: ['string', 'null'],
+      description: 'The error of /lob for this request; null if it is allowed.',
+    },
     cut: objectSchema(
       {
         formats: { type: 'array', items: { type: 'string' } },
-        interval: { type: ['integer', 'null'], description: 'The least that divides a day and will do, s.' },
-        days: { type: ['integer', 'null'], description: 'Dates that one request may have.' },
+        interval: {
+          type: ['integer', 'null'],
+          description: 'Smallest sufficient interval that divides a day, in seconds.',
+        },
+        days: { type: ['integer', 'null'], description: 'Number of dates that one request may have.' },
       },
-      'Changes of which each alone makes the request allowed; null where one cannot.',
+      'Changes that each make the request allowed on their own; null for a change that cannot.',
     ),
   }),
   errors: LOB_ERRORS,

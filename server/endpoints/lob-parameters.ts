@@ -34,20 +34,20 @@ export const SOURCE_PARAMETER = {
 export const SELECTOR_PARAMETERS = [
   textParameter(
     'market',
-    `${lobSources().map(marketNameText).join('; ')}. Exactly one of market and series is given.`,
+    `${lobSources().map(marketNameText).join('; ')}. Give exactly one of market and series.`,
   ),
   textParameter('series', 'Series ticker, or the ticker of one event of a series: all its markets.'),
   SOURCE_PARAMETER,
 ] as const satisfies readonly Parameter[]
 
 export const DATE_RANGE_PARAMETERS = [
-  dateParameter('from', 'First UTC date. Default: the first there is.'),
-  dateParameter('to', 'Last UTC date. Default: the last there is.'),
+  dateParameter('from', 'First UTC date. Default: the first date with data.'),
+  dateParameter('to', 'Last UTC date. Default: the last date with data.'),
 ] as const satisfies readonly Parameter[]
 
 export const LOB_PARAMETERS = [
   ...SELECTOR_PARAMETERS,
-  dateParameter('date', 'One UTC date. Either date, or from and to, are given.'),
+  dateParameter('date', 'One UTC date. Give either date, or from and to.'),
   { ...DATE_RANGE_PARAMETERS[0], description: 'First UTC date of a range.' },
   {
     ...DATE_RANGE_PARAMETERS[1],
@@ -103,11 +103,11 @@ export const LOB_PARAMETERS = [
   },
   textParameter(
     'after',
-    'Only the rows behind a place: <ts> in nanoseconds, 19 digits or 0, or <ts>,<market_id> for the row of one market. Rows are ordered by ts, then market_id.',
+    'Only the rows after <ts>, nanoseconds in 19 digits or 0, or after the row <ts>,<market_id>. Rows are ordered by ts, then market_id.',
   ),
   {
     name: 'limit',
-    description: `The first rows alone, up to ${JSON_ROWS_MAX} in json and ${STREAMED_ROWS_MAX} in the other formats. Link names the request for the rows behind them.`,
+    description: `Only the first rows, at most ${JSON_ROWS_MAX} in json and ${STREAMED_ROWS_MAX} in the other formats. Link has the request for the rows after them.`,
     schema: { type: 'integer', minimum: 1, maximum: STREAMED_ROWS_MAX },
   },
 ] as const satisfies readonly Parameter[]

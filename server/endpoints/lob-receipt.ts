@@ -30,10 +30,10 @@ const DOCUMENTATION: EndpointDocumentation = {
     version: {
       type: ['string', 'null'],
       description:
-        'Version of the lake; null where a file of the answer is still open, and while the server has not read all of them.',
+        'Version of the lake; null if a file of the answer is still open, or while the server has not read all of its files.',
     },
-    etag: { type: 'string', description: 'ETag of the answer as it is, without a content coding.' },
-    parameters: { type: 'string', description: 'The query of the request in its one form.' },
+    etag: { type: 'string', description: 'ETag of the answer without compression.' },
+    parameters: { type: 'string', description: 'The query of the request in canonical form.' },
     format: { type: 'string', description: 'Format of the answer.' },
     rows: { type: 'integer', description: 'Rows of the answer.' },
     bytes: { type: 'integer', description: 'Bytes of the body.' },
@@ -44,7 +44,7 @@ const DOCUMENTATION: EndpointDocumentation = {
     blocks: {
       type: 'array',
       description:
-        'The parts of the body from which it can be built: hours, or dates whose files have no keyframes. None of parquet.',
+        'Parts that make up the body: hours, or dates whose files have no keyframes. Empty for parquet.',
       items: objectSchema({
         hour: { type: 'string', format: 'date-time', description: 'Start of the hour or date.' },
         rows: { type: 'integer', description: 'Rows of the block.' },
@@ -55,16 +55,16 @@ const DOCUMENTATION: EndpointDocumentation = {
     known_s: {
       type: 'number',
       description:
-        'Seconds in which the books are known, all markets together; with after or limit in the time of the rows alone.',
+        'Seconds in which the books are known, summed over all markets; with after or limit, only in the time of the rows.',
     },
-    gap_s: { type: 'number', description: 'Seconds in which they are lost, alike.' },
+    gap_s: { type: 'number', description: 'Seconds in which the books are lost, summed likewise.' },
     missing_dates: {
       type: 'array',
       items: { type: 'string', format: 'date' },
       description: 'Requested dates without a file.',
     },
   }),
-  headers: { ETag: 'Names the receipt.', ...VERSION_HEADER },
+  headers: { ETag: 'Identifies the receipt.', ...VERSION_HEADER },
   errors: [...LOB_ERRORS, 'too_many_rows'],
   examples: [
     {

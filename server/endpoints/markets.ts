@@ -40,8 +40,8 @@ const LIST_PATH = '/api/v1/markets'
 const LIST_PARAMETERS = [
   textParameter('series', 'Series ticker, or the ticker of one event.'),
   textParameter('station', 'Station code, NYC or KNYC.'),
-  instantParameter('from', 'Earliest close time: RFC 3339, or a date for its start.'),
-  instantParameter('to', 'Latest close time, inclusive: RFC 3339, or a date for its end.'),
+  instantParameter('from', 'Earliest close time: RFC 3339, or a date, which means its start.'),
+  instantParameter('to', 'Latest close time, inclusive: RFC 3339, or a date, which means its end.'),
   ...PAGE_PARAMETERS,
 ] as const satisfies readonly Parameter[]
 
@@ -107,7 +107,7 @@ export function marketEndpoint(catalogue: Catalogue): Endpoint {
       tag: 'Catalogue',
       contentTypes: ['application/json'],
       schema: MARKET_SCHEMA,
-      headers: { ETag: 'Names the record.' },
+      headers: { ETag: 'Identifies the record.' },
       errors: ['unknown_market', 'store_unavailable'],
       examples: [
         { title: 'One strike', values: { ticker: 'KXHIGHNY-26JUL01-B81.5' } },

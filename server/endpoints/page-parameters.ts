@@ -22,8 +22,8 @@ export const PAGE_PARAMETERS = [
 ] as const satisfies readonly Parameter[]
 
 export const PAGE_HEADERS: Readonly<Record<string, string>> = {
-  ETag: 'Names the state of the catalogue and the request.',
-  Link: 'With rel="next" the address of the next page; the last page has none.',
+  ETag: 'Identifies the state of the catalogue and the request.',
+  Link: 'With rel="next", the address of the next page; the last page has none.',
 }
 
 /** The reply of a page, with a link to the next page, which starts `looked` records later, if there is one. */

@@ -62,7 +62,7 @@ export function recordDocumentation(
       },
     },
     headers: {
-      ETag: 'Names this very answer; none where the range moves with the clock or the store is away.',
+      ETag: 'Identifies this answer; left out if the range ends now, or while the store is unavailable.',
       ...(hasFormats ? FILE_HEADERS : {}),
       ...(dataset === undefined ? {} : VERSION_HEADER),
     },

@@ -25,7 +25,7 @@ export const FORMAT_PARAMETER = {
 export const OFFSET_PARAMETER = {
   name: 'offset',
   description:
-    'Rows to skip. The Link header of a page that limit cut short has the address of the next one.',
+    'Rows to skip. If limit cuts an answer short, its Link header has the address of the next page.',
   schema: { type: 'integer', minimum: 0, maximum: RECORD_OFFSET_MAX, default: 0 },
 } as const satisfies Parameter
 
@@ -38,7 +38,7 @@ export const TIME_ZONE_PARAMETER = {
 
 export const INSTANT_RANGE_PARAMETERS = [
   instantParameter('from', 'Start, inclusive: RFC 3339 or a UTC date. Default: 24 hours ago.'),
-  instantParameter('to', 'End, exclusive: RFC 3339, or a UTC date, whose end is meant. Default: now.'),
+  instantParameter('to', 'End, exclusive: RFC 3339, or a UTC date, which means its end. Default: now.'),
 ] as const satisfies readonly Parameter[]
 
 export const STATION_PARAMETER = textParameter('station', 'Station code, three letters or ICAO.')
@@ -52,7 +52,7 @@ export function stationCode(name: string): string {
 export function limitParameter<const Default extends number>(fallback: Default) {
   return {
     name: 'limit',
-    description: `Rows at most: up to ${JSON_ROWS_MAX} for json, ${STREAMED_ROWS_MAX} for the other formats.`,
+    description: `Maximum number of rows: up to ${JSON_ROWS_MAX} for json, ${STREAMED_ROWS_MAX} for the other formats.`,
     schema: { type: 'integer', minimum: 1, maximum: STREAMED_ROWS_MAX, default: fallback },
   } as const
 }

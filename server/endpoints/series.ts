@@ -15,7 +15,7 @@ const SERIES_SCHEMA = objectSchema({
   title: { type: 'string', description: 'Title.' },
   station_code: {
     type: ['string', 'null'],
-    description: 'Station that settles it; null when it is none of ours.',
+    description: 'Station that settles it; null if Bookcast does not have the station.',
   },
   category: {
     type: 'string',
@@ -55,7 +55,7 @@ export function seriesListEndpoint(catalogue: Catalogue): Endpoint {
     parameters: [
       {
         name: 'active',
-        description: 'Only those that are (true) or are not (false) active.',
+        description: 'true: only active series; false: only inactive series.',
         schema: { type: 'string', enum: ['true', 'false'] },
       },
       ...PAGE_PARAMETERS,
@@ -69,7 +69,7 @@ export function seriesListEndpoint(catalogue: Catalogue): Endpoint {
       examples: [
         { title: 'All series', values: {} },
         { title: 'The first two that are active', values: { active: 'true', limit: 2 } },
-        { title: 'More than one page may have', values: { limit: 10_001 }, status: 400 },
+        { title: 'More records than one page may have', values: { limit: 10_001 }, status: 400 },
       ],
       exampleRecord: {
         ...EXAMPLE_RECORD,
@@ -94,7 +94,7 @@ export function seriesEndpoint(catalogue: Catalogue): Endpoint {
       tag: 'Catalogue',
       contentTypes: ['application/json'],
       schema: SERIES_SCHEMA,
-      headers: { ETag: 'Names the record.' },
+      headers: { ETag: 'Identifies the record.' },
       errors: ['unknown_series', 'store_unavailable'],
       examples: [
         { title: 'Daily high temperature in New York', values: { ticker: 'KXHIGHNY' } },

@@ -29,7 +29,7 @@ export const TRADE_PARAMETERS = [
     'market',
     `${lobSources()
       .map((source) => `${source}: ${lobSourceNames(source).marketNameText}`)
-      .join('; ')}. At least one of market, event and series is given, and all that are given must hold.`,
+      .join('; ')}. Give at least one of market, event and series; a trade must match all that are given.`,
   ),
   textParameter('event', 'Event ticker: the tickers of its markets begin with it.'),
   textParameter('series', 'Series ticker, or the ticker of one event of a series.'),

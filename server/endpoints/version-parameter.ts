@@ -7,7 +7,7 @@ import { type Parameter, textParameter } from '../query/parameters.ts'
 
 export const VERSION_PARAMETER = textParameter(
   'version',
-  'A version of the lake, as Lake-Version or /api/v1/versions name it: only its files are read, or the request is refused.',
+  'A version of the lake, as Lake-Version or /api/v1/versions name it: the server reads only its files, or refuses the request.',
 )
 
 export const VERSION_ERRORS = [
@@ -18,7 +18,7 @@ export const VERSION_ERRORS = [
 
 export const VERSION_HEADER: Readonly<Record<string, string>> = {
   'Lake-Version':
-    'The version of the lake; left out where a file of the answer is still open, and while the server has not read one that has changed.',
+    'The version of the lake; left out if a file of the answer is still open, or while the server has not read a changed file.',
 }
 
 /** The given rule, and the check that `version` is one of the dataset's. */

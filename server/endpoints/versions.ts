@@ -24,15 +24,15 @@ const PARAMETERS = [
 
 const VERSION_SCHEMA = objectSchema({
   id: { type: 'string', description: 'Value of the parameter version and of the header Lake-Version.' },
-  created_at: { type: 'string', format: 'date-time', description: 'When this server found it.' },
+  created_at: { type: 'string', format: 'date-time', description: 'When this server first saw it.' },
   changed: {
     type: 'integer',
-    description: 'Files that came, were replaced or went since the version before.',
+    description: 'Files added, replaced or removed since the version before.',
   },
   partitions: {
     type: 'array',
     items: { type: 'string' },
-    description: `Paths of these files, the first ${PARTITIONS_MAX}. Of the oldest version all files have come.`,
+    description: `Paths of these files, at most ${PARTITIONS_MAX}. In the oldest version, all files are added ones.`,
   },
 })
 
@@ -44,7 +44,7 @@ export function versionsEndpoint(versions: LakeVersions): Endpoint {
     documentation: {
       tag: 'Catalogue',
       description:
-        'A version is named by the paths, sizes and checksums of the closed files, so that all replicas with the same files name it alike. Each server lists the versions that it has seen.',
+        'The id of a version is a digest of the paths, sizes and checksums of the closed files, so all replicas with the same files give it the same id. Each server lists the versions that it has seen.',
       contentTypes: ['application/json'],
       schema: { type: 'array', items: VERSION_SCHEMA },
       headers: { Link: PAGE_HEADERS['Link']! },

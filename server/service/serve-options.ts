@@ -40,7 +40,7 @@ export const SERVE_OPTIONS = [
   {
     name: 'collect',
     description:
-      'collect data in this process too, set up as by "bookcast ingest --help" from the environment',
+      'also collect data in this process, configured by the environment variables of "bookcast ingest --help"',
   },
   {
     name: 'explorer',

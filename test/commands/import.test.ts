@@ -273,7 +273,7 @@ test('an import that ends in the midst of publishing says what is written, and c
   assert.equal(broken.code, 1)
   assert.match(
     broken.err,
-    /cannot be written: .*\n\(lob\/source=kalshi\/series=KXHIGHNY\/date=2026-06-24\/lob\.parquet was written before that; the same import again completes it\)\n$/,
+    /cannot be written: .*\n\(lob\/source=kalshi\/series=KXHIGHNY\/date=2026-06-24\/lob\.parquet was written before that; run the same import again to complete it\)\n$/,
   )
   await rm(inTheWay, { recursive: true })
   assert.deepEqual(
@@ -348,18 +348,15 @@ test('a part of a connection is recognised by its holes, and --sequence per-mark
   const input = frames.map((frame) => JSON.stringify(frame)).join('\n')
   const strict = await run(['--source', 'kalshi', '--lake', join(lake, 'a')], { input })
   assert.match(strict.out, /10 of 14 sequence numbers are missing, in 3 holes: .*--sequence per-market/)
-  assert.match(strict.out, /warning: less than half of the covered time is known of 1 market day/)
+  assert.match(strict.out, /warning: less than half of the covered time is known on 1 market day/)
   const env = { BOOKCAST_SEQUENCE: 'per-market' }
   const filtered = await run(['--source', 'kalshi', '--lake', join(lake, 'b')], { env, input })
   assert.match(filtered.out, /known for 100\.00% of the covered time/)
   assert.doesNotMatch(filtered.out, /sequence numbers are missing/)
-  assert.match(filtered.out, /with --sequence per-market no lost message is noticed/)
+  assert.match(filtered.out, /with --sequence per-market, lost messages go unnoticed/)
   const args = ['--source', 'kalshi', '--lake', join(lake, 'd'), '--sequence', 'ignore']
   const unnumbered = await run(args, { input })
-  assert.match(
-    unnumbered.out,
-    /with --sequence ignore neither a lost message nor an unmarked reconnect is noticed/,
-  )
+  assert.match(unnumbered.out, /with --sequence ignore, lost messages and unmarked reconnects go unnoticed/)
   const bookless = await run(['--source', 'kalshi', '--lake', join(lake, 'c')], { input: LINES[1]! })
   assert.match(bookless.out, /1 change, but no snapshot: the books stay unknown/)
   await assert.rejects(

@@ -120,7 +120,10 @@ test('what another writes to meanwhile stays', async (t) => {
   const { code, text } = await prune('--lake', lake, '--before', '2026-07-02', '--apply')
   await lock.release()
   assert.equal(code, 1)
-  assert.match(text, /^stays: .*KXHIGHNY.*2026-07-01\/lob.parquet is beside what process \d+ on .* writes$/m)
+  assert.match(
+    text,
+    /^stays: .*KXHIGHNY.*2026-07-01\/lob.parquet is locked: process \d+ on .* writes to its series$/m,
+  )
   assert.deepEqual(
     await filesOf(lake),
     before.filter((name) => !name.includes('07-01') || name.includes('KXHIGHNY')),

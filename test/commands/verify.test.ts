@@ -50,7 +50,7 @@ test('a store without observations lists every station and day, and opens them w
 test('wrong use is refused with the option named, before anything is opened', async () => {
   const io = { env: {} } as unknown as CommandIo
   for (const [args, message] of [
-    [[], /--store or --trades is missing/],
+    [[], /--store or --trades must be given/],
     [['--store', '--from', '2026-02-30'], /--from must be a date/],
     [
       ['--store', '--from', '2026-02-02', '--to', '2026-02-01'],
@@ -59,7 +59,7 @@ test('wrong use is refused with the option named, before anything is opened', as
     [['--store', '--fix'], /--fix/],
     [['--trades'], /--trades needs --lake/],
     [['--trades', '--lake', 'x', '--only', 'candles'], /--only needs --store/],
-    [['--lake', 'x'], /--store or --trades is missing/],
+    [['--lake', 'x'], /--store or --trades must be given/],
     [['--store', '--only', 'trades'], /--only must be one of candles, observations, climate, not "trades"/],
   ] as const) {
     await assert.rejects(verifyCommand(args, io), (error) => {

@@ -143,7 +143,7 @@ test('a made-up exchange is recorded, imported, rebuilt and served', async (t) =
     for (const [query, message] of refusals)
       assert.match(await (await fetch(`${url}/api/v1/lob?${query}&date=${firstDate}`)).text(), message)
     const openapi = await (await fetch(`${url}/openapi.json`)).text()
-    assert.ok(openapi.includes('; for lunex <place>~<date>~<degrees>. Exactly one of market and series'))
+    assert.ok(openapi.includes('; for lunex <place>~<date>~<degrees>. Give exactly one of market and series'))
     const importHelp = bookcast(t, ['import', '--help'])
     await importHelp.exit()
     assert.match(importHelp.output(), /--source kalshi\|polymarket\|lunex[^]*Lunex's\s+the\s+place/)

@@ -143,7 +143,7 @@ test('wrong use of plan gets one sentence', async (t) => {
     [[...good, '--interval', '0'], 2, /interval must be a whole number from 1 to 3600, not "?0/],
     [[...good, '--columns', 'ts,price'], 2, /columns must be a comma-separated list/],
     [[...good, '--format', 'json'], 2, /--format must be one of parquet, ndjson, csv, not "json"/],
-    [[...good, '--units', 'metric'], 2, /--units is no option of --dataset lob/],
+    [[...good, '--units', 'metric'], 2, /--units is not an option of --dataset lob/],
     [[...good, '--dataset', 'climate'], 2, /--dataset must be one of lob, trades, candles, observations/],
     [[...good, '--out', SAMPLE_LAKE], 2, /--out must not be the lake/],
     [[...good, '--out', join(SAMPLE_LAKE, 'export')], 2, /--out must not be the lake or lie in it/],
