@@ -78,7 +78,7 @@ export class CatalogueFeed {
     } catch (error) {
       this.#versions = new Map()
       if (!this.#isAway && !signal.aborted)
-        logger.warn({ err: error }, 'the catalogue cannot be read; what is known is served')
+        logger.warn({ err: error }, 'cannot read the catalogue; the server keeps the last one')
       this.#isAway = true
     }
   }

@@ -236,7 +236,7 @@ export class Catalogue {
     if (!this.#isLoaded)
       throw new ApiError(
         'store_unavailable',
-        'The catalogue has not been read yet: the relational store is away.',
+        'The catalogue has not been read yet: the relational store does not respond.',
       )
   }
 }

@@ -87,7 +87,7 @@ export class RecorderTask {
     await recorder.stop().catch((error: unknown) => {
       // The loop does not report errors after the signal.
       if (!signal.aborted) throw error
-      logger.error({ err: error, exchange }, 'the recording could not be ended')
+      logger.error({ err: error, exchange }, 'cannot stop the recording')
     })
     signal.throwIfAborted()
     throw recorder.failed.reason

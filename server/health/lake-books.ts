@@ -66,7 +66,7 @@ export class LakeBooks {
     try {
       await this.#look(signal)
     } catch (error) {
-      if (!signal.aborted) this.#logger.warn({ err: error }, 'the order books cannot be looked at')
+      if (!signal.aborted) this.#logger.warn({ err: error }, 'cannot read the order books of the lake')
     }
   }
 

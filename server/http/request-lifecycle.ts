@@ -157,7 +157,7 @@ export class RequestLifecycle {
 
   /** Refuses a request with ambiguous framing. Nothing in it or after it on its connection is trusted. */
   #refuse(exchange: Exchange, record: RequestRecord, fault: string): void {
-    const detail = `The request cannot be told from what follows it: ${fault}. Requests here have no body.`
+    const detail = `The end of the request is ambiguous: ${fault}. Send requests without a body.`
     record.error = new ApiError('malformed_request', detail)
     const { status, headers, body } = problemReply(record.error, record.requestId)
     record.answered(status)

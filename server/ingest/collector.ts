@@ -38,7 +38,7 @@ export function startCollector(options: CollectorOptions): Collector {
     onError: errorLog(logger, options.http?.clock ?? SYSTEM_CLOCK),
   })
   const running = schedule.run(controller.signal)
-  running.catch((error: unknown) => logger.error({ err: error }, 'collecting has ended'))
+  running.catch((error: unknown) => logger.error({ err: error }, 'the collector has failed'))
   return {
     metrics: () => schedule.metrics(),
     async stop() {

@@ -128,7 +128,7 @@ export async function openPart(
   if (bounds === null)
     throw new ApiError(
       'range_not_satisfiable',
-      `The answer has ${present.receipt.bytes} bytes, and none of those that Range asks for.`,
+      `The answer has ${present.receipt.bytes} bytes, and Range asks for none of them.`,
       { headers: { 'Content-Range': `bytes */${present.receipt.bytes}` } },
     )
   return await open(present, bounds)

@@ -152,7 +152,7 @@ function meantOption(
   const unknown = names.find((name) => !(name in options))
   const secret = declarations.find(({ name }) => name === unknown)
   if (secret !== undefined)
-    return `\nIt is a secret, which others read on a command line; set ${variableOf(secret)}.`
+    return `\nOther users can read a secret on a command line; set ${variableOf(secret)}.`
   const meant = unknown === undefined ? undefined : closest(unknown, Object.keys(options))
   return meant === undefined ? '' : `\nDid you mean --${meant}?`
 }

@@ -253,7 +253,7 @@ export class SourceRecorder {
       },
       announced: (id) => this.#discovery.announce(id),
       nowMs: () => this.#receiveClock.nowMs(),
-      trouble: (reason) => logger.warn({ source, lane: number, reason }, 'trouble with the feed'),
+      trouble: (reason) => logger.warn({ source, lane: number, reason }, 'feed connection problem'),
     })
   }
 

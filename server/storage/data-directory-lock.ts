@@ -86,7 +86,7 @@ export class DataDirectoryLock {
         }
         await removeStale(directory, path, draftPath)
       }
-      throw new Error(`The lock ${path} changes hands all the time.`)
+      throw new Error(`The lock ${path} keeps changing its owner.`)
     } finally {
       await rm(draftPath, { force: true })
     }

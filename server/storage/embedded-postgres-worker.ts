@@ -24,7 +24,7 @@ async function serve(paths: EmbeddedWorkerData): Promise<void> {
   await server.start()
   const gate = await EmbeddedPostgresGate.open(sessionPath, (reason) => {
     // Not caught on purpose: the thread ends, and the broken store with it.
-    throw new Error(`PGlite cannot go on: ${reason}`)
+    throw new Error(`PGlite cannot continue: ${reason}`)
   })
   await gate.listen(paths.socketPath)
   parentPort?.once('message', () => void close())

@@ -224,7 +224,7 @@ export class WorkerStream<Head extends StreamHead> implements ByteStream {
     this.#isTaskOver = true
     const isWhole = this.#isComplete && (this.#head !== undefined || this.#options.hasHead === false)
     if (!isWhole)
-      this.#failure ??= new ApiError('worker_failed', 'The worker of this request died; it may be retried.', {
+      this.#failure ??= new ApiError('worker_failed', 'The worker of this request died. Retry the request.', {
         cause,
       })
     this.#port.close()

@@ -111,7 +111,7 @@ test('an error at the end of a recording is logged', async (t) => {
     await rm(work, { recursive: true })
     await writeFile(work, 'in the place of a directory')
   })
-  assert.match(errors.at(-1) ?? '', /ENOTDIR.*"msg":"the recording could not be ended"/)
+  assert.match(errors.at(-1) ?? '', /ENOTDIR.*"msg":"cannot stop the recording"/)
 })
 
 test('a full disk below the lake: the log keeps everything until there is space', async (t) => {

@@ -157,7 +157,7 @@ for (const [what, isKnown, told] of [
     world.fault = (request) => (isKnown && request.url.includes('/events?') ? NO_EVENTS : noPast(request))
     const { problems } = await onDay(t, world, 8)
     assert.match(problems.join('\n'), told)
-    assert.match(problems.join('\n'), /for a week: taken as so from now on/)
+    assert.match(problems.join('\n'), /for a week: now treated as correct/)
     assert.deepEqual(await missing(), [])
     const before = world.asked.length
     assert.equal((await onDay(t, world, 9)).errorCount, 0)

@@ -251,7 +251,7 @@ async function judgeGaps(context: SourceContext, lists: SeriesLists): Promise<Ju
   })
   return {
     open: gapProblems(seriesTicker, only(isOpen)),
-    closed: gapProblems(seriesTicker, only(isNewlyClosed), ', for a week: taken as so from now on'),
+    closed: gapProblems(seriesTicker, only(isNewlyClosed), ', for a week: now treated as correct'),
     gaps,
   }
 }
