@@ -28,7 +28,7 @@ export interface LakeSyncOptions
     Partial<Pick<TransferOptions, 'clock' | 'signal'>> {
   /** Whether raw segments are synchronized too: a push does it by default, a pull does not. */
   readonly raw?: boolean
-  /** What of the lake a pull brings; null for all. */
+  /** The files that a pull transfers; null for all. */
   readonly choice?: LakeChoice | null
   /** Folds dates of which each side has segments that the other lacks. `null`: no date is folded. */
   readonly folder?: RawFolder | null
