@@ -37,7 +37,7 @@ export class BookHistory {
   readonly tickCount: number
   /** Rows taken so far. */
   rows = 0
-  /** The tick behind the last row. */
+  /** The tick after the last row. */
   endTick = 0
   largestCode = 1
   readonly bestBids: Uint8Array

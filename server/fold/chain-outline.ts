@@ -98,7 +98,7 @@ export function linkDates(
   return links
 }
 
-/** How the chains of a date go on in the next one, by their numbers. */
+/** How the chains of a date continue in the next one, by their numbers. */
 export interface Continuation {
   /** Linked chains, and the other last chains of their connections. */
   readonly continued: readonly number[]
