@@ -1,5 +1,5 @@
-// Several series of values over one common axis of times, as plots want them. Where a series has no row of its own there is
-// `undefined`, which a line passes over; null is a value that is not known and interrupts it.
+// Puts several series of values on one time axis, as uPlot needs them. `undefined` means that the series has no row at that
+// time; the line continues across it. null means that the value is unknown; it interrupts the line.
 
 export interface TimedColumn {
   /** ms since the epoch, ascending. */
@@ -9,7 +9,7 @@ export interface TimedColumn {
 
 export type Cell = number | null | undefined
 
-/** The union of all times and the columns on it; of two rows at one time the later one counts. */
+/** The union of all times, and the columns on it. If a column has two rows at one time, the later row counts. */
 export function alignedColumns(columns: readonly TimedColumn[]): {
   readonly times: number[]
   readonly columns: Cell[][]

@@ -1,5 +1,5 @@
-// A request for rows as the page keeps it: which method of the client, with which parameters. The picture is drawn from it,
-// and the snippets that people copy are written from it, so that both ask for the same rows.
+// A request for rows: a method of the client and its parameters. The plot and the snippets to copy are both made from it, so
+// that both request the same rows.
 
 import type {
   Answer,
@@ -14,32 +14,31 @@ import type {
 } from '../clients/typescript/bookcast.ts'
 
 export type Method = 'lob' | 'candles' | 'trades' | 'observations' | 'climate' | 'climateGaps' | 'health'
-/** As the server offers them. */
 export type RowFormat = 'json' | 'ndjson' | 'csv' | 'parquet'
 
 export type ParameterValue = string | number | boolean | readonly string[]
 
 export interface ApiRequest<Row = unknown> {
-  /** What its rows are, for people. */
+  /** What the rows are, as shown to the user. */
   readonly title: string
   readonly method: Method
   readonly parameters: Readonly<Record<string, ParameterValue>>
-  /** Never there: tells the compiler what a row is. */
+  /** Never set; carries the row type for the compiler. */
   readonly row?: Row
 }
 
-/** In which formats the server answers a method. */
+/** The formats that the server offers for a method. */
 export function formatsOf(method: Method): readonly RowFormat[] {
   return method === 'climateGaps' || method === 'health' ? ['json'] : ['json', 'ndjson', 'csv', 'parquet']
 }
 
-/** The rows of a request; nothing is sent before they are read. @throws {Error} for /health, which has no rows */
+/** The rows of a request, which is sent when they are first read. @throws {Error} for /health, which has no rows */
 export function answerOf(
   client: Bookcast,
   { method, parameters }: ApiRequest,
   options?: CallOptions,
 ): Answer<unknown> {
-  // What the address says may be wrong: the server tells, not a type.
+  // Values from the page's address may be invalid. The server validates them; the types do not.
   const given: unknown = parameters
   if (method === 'lob') return client.lob(given as LobParameters, options)
   if (method === 'candles') return client.candles(given as CandlesParameters, options)
@@ -50,7 +49,7 @@ export function answerOf(
   throw new Error('/health is one object')
 }
 
-/** Where the rows of a request are, in a format that its method has; the nearest one it has for another. */
+/** The URL of a request's rows in `format`; a method with one format has that format's URL. */
 export function urlOf(session: RequestSession, request: ApiRequest, format: RowFormat): string {
   if (request.method === 'health') return `${session.baseUrl}/health`
   const answer = answerOf(session.client, request)

@@ -1,5 +1,5 @@
-// The books of one market at every tick of an answer, kept as bytes instead of rows so that a day of seconds fits: one shade
-// and one quantity for each tick and price. Memory is taken piece by piece, as rows arrive.
+// The books of one market at every tick of a response: one shade and one quantity for each tick and price. Typed arrays
+// instead of rows make a day of seconds fit. They are allocated piece by piece as rows arrive.
 
 import type { Snapshot } from '../clients/typescript/bookcast.ts'
 import { NS_PER_SECOND } from '../shared/utc-date.ts'
@@ -37,14 +37,14 @@ export class BookHistory {
   readonly tickCount: number
   /** Rows taken so far. */
   rows = 0
-  /** The tick behind the last row. */
+  /** The tick after the last row. */
   endTick = 0
   largestCode = 1
   readonly bestBids: Uint8Array
   readonly bestAsks: Uint8Array
   readonly #states: Uint8Array
   readonly #pieces: (Piece | undefined)[] = []
-  /** Asks at a price where there is a bid too, as in a crossed book, and quantities that do not fit. */
+  /** Asks at a price that also has a bid (crossed book), and quantities that do not fit into an Int32Array. */
   readonly #others = new Map<number, number>()
 
   constructor(fromMs: number, spanMs: number, intervalMs: number) {
@@ -60,7 +60,7 @@ export class BookHistory {
     return this.fromMs + this.tickCount * this.intervalMs
   }
 
-  /** Takes rows in any order; one outside of the span is left out. */
+  /** Adds rows in any order; rows outside of the span are ignored. */
   add(snapshots: readonly Snapshot[]): void {
     for (const { ts, best_bid: bid, best_ask: ask, bids, asks } of snapshots) {
       this.rows += 1
@@ -79,7 +79,7 @@ export class BookHistory {
     return (this.#states[tick] ?? NO_ROW) !== NO_ROW
   }
 
-  /** Whether there is a book: a row without any level says that it is empty or not known. */
+  /** Whether the tick has a book. A row without levels means that the book is empty or unknown. */
   isKnown(tick: number): boolean {
     return this.#states[tick] === KNOWN
   }
@@ -88,18 +88,18 @@ export class BookHistory {
     return this.fromMs + tick * this.intervalMs
   }
 
-  /** The tick whose book holds at an instant. */
+  /** The tick whose book is valid at an instant. */
   tickAt(ms: number): number {
     return Math.min(this.tickCount - 1, Math.max(0, Math.floor((ms - this.fromMs) / this.intervalMs)))
   }
 
-  /** Where a tick's shades lie, price by price from 0; undefined where nothing was put. */
+  /** The array of a tick's shades, by price from 0, and the tick's offset in it; undefined if no level was added there. */
   codesAt(tick: number): { readonly codes: Uint8Array; readonly offset: number } | undefined {
     const piece = this.#pieces[Math.floor(tick / PIECE_TICKS)]
     return piece && { codes: piece.codes, offset: (tick % PIECE_TICKS) * PRICES }
   }
 
-  /** The book at a tick, exact. */
+  /** The exact book at a tick. */
   ladderAt(tick: number): Ladder {
     const piece = this.#pieces[Math.floor(tick / PIECE_TICKS)]
     const bids: Level[] = []

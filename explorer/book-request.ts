@@ -1,11 +1,11 @@
-// Which order-book request suits a window: fine enough to show every tick that the screen can, and no finer. A window
-// within one UTC hour is asked for at every second of that hour.
+// Chooses the interval of the order-book request for a window: as fine as the screen can show, and no finer. For a window
+// within one UTC hour, the request covers every second of that hour.
 
 import { MS_PER_HOUR } from '../shared/utc-date.ts'
 import type { TimeWindow } from './time-window.ts'
 
 export interface BookRequest {
-  /** Seconds between snapshots, as the server is asked. */
+  /** Seconds between snapshots. */
   readonly interval: number
   /** Null: all hours of the date. */
   readonly hour: number | null

@@ -1,5 +1,5 @@
-// The book of one market over a date: what lies at every price at every time, and the ladder at the cursor. Zooming in asks
-// for a finer interval by itself.
+// The book of one market over a date: the quantity at every price and time, and the ladder at the cursor. Zooming in requests
+// a finer interval automatically.
 
 import { MS_PER_HOUR } from '../shared/utc-date.ts'
 import { BookHistory } from './book-history.ts'
@@ -20,7 +20,7 @@ import type { TimeWindow } from './time-window.ts'
 import type { View, ViewContext } from './view.ts'
 
 const SHORTEST_MS = 10_000
-/** A window that still moves is not asked for. */
+/** Rows are requested once the window has not moved for this long. */
 const SETTLE_MS = 250
 const NOTE =
   'Contracts at each price, UTC; the colour is logarithmic. Hatched: no book is known. Zooming in asks for every second by itself.'
@@ -74,7 +74,7 @@ class BookView implements View {
     this.#map.destroy()
   }
 
-  /** What the window needs; an interval that was chosen holds for the whole date. */
+  /** The request that the window needs. An interval chosen by the user applies to the whole date. */
   #wanted(): { readonly interval: number | string; readonly hour: number | null } {
     const automatic: BookRequest = bookRequestFor(this.#bounds.fromMs, this.#time.window)
     if (this.#context.state.interval === '') return automatic
@@ -82,7 +82,7 @@ class BookView implements View {
   }
 
   #onWindow(): void {
-    // Ladder and table stay as they are.
+    // The ladder and the table do not depend on the window.
     this.#map.show(this.#history)
     clearTimeout(this.#timer)
     this.#timer = setTimeout(() => {
@@ -105,7 +105,7 @@ class BookView implements View {
       request,
       (rows) => {
         history.add(rows)
-        // What was drawn before stays until there is something finer.
+        // The previous history stays on screen until the first rows of the new one arrive.
         if (!loading.signal.aborted) this.#history = history
         this.#show()
       },
@@ -165,7 +165,7 @@ class BookView implements View {
   }
 }
 
-/** The last tick with a bid and an ask; the last one of all where there is none. */
+/** The last tick with both a bid and an ask; without one, the last tick. */
 function lastQuoted({ bestBids, bestAsks, endTick }: BookHistory): number {
   for (let tick = endTick - 1; tick >= 0; tick -= 1)
     if (bestBids[tick] !== 0 && bestAsks[tick] !== 0) return tick

@@ -1,16 +1,16 @@
-// Chooses a UTC date. Days with recordings stand out; the others cannot be chosen, unless there is none with a recording.
+// Chooses a UTC date. Days without recordings are disabled, unless the series has no recordings at all.
 
 import { addDays, utcDateStartMs } from '../shared/utc-date.ts'
 import { button, element } from './element.ts'
 import { type DateSpan, isRecorded, monthAfter, monthWeeks, recordedNeighbour } from './recorded-days.ts'
 import { shortened } from './strikes.ts'
 
-/** Of a date that is none. */
+/** Limits the text of an invalid date. */
 const DATE_CHARACTERS_MAX = 20
 const WEEKDAYS = ['Mo', 'Tu', 'We', 'Th', 'Fr', 'Sa', 'Su']
 const ARROWS: Readonly<Record<string, number>> = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -7, ArrowDown: 7 }
 
-/** Of the dates of a month that are not wholly there. */
+/** The conditions of those dates of a month whose books are not completely known. */
 type ConditionsOf = (month: string) => Promise<ReadonlyMap<string, string>>
 
 export class Calendar {
@@ -121,7 +121,7 @@ export class Calendar {
     if (this.#spans.length > 0) void this.#markConditions(month, table)
   }
 
-  /** Marks days of this table alone: by the time of the answer another series may be shown. Without one they are left as they are. */
+  /** Marks days in this table only: when the response arrives, another series may be shown. If the request fails, marks none. */
   async #markConditions(month: string, table: HTMLElement): Promise<void> {
     const conditions = await this.#conditionsOf(month).catch(() => new Map<string, string>())
     for (const [date, condition] of conditions) {

@@ -131,7 +131,7 @@ class CandleView implements View {
     this.#time.showCursor(times.at(-1) ?? dayBounds(this.#context.state.date).fromMs)
   }
 
-  /** The candle whose period an instant lies in, or else the last one before. */
+  /** The candle whose period contains an instant, or else the last one before it. */
   #indexAt(ms: number): number {
     return indexAt(this.#bars.times, ms + this.#spanMs - 1)
   }

@@ -1,5 +1,5 @@
-// What there is to choose from: series, dates with recordings, events and their markets. The lake says what was recorded,
-// the catalogue what it is called; a server without a catalogue is asked for the markets of a date's books instead.
+// The choices of the page: series, dates with recordings, events and their markets. The lake states what was recorded, the
+// catalogue has the names. If the server has no catalogue, the markets come from the date's order books.
 
 import { ApiError, type Market, type Series } from '../clients/typescript/bookcast.ts'
 import { STATIONS } from '../shared/stations.ts'
@@ -10,30 +10,30 @@ import type { Session } from './session.ts'
 import { asLobSource, eventOf, isCatalogued } from './sources.ts'
 import type { MarketName } from './strikes.ts'
 
-/** An event is open on the date before its day and closes on the date behind it. */
+/** An event is open from the date before its day until the date after it. */
 const OPEN_DAYS = 3
 const MARKETS_KEPT = 50
 
 export interface ListedMarket {
   readonly market: string
-  /** Empty where the identifier does not say. */
+  /** Empty if the identifier does not contain it. */
   readonly event: string
   /** `yes` or `no` once it is settled. */
   readonly result: string
-  /** What the exchange calls it, where the identifier does not say it. */
+  /** The exchange's name for a market whose identifier is not readable. */
   readonly name: MarketName | null
-  /** Whether the catalogue lists it; else it is among the books of the date. */
+  /** Whether the catalogue lists the market; otherwise it comes from the books of the date. */
   readonly isListed: boolean
 }
 
-/** The strikes that the catalogue lists of an event; none without a catalogue, which alone tells whether a strike is missing. */
+/** An event's strikes in the catalogue; none without a catalogue. Only the catalogue shows whether a strike is missing. */
 export function listedStrikes(markets: readonly ListedMarket[], event: string): string[] {
   return markets.filter((each) => each.isListed && each.event === event).map(({ market }) => market)
 }
 
 export class Catalogue {
   readonly recorded: readonly RecordedSeries[]
-  /** Whether the server said what the series are called, and not only which ones the lake has. */
+  /** Whether the server has a catalogue with the names of the series, and not only the lake's series. */
   readonly isNamed: boolean
   readonly #series: readonly Series[]
   readonly #session: Session
@@ -54,7 +54,7 @@ export class Catalogue {
     const series = session.impatientClient
       .series()
       .toArray()
-      // A server without a store, or whose store is away, has no catalogue; its order books are there all the same.
+      // Without a store, or while it is unavailable, the server has no catalogue, but still serves order books.
       .catch((error: unknown): null => {
         if (error instanceof ApiError && ['unknown_path', 'store_unavailable'].includes(error.code))
           return null
@@ -72,7 +72,7 @@ export class Catalogue {
     return this.recorded.find((each) => each.source === source && each.series === series)?.spans ?? []
   }
 
-  /** Dates of a month whose books are not wholly known, with what they are: degraded or pending. */
+  /** The dates of a month whose books are not completely known, each with its condition: degraded or pending. */
   async conditionsOf(source: string, series: string, month: string): Promise<ReadonlyMap<string, string>> {
     const columns = ['date', 'condition'] as const
     const range = { from: `${month}-01`, to: addDays(`${monthAfter(month, 1)}-01`, -1) }
@@ -80,7 +80,7 @@ export class Catalogue {
     return worstConditions(await this.#session.impatientClient.coverage(asked).toArray())
   }
 
-  /** Series of a source: those with recordings first. */
+  /** Series of a source, those with recordings first. */
   seriesOf(source: string): string[] {
     const recorded = this.recorded.filter((each) => each.source === source).map(({ series }) => series)
     const others = isCatalogued(source) ? this.#series.map(({ ticker }) => ticker) : []
@@ -96,14 +96,14 @@ export class Catalogue {
     return { station: code, kind, standardOffsetHours: station?.standardOffsetHours ?? null }
   }
 
-  /** The markets that may have books on a date; none where the series or the date is none. */
+  /** The markets that may have books on a date; none if the series is empty or the date is invalid. */
   marketsOn(source: string, series: string, date: string): Promise<readonly ListedMarket[]> {
     const key = JSON.stringify([source, series, date])
     const kept = this.#markets.get(key)
     if (kept !== undefined) return kept
     if (this.#markets.size >= MARKETS_KEPT) this.#markets.clear()
     const listed = this.#listMarkets(source, series, date).catch(() => {
-      // What is wrong the picture's own request tells; it may be right when it is asked for again.
+      // The view's own request reports the error. Forget the failure, so that the next call retries.
       this.#markets.delete(key)
       return []
     })
@@ -122,7 +122,7 @@ export class Catalogue {
     const parameters = { source: asLobSource(source), series, date, interval: 3600, levels: 1, columns }
     const [rows, names] = await Promise.all([
       this.#session.client.lob(parameters).toArray(),
-      // Without them the ids are shown.
+      // Without names, the page shows the ids.
       isCatalogued(source) ? [] : this.#session.marketNames(source, series, date).catch(() => []),
     ])
     const markets = [...new Set(rows.map(({ market_id: market }) => market))]

@@ -1,4 +1,4 @@
-/** Copies an element's text; where the page may not, selects it and says so by false. */
+/** Copies an element's text. If the browser does not allow it, selects the text and returns false. */
 export async function copyText(source: HTMLElement): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(source.textContent ?? '')

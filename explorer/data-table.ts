@@ -1,4 +1,4 @@
-// The table behind a plot: the same rows as the picture, a page of them at a time, with the row at the cursor marked.
+// The table below a plot: the plot's rows, one page at a time, with the row at the cursor marked.
 
 import { button, element, headRow, scroller, tableRow } from './element.ts'
 import { countText } from './number-text.ts'
@@ -63,7 +63,7 @@ export class DataTable {
   }
 
   #show(): void {
-    // A table that nobody sees costs nothing.
+    // A closed table is not rendered.
     if (!this.root.open) return
     this.#head.replaceChildren(headRow(this.#columns))
     const first = this.#page * PAGE_ROWS

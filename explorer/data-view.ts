@@ -106,7 +106,7 @@ class DataView implements View {
     try {
       return metricTables(parseSamples(await session.impatientClient.metrics({ signal })), Date.now())
     } catch (error) {
-      // They may be switched off, or be at a port of their own.
+      // The metrics may be switched off, or be served on another port.
       if (error instanceof ApiError && error.code === 'unknown_path') return []
       throw error
     }
@@ -129,7 +129,7 @@ class DataView implements View {
       const gaps = await answerOf(session.impatientClient, request, { signal }).toArray()
       return [climateGapTable(String(request.parameters['station']), gaps as ClimateGap[])]
     } catch (error) {
-      // Without a store there are no reports to miss.
+      // A server without a store has no climate reports.
       if (error instanceof ApiError && error.code === 'unknown_path') return []
       throw error
     }

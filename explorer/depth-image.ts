@@ -1,14 +1,14 @@
 // The depth map as pixels: one column for each column of the screen, one row for each price from 99 cents down to 1. A
-// column shows the book at one instant, exactly: nothing is averaged.
+// column shows the exact book at one instant; nothing is averaged.
 
 import { type BookHistory, PRICES } from './book-history.ts'
 import type { TimeWindow } from './time-window.ts'
 
 export const PRICE_ROWS = PRICES - 1
 
-/** What is to be drawn over the shades: one value for each column. */
+/** What the lines over the shades are drawn from: one value for each column. */
 export interface DepthColumns {
-  /** The tick whose book a column shows; -1 where there is none that is known. */
+  /** The tick whose book a column shows; -1 if the book is unknown. */
   readonly ticks: Int32Array
 }
 
@@ -32,7 +32,7 @@ export function paintDepth(
     const ms = columnTime(window, column, columns)
     if (ms < history.fromMs || ms >= history.toMs) continue
     const tick = history.tickAt(ms)
-    // A gap that is narrower than a column must be seen too.
+    // A gap must be visible even if it is narrower than a column.
     if (hasGap(history, tick, columnTime(window, column + 1, columns))) continue
     ticks[column] = tick
     const place = history.codesAt(tick)
@@ -46,7 +46,7 @@ export function paintDepth(
   return { ticks }
 }
 
-/** Whether some tick of a column, the first one or any before its end, has no book. */
+/** Whether any tick of a column has no book. The column begins at tick `first` and ends at `endMs`. */
 function hasGap(history: BookHistory, first: number, endMs: number): boolean {
   if (!history.isKnown(first)) return true
   for (let tick = first + 1; tick < history.endTick && history.timeOf(tick) < endMs; tick += 1)
@@ -54,7 +54,7 @@ function hasGap(history: BookHistory, first: number, endMs: number): boolean {
   return false
 }
 
-/** The runs of columns without a book, as first and last column. */
+/** Runs of columns without a book, each as its first and last column. */
 export function emptyRuns({ ticks }: DepthColumns): [first: number, last: number][] {
   const runs: [number, number][] = []
   for (const [column, tick] of ticks.entries()) {

@@ -1,5 +1,5 @@
-// The depth map on a canvas: shades for quantities, best bid and ask as lines, stretches without a book hatched, a line at
-// the cursor. The whole window is painted anew for every picture, which takes a few milliseconds whatever the day holds.
+// The depth map on a canvas: quantities as shades, best bid and ask as lines, time without a book hatched, a line at the
+// cursor. Every redraw paints the whole window, which takes a few milliseconds however many rows the day has.
 
 import type { BookHistory } from './book-history.ts'
 import { type DepthColumns, emptyRuns, paintDepth, PRICE_ROWS } from './depth-image.ts'
@@ -16,9 +16,9 @@ import type { TradeMarks } from './trade-marks.ts'
 const MARGIN = { left: 34, right: 8, top: 8, bottom: 24 } as const
 const PRICE_LABELS = [10, 20, 30, 40, 50, 60, 70, 80, 90] as const
 const TIME_LABEL_PX = 76
-/** More pixels than this cost time and show nothing more. */
+/** A higher ratio costs time and shows no more detail. */
 const PIXEL_RATIO_MAX = 2
-/** Behind a line, so that it is seen on every shade. */
+/** Drawn behind a line, so that the line is visible on every shade. */
 const HALO = 'rgba(0, 0, 0, 0.75)'
 export const BID_COLOUR = '#7fe7ff'
 const TRADE_COLOUR = '#ffffff'
@@ -49,7 +49,7 @@ export class DepthMap {
     this.#observer.observe(host)
   }
 
-  /** Shows a history, also one that is still growing. */
+  /** Shows a history, which may still be loading. */
   show(history: BookHistory | null): void {
     this.#history = history
     this.#redraw()
@@ -192,7 +192,7 @@ export class DepthMap {
   }
 }
 
-/** A line that steps from column to column; a column without that quote interrupts it. */
+/** A stepped line over the columns; a column without the quote interrupts it. */
 function stepPath(
   { ticks }: DepthColumns,
   prices: Uint8Array,

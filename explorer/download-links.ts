@@ -1,11 +1,11 @@
-// The rows of a request as files. Without an API key they are plain links, which browsers download by themselves; a link
-// cannot carry a key, so with one the bytes are read here and handed over as a file.
+// The rows of a request as files. Without an API key they are plain links. A link cannot carry a key; with a key, the page
+// reads the bytes itself and hands them to the browser as a file.
 
 import { answerOf, type ApiRequest, formatsOf, urlOf } from './api-request.ts'
 import { element } from './element.ts'
 import type { Session } from './session.ts'
 
-/** The most of one json answer of order books. */
+/** The server's limit of rows in a json response of order books. */
 const JSON_ROWS_MAX = 50_000
 
 interface ErrorDisplay {
@@ -27,7 +27,7 @@ async function saveWithKey(
   URL.revokeObjectURL(url)
 }
 
-/** @param rows how many there are, as far as is known */
+/** @param rows the number of rows read so far */
 export function downloadLinks(
   session: Session,
   request: ApiRequest,

@@ -1,5 +1,5 @@
-// Draws candles into a plot: a line from low to high, a body from open to close, hollow where the price rose, so that
-// colour alone says nothing.
+// Draws candles into a plot: a line from low to high and a body from open to close. The body is hollow if the price rose, so
+// that the direction is readable without colour.
 
 import type uPlot from 'uplot'
 import type { CandleBars } from './candle-bars.ts'
@@ -8,7 +8,7 @@ import { colour } from './theme.ts'
 const BODY_SHARE = 0.7
 const BODY_PX_MAX = 24
 
-/** @param spanMs length of a candle, which ends at its time */
+/** @param spanMs length of a candle; its time is its end */
 export function drawCandles(plot: uPlot, bars: CandleBars, spanMs: number): void {
   const { ctx: context, bbox } = plot
   const [rise, fall, surface] = [colour('rise'), colour('fall'), colour('surface')]
@@ -44,7 +44,7 @@ export function drawCandles(plot: uPlot, bars: CandleBars, spanMs: number): void
   context.restore()
 }
 
-/** The middle of a pixel, so that a line of one pixel is one. */
+/** The middle of a pixel, so that a line one pixel wide covers exactly one pixel. */
 function crisp(place: number): number {
   return Math.floor(place) + 0.5
 }

@@ -1,4 +1,4 @@
-// Builds elements. Text only ever becomes text: whatever a market is called, nothing of it is read as markup.
+// Builds elements. Strings always become text nodes, never markup, whatever a market's name contains.
 
 interface Attributes {
   readonly [name: string]: string | number | boolean | undefined
@@ -17,7 +17,6 @@ export function element<Name extends keyof HTMLElementTagNameMap>(
   return made
 }
 
-/** A button that does something. */
 export function button(
   text: string,
   onClick: (event: MouseEvent) => void,
@@ -37,7 +36,7 @@ export function headRow(names: readonly string[]): HTMLTableRowElement {
   return element('tr', {}, ...names.map((name) => element('th', { scope: 'col' }, name)))
 }
 
-/** A row that begins with what it is about. */
+/** A table row that begins with a heading cell. */
 export function tableRow(
   heading: string | readonly Node[],
   cells: readonly string[],
@@ -51,12 +50,12 @@ export function tableRow(
   )
 }
 
-/** What scrolls by itself, also with the keyboard. */
+/** A scrollable region around `content`, focusable so that the keyboard can scroll it. */
 export function scroller(label: string, content: HTMLElement): HTMLDivElement {
   return element('div', { class: 'scroller', tabindex: 0, role: 'region', 'aria-label': label }, content)
 }
 
-/** The element of the page with this id. */
+/** @throws {Error} if the page has no element with this id */
 export function pageElement(id: string): HTMLElement {
   const found = document.getElementById(id)
   if (found === null) throw new Error(`the page has no element ${id}`)
@@ -78,7 +77,7 @@ export interface Choice {
   readonly text: string
 }
 
-/** Puts choices into a list; a value that is none of them stands there too, so that what is asked for can be seen. */
+/** Puts choices into a list. A value that is not among them is added, so that the user sees what is requested. */
 export function setChoices(select: HTMLSelectElement, choices: readonly Choice[], value: string): void {
   const shown = choices.some((choice) => choice.value === value)
     ? choices

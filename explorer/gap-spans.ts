@@ -1,12 +1,12 @@
-// Where a picture has nothing to show: no row, or a row whose book is not known.
+// The spans of time for which a plot has no data: no row, or a row whose book is unknown.
 
 import type { TimeWindow } from './time-window.ts'
 
 /**
  * @param times of the rows, ms, ascending
- * @param isKnown whether the row at an index says something
+ * @param isKnown whether the row at an index has a known book
  * @param tickMs from one row to the next
- * @param domain the time that was asked for
+ * @param domain the requested time
  */
 export function gapSpans(
   times: readonly number[],

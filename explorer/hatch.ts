@@ -1,4 +1,4 @@
-// How a stretch of time without a book looks: hatched, so that it is never taken for a price.
+// Hatches time without a book, so that it is never mistaken for a price.
 
 const STRIPE_PX = 6
 

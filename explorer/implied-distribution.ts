@@ -1,6 +1,6 @@
-// What an event's prices say about its outcome. The strikes exclude one another and one of them comes true, so their
-// prices, divided by their sum, are a distribution. A strike without a known price makes the others' shares wrong: then
-// there is none. Only the catalogue says which strikes there are; where it does not, there is none either.
+// The distribution that an event's prices imply. Exactly one of the strikes comes true, so their prices, divided by their
+// sum, are a distribution. There is none if a strike has no known price, because the other shares would be wrong. Nor is
+// there one without the catalogue, which alone lists all strikes of an event.
 
 import { type MarketNames, orderedStrikes, type Strike } from './strikes.ts'
 
@@ -16,19 +16,19 @@ export function impliedDistribution(mids: readonly (number | null)[]): (number |
   return mids.map((mid) => (sum === null || sum === 0 || mid === null ? null : (100 * mid) / sum))
 }
 
-/** Shares as the upper edges of bands that lie on one another, the first one at the bottom. */
+/** Shares as the upper edges of stacked bands, the first one at the bottom. */
 export function stacked(shares: readonly (number | null)[]): (number | null)[] {
   let edge = 0
   return shares.map((share) => (share === null ? null : (edge += share)))
 }
 
-/** The strikes that an event has, and those that its books show: they are the same only where nothing is missing. */
+/** The strikes that the catalogue lists for an event, and those that have books. The two differ if something is missing. */
 export class EventStrikes {
   readonly #listed: ReadonlySet<string>
   /** Listed or recorded, from cold to hot. */
   readonly all: readonly Strike[]
 
-  /** @param listed by the catalogue; none where it lists nothing */
+  /** @param listed the strikes in the catalogue, which may be none */
   constructor(listed: readonly string[], recorded: readonly string[], names?: MarketNames) {
     this.#listed = new Set(listed)
     this.all = orderedStrikes([...new Set([...listed, ...recorded])], names)
@@ -40,7 +40,7 @@ export class EventStrikes {
     return impliedDistribution(isListed ? mids : mids.map(() => null))
   }
 
-  /** Such as `3 of 6 strikes`; empty where the catalogue lists nothing or every price is known. */
+  /** Text such as `3 of 6 strikes`; empty if the catalogue lists no strikes or every price is known. */
   missingText(mids: readonly (number | null)[]): string {
     const known = this.all.filter(
       ({ market }, place) => this.#listed.has(market) && mids[place] !== null,

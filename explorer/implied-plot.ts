@@ -1,4 +1,4 @@
-// The implied distribution over time: the strikes' shares as bands that lie on one another, coldest at the bottom.
+// The implied distribution over time: the strikes' shares as stacked bands, the coldest at the bottom.
 
 import { listedStrikes } from './catalogue.ts'
 import { DataTable } from './data-table.ts'
@@ -38,7 +38,7 @@ export class ImpliedPlot {
     this.#tickMs = 1000 * (Number(intervalOf(context.state, QUOTES_INTERVAL)) || QUOTES_INTERVAL)
   }
 
-  /** @param isWhole whether all rows have come; later time is not known to have no books before */
+  /** @param isWhole whether all rows have arrived; until then, time after the last row is not hatched as a gap */
   draw(isWhole: boolean): void {
     const { times } = this.lines
     this.#updateStrikes()
@@ -66,7 +66,7 @@ export class ImpliedPlot {
     })
   }
 
-  /** Shows an instant and says what is likeliest there. */
+  /** Shows an instant and returns a text with the likeliest strike at it. */
   showCursor(ms: number): string {
     const { times } = this.lines
     if (times.length === 0) return ''

@@ -1,8 +1,8 @@
-// Asks for an API key where the server wants one.
+// Asks the user for an API key if the server requires one.
 
 import { element } from './element.ts'
 
-/** Shows the form; `onKey` gets what was typed. */
+/** Shows the form; `onKey` receives the typed key. */
 export function showKeyForm(root: HTMLElement, onKey: (key: string) => void): void {
   const input = element('input', {
     type: 'password',

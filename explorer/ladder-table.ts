@@ -1,5 +1,5 @@
-// The book of one instant as a table: asks above, bids below, the spread between them, and beside each level what lies there
-// and nearer to the spread together.
+// The book of one instant as a table: asks above, the spread, bids below. Beside each level is the total quantity from the
+// best price up to that level.
 
 import type { Ladder, Level } from './book-history.ts'
 import { element, scroller, tableHead } from './element.ts'
@@ -29,7 +29,7 @@ export class LadderTable {
     const none = note('No book is known at this time.')
     const isEmpty = ask.length + bid.length === 0
     this.#body.replaceChildren(...(isEmpty ? [none] : [...ask.toReversed(), spread, ...bid]))
-    // The best prices are what is looked for.
+    // Scroll to the best prices.
     this.root.scrollTop = (isEmpty ? 0 : spread.offsetTop) - this.root.clientHeight / 2
   }
 }

@@ -1,4 +1,4 @@
-// Lines over time, drawn by uPlot, with gaps hatched behind them. Times are ms since the epoch, shown in UTC.
+// Lines over time, drawn by uPlot, with hatched gaps behind them. Times are ms since the epoch, shown in UTC.
 
 import uPlot from 'uplot'
 import type { Cell } from './aligned-columns.ts'
@@ -17,9 +17,9 @@ export interface Line {
   readonly isStepped?: boolean
   /** Values are marks without a line. */
   readonly isPoints?: boolean
-  /** Only scales the axis: what it stands for is drawn otherwise. */
+  /** The line only scales the axis; `draw` draws its data. */
   readonly isHidden?: boolean
-  /** Filled down to the line before it, as bands that lie on one another. */
+  /** Filled down to the line before it, for stacked bands. */
   readonly isBand?: boolean
   /** Filled down to 0. */
   readonly isFilled?: boolean
@@ -33,13 +33,13 @@ export interface LinePlotOptions {
   readonly yRange: uPlot.Range.Function | readonly [number, number]
   readonly get: () => PlotWindow
   readonly listener: PlotListener
-  /** Draws on the lines. */
+  /** Draws on top of the lines. */
   readonly draw?: (plot: uPlot) => void
 }
 
 const NARROW_PX = 480
 const X_TICK_PX = 70
-/** Cents, degrees, percent and contracts are whole. */
+/** Axis steps are whole numbers: of cents, degrees, percent or contracts. */
 const INCREMENTS = [0, 1, 2, 3, 4, 5, 6].flatMap((power) => [1, 2, 5].map((step) => step * 10 ** power))
 const POINT_PX = 6
 
@@ -60,7 +60,7 @@ function seriesOf(line: Line, index: number): uPlot.Series {
   }
 }
 
-/** An rgb() or #rrggbb colour that lets the grid through. */
+/** An rgb() or #rrggbb colour made transparent, so that the grid stays visible. */
 function faint(stroke: string): string {
   return stroke.startsWith('#') ? `${stroke}59` : stroke.replace(')', ', 0.35)')
 }
@@ -185,7 +185,7 @@ export class LinePlot {
     for (const { fromMs, toMs } of this.#gaps) {
       const from = Math.max(left, plot.valToPos(fromMs, 'x', true))
       const to = Math.min(left + width, plot.valToPos(toMs, 'x', true))
-      // What is narrower than a pixel must be seen too.
+      // A gap must be visible even if it is narrower than a pixel.
       const rectangle = {
         x: from,
         y: top,

@@ -9,7 +9,7 @@ import type { TimeWindow } from './time-window.ts'
 import { ALL_EVENTS, type ViewState } from './view-state.ts'
 
 const QUOTE_COLUMNS = ['ts', 'market_id', 'best_bid', 'best_ask', 'mid'] as const
-/** Levels per side, the most there are. */
+/** Levels per side: the maximum that the server accepts. */
 const LEVELS = 50
 
 type Parameters = Readonly<Record<string, ParameterValue>>
@@ -18,7 +18,7 @@ export function sourceOf({ source }: ViewState): Parameters {
   return source === DEFAULT_SOURCE ? {} : { source }
 }
 
-/** What an interval was asked for as: a number, or the text that is none, which the server refuses. */
+/** The requested interval: a number, or text that is not a number, which the server refuses. */
 export function intervalOf({ interval }: ViewState, automatic: number): number | string {
   if (interval === '') return automatic
   return /^\d+$/.test(interval) ? Number(interval) : interval
@@ -63,7 +63,7 @@ export function bookRequest(
   }
 }
 
-/** The 24 hours of a UTC date; those of the first one there is for what is no date. */
+/** The 24 hours of a UTC date; those of 1970-01-01 if `date` is not a date. */
 export function dayBounds(date: string): TimeWindow {
   const fromMs = utcDateStartMs(date) ?? 0
   return { fromMs, toMs: fromMs + MS_PER_DAY }

@@ -1,4 +1,4 @@
-// The page: reads the address, fills in what it leaves open, opens the view it names, and writes back what is chosen.
+// The page: reads the address, fills in missing choices, opens the view, and writes the user's choices into the address.
 
 import { openBookView } from './book-view.ts'
 import { openCandleView } from './candle-view.ts'
@@ -32,12 +32,12 @@ const NAMES: Readonly<Record<ViewName, string>> = {
   candles: 'Candles',
   data: 'Data',
 }
-/** The first picture comes first. */
+/** /health is requested this long after the first view was opened, so that it does not delay the view. */
 const SAMPLES_AFTER_MS = 500
-/** A cursor that moves is not written down with every step. */
+/** The address is updated once the cursor has not moved for this long. */
 const NOTE_AFTER_MS = 200
 
-/** An interval that suits one view may be more than the server gives another. */
+/** Another view gets the automatic interval: an interval that suits one view may exceed the server's limits in another. */
 function inView(state: ViewState, view: ViewName): ViewState {
   return view === state.view ? state : { ...state, view, interval: '' }
 }
@@ -67,7 +67,7 @@ class Explorer {
         return element('li', {}, link)
       }),
     )
-    // What stands behind the # is the state, so the link may not change it.
+    // The fragment holds the state, so the link must not change it.
     pageElement('skip').addEventListener('click', (event) => {
       event.preventDefault()
       this.#host.focus()
@@ -77,7 +77,7 @@ class Explorer {
     void this.#show().then(() => setTimeout(() => void this.#markSamples(), SAMPLES_AFTER_MS))
   }
 
-  /** Goes to another picture, to which the browser's Back returns. */
+  /** Opens another view or other data, as a new entry of the browser's history. */
   #open(patch: Partial<ViewState>): void {
     this.#flushNote()
     this.#state = { ...inView(this.#state, patch.view ?? this.#state.view), ...patch }
@@ -85,7 +85,7 @@ class Explorer {
     void this.#show()
   }
 
-  /** Writes window and cursor into the address of the picture. */
+  /** Writes the window and the cursor into the current address. */
   #note(patch: Partial<ViewState>): void {
     this.#state = { ...this.#state, ...patch }
     clearTimeout(this.#noteTimer)
@@ -115,10 +115,10 @@ class Explorer {
     this.#panel.leave()
     this.#markView()
     try {
-      // Asked for again where it could not be had.
+      // Undefined at first and after a failure.
       this.#catalogue ??= Catalogue.load(this.#session)
       const catalogue = await this.#catalogue
-      // The next view may find the store there again.
+      // The next view tries again: the store may be available by then.
       if (!catalogue.isNamed) this.#catalogue = undefined
       const selection = await completed(this.#state, catalogue)
       if (left.signal.aborted) return
@@ -163,7 +163,7 @@ class Explorer {
     }
   }
 
-  /** Invented data says so on every view. */
+  /** Marks generated sample data in every view. */
   async #markSamples(): Promise<void> {
     const health = await this.#session.client.health().catch(() => null)
     const text = health === null ? '' : sampleText(health)

@@ -1,5 +1,5 @@
-// The quotes of several markets side by side: one instant after the other, one column for each market, as plots want them.
-// Rows come by time, then market; a market that appears late has nothing before.
+// The quotes of several markets on one time axis, one column for each market, as uPlot needs them. Rows must arrive ordered
+// by time, then market. A market that first appears later has null before.
 
 import type { Snapshot } from '../clients/typescript/bookcast.ts'
 import { NS_PER_SECOND } from '../shared/utc-date.ts'
@@ -9,10 +9,10 @@ export type QuoteRow = Pick<Snapshot, 'ts' | 'market_id' | 'best_bid' | 'best_as
 
 export interface MarketLine {
   readonly market: string
-  /** Cents, 0 without a bid; null where there is no row. */
+  /** Cents, 0 without a bid; null without a row. */
   readonly bids: (number | null)[]
   readonly asks: (number | null)[]
-  /** The middle of both, an absent side counted as its bound; null where the book is empty or unknown. */
+  /** The mid price. An absent bid counts as 0, an absent ask as 100. null if the book is empty or unknown. */
   readonly mids: (number | null)[]
 }
 
@@ -60,7 +60,7 @@ export class MarketLines {
   }
 }
 
-/** The index of the tick that an instant belongs to; null before the first one and in the time between ticks without rows. */
+/** The index of the tick that contains an instant; null if there is none, as before the first tick and where rows are missing. */
 export function tickAt(times: readonly number[], ms: number, tickMs: number): number | null {
   const index = indexAt(times, ms)
   const startMs = times[index]

@@ -1,4 +1,4 @@
-/** Calls `draw` once before the next picture of the screen, however often it is asked to. */
+/** Returns a function that schedules `draw` for the next animation frame. Several calls before it cause one `draw`. */
 export function onNextFrame(draw: () => void): () => void {
   let isAsked = false
   return () => {

@@ -1,4 +1,4 @@
-// Numbers and instants as people read them; instants are UTC throughout.
+// Numbers and instants as text for the user. Instants are UTC.
 
 const COUNT = new Intl.NumberFormat('en-GB')
 const UNITS = ['B', 'kB', 'MB', 'GB'] as const
@@ -13,7 +13,7 @@ export function bytesText(bytes: number): string {
   return `${power === 0 || value >= 100 ? Math.round(value) : value.toFixed(1)} ${UNITS[power]}`
 }
 
-/** `18:05`, or `18:05:30` where seconds count. */
+/** `18:05`, or `18:05:30` if the seconds are not 0. */
 export function clockText(ms: number, hasSeconds = ms % 60_000 !== 0): string {
   return new Date(ms).toISOString().slice(11, hasSeconds ? 19 : 16)
 }
@@ -23,7 +23,7 @@ export function instantText(ms: number): string {
   return `${new Date(ms).toISOString().slice(0, 19).replace('T', ' ')}Z`
 }
 
-/** Cents or degrees with at most one decimal; a dash for what is not known. */
+/** Cents or degrees with at most one decimal; a dash for an unknown value. */
 export function valueText(value: number | null | undefined): string {
   if (value === null || value === undefined) return '–'
   return Number.isInteger(value) ? String(value) : value.toFixed(1)

@@ -1,4 +1,4 @@
-// The places of a picture: its heading, the plot, what stands beside it, the time bar, the table behind it.
+// The layout of a view: heading, note, the plot, the panel beside it, and the area below for the time bar and the tables.
 
 import { element } from './element.ts'
 
@@ -8,7 +8,7 @@ export interface PlotFrame {
   readonly below: HTMLElement
 }
 
-/** @param heading what is shown, also for those who cannot see it */
+/** @param heading what is shown, also for screen readers */
 export function plotFrame(host: HTMLElement, heading: string, note: string): PlotFrame {
   const plot = element('div', {
     class: 'plot',

@@ -1,27 +1,27 @@
-// What pointers do in a plot: moving shows a time, dragging zooms to a stretch, dragging with Shift moves the window, the
-// wheel zooms with Ctrl and moves with Shift, a double click shows everything. The keyboard has the time bar for all that.
+// Pointer gestures in a plot: moving the pointer moves the cursor, dragging zooms to a range, dragging with Shift pans. The
+// wheel zooms with Ctrl and pans with Shift, a double click shows everything. For the keyboard, see time-bar.ts.
 
 import { element } from './element.ts'
 import { panned, type TimeWindow, zoomed } from './time-window.ts'
 
 export interface PlotWindow {
-  /** What is shown. */
+  /** The time that is shown. */
   readonly window: TimeWindow
-  /** What there is to show. */
+  /** The time for which there is data. */
   readonly bounds: TimeWindow
   readonly shortestMs: number
 }
 
 export interface PlotListener {
   onCursor(ms: number): void
-  /** Null: all of it. */
+  /** @param window null for everything */
   onWindow(window: TimeWindow | null): void
 }
 
 const CLICK_PX = 4
 const WHEEL_PX_PER_DOUBLING = 240
 
-/** @param area the part of a plot that is as wide as its window, positioned so that a mark can be put into it */
+/** @param area the part of a plot that is as wide as its window; it is a positioned element, which contains the selection mark */
 export function attachGestures(area: HTMLElement, get: () => PlotWindow, listener: PlotListener): void {
   const mark = element('div', { class: 'plot-selection', hidden: true })
   area.append(mark)

@@ -1,4 +1,4 @@
-// The Prometheus text format, as far as gauges and counters go.
+// Parses gauges and counters in the Prometheus text format.
 
 export interface Sample {
   readonly name: string
@@ -13,7 +13,7 @@ function unescaped(text: string): string {
   return text.replaceAll(/\\(.)/g, (_, letter: string) => (letter === 'n' ? '\n' : letter))
 }
 
-/** All samples of a text; lines of another form are passed over. */
+/** All samples of a text; other lines are skipped. */
 export function parseSamples(text: string): Sample[] {
   const samples: Sample[] = []
   for (const line of text.split('\n')) {

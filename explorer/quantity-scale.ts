@@ -1,9 +1,9 @@
 // Quantities as shades on a logarithmic scale. A quantity becomes a code of one byte when it arrives, and a code becomes a
-// colour when it is drawn, so that the scale can grow while an answer streams without anything being computed anew.
+// colour when it is drawn. The scale can therefore grow while a response streams, without computing any code again.
 
 import { viridis } from './viridis.ts'
 
-/** Codes to a factor of two. 31 doublings fit one byte, more contracts than there are. */
+/** Codes for a factor of two. One byte holds 31 doublings, more than any quantity needs. */
 const CODES_PER_DOUBLING = 8
 const CODE_MAX = 255
 
@@ -18,7 +18,7 @@ export function codeQuantity(code: number): number {
   return code === 0 ? 0 : 2 ** ((code - 1) / CODES_PER_DOUBLING)
 }
 
-/** The colour of every code as a little-endian RGBA number; no colour for nothing. */
+/** The colour of every code as a little-endian RGBA number; 0 (transparent) for code 0. */
 export function shadeTable(largestCode: number): Uint32Array {
   const table = new Uint32Array(CODE_MAX + 1)
   for (let code = 1; code <= CODE_MAX; code += 1) {

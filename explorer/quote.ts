@@ -1,8 +1,8 @@
-// The best quotes of a book as one price. An absent bid is 0 cents and an absent ask 100: what a contract is worth at the
-// least and at the most.
+// The best quotes of a book as one price. An absent bid counts as 0 cents and an absent ask as 100: the lowest and the
+// highest value of a contract.
 
 /**
- * The middle of the best quotes, cents; null where the book is empty or not known.
+ * The mid price, cents; null if the book is empty or unknown.
  * @param bestBid cents, 0 without a bid
  * @param bestAsk cents, 0 without an ask
  */

@@ -1,4 +1,4 @@
-// Which days have recordings, and how a month of them lies in a calendar.
+// Finds the days that have recordings, and divides a month into the weeks of a calendar.
 
 import { addDays } from '../shared/utc-date.ts'
 
@@ -14,7 +14,7 @@ export function isRecorded(spans: readonly DateSpan[], date: string): boolean {
   return spans.some(([first, last]) => first <= date && date <= last)
 }
 
-/** The condition of each date, of its markets the worst, of those that are not wholly there. */
+/** The condition of each date that is not wholly available. If a date has rows of several conditions, the last row counts. */
 export function worstConditions(
   rows: readonly { readonly date: string; readonly condition: string }[],
 ): ReadonlyMap<string, string> {
@@ -23,7 +23,7 @@ export function worstConditions(
   return worst
 }
 
-/** The recorded day before (-1) or after (1) a date; undefined where there is none. */
+/** The recorded day before (-1) or after (1) a date; undefined if there is none. */
 export function recordedNeighbour(
   spans: readonly DateSpan[],
   date: string,
@@ -37,7 +37,7 @@ export function recordedNeighbour(
   return span && (span[1] < date ? span[1] : addDays(date, -1))
 }
 
-/** The days between spans, which no recording covers. */
+/** The days between the spans, which have no recording. */
 export function daysBetween(spans: readonly DateSpan[]): DateSpan[] {
   return spans.slice(1).map(([first], index) => {
     const [, before] = spans[index] ?? ['', first]
@@ -45,14 +45,14 @@ export function daysBetween(spans: readonly DateSpan[]): DateSpan[] {
   })
 }
 
-/** The month `2026-07` that lies `months` after another. */
+/** The month (such as `2026-07`) that is `months` after another. */
 export function monthAfter(month: string, months: number): string {
   const date = new Date(`${month}-01T00:00:00Z`)
   date.setUTCMonth(date.getUTCMonth() + months)
   return date.toISOString().slice(0, 7)
 }
 
-/** The weeks of a month, Monday first; null beside the month. */
+/** The weeks of a month, Monday first; null for days of other months. */
 export function monthWeeks(month: string): (string | null)[][] {
   const first = new Date(`${month}-01T00:00:00Z`)
   const days: (string | null)[] = Array.from({ length: (first.getUTCDay() + 6) % 7 }, () => null)

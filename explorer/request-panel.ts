@@ -1,5 +1,5 @@
-// The request behind the picture, always in sight: as code to copy, with its rows and bytes, its progress and a way to stop
-// it, its files to download, and the server's own sentence when it is refused.
+// The request behind the view, always visible: code to copy, rows and bytes, progress, a Stop button, files to download, and
+// the server's error message if it refuses the request.
 
 import { ApiError } from '../clients/typescript/bookcast.ts'
 import { answerOf, type ApiRequest, urlOf } from './api-request.ts'
@@ -10,12 +10,12 @@ import { bytesText, countText } from './number-text.ts'
 import type { Session } from './session.ts'
 import { type Language, LANGUAGES, snippet } from './snippets.ts'
 
-/** The reading of the requests of one picture. */
+/** Reads the requests of one view. */
 export interface Loading {
   readonly signal: AbortSignal
   /**
-   * Gives the rows of a request as they arrive.
-   * @returns whether all of them came; what went wrong has been shown
+   * Passes the rows of a request to `take` as they arrive.
+   * @returns whether all rows arrived; an error has been shown to the user
    */
   read<Row>(
     request: ApiRequest<Row>,
@@ -24,7 +24,7 @@ export interface Loading {
   ): Promise<boolean>
 }
 
-/** So long rows are taken without a pause. */
+/** Rows are processed for this long before a pause. */
 const BUSY_MS = 24
 
 interface Tally {
@@ -50,7 +50,7 @@ export class RequestPanel {
   readonly #tallies = new Map<ApiRequest, Tally>()
   readonly #running = new Set<ApiRequest>()
 
-  /** @param alert above the picture, so that what went wrong is seen without scrolling */
+  /** @param alert the element above the view for errors, visible without scrolling */
   constructor(root: HTMLElement, alert: HTMLElement, session: Session, onUnauthorized: () => void) {
     this.#alert = alert
     this.#session = session
@@ -81,7 +81,7 @@ export class RequestPanel {
     this.#speak(this.#language)
   }
 
-  /** Ends what is still being read and shows new requests. */
+  /** Aborts the requests that are still being read and shows new ones. */
   begin(requests: readonly ApiRequest[]): Loading {
     this.leave()
     const controller = new AbortController()
@@ -96,17 +96,17 @@ export class RequestPanel {
     }
   }
 
-  /** Shows one more request of the picture, which is not read by `read`. */
+  /** Shows one more request of the view; the caller reads it without `read`. */
   add(request: ApiRequest): void {
     this.#setRequests([...this.#requests, request])
   }
 
-  /** Says what came of requests that were not read by `read`. */
+  /** Shows the status of requests that were not read by `read`. */
   report(text: string): void {
     this.#status.textContent = text
   }
 
-  /** Another picture is on its way. */
+  /** Aborts the requests and clears the panel while another view is loading. */
   leave(): void {
     this.end()
     this.#alert.hidden = true
@@ -119,7 +119,7 @@ export class RequestPanel {
     this.#controller.abort('replaced')
   }
 
-  /** Shows what went wrong outside of a request. */
+  /** Shows an error. After a 401, also asks for an API key. */
   showError(error: unknown): void {
     if (this.#status.textContent === 'Loading …') this.#status.textContent = ''
     const sentence = error instanceof Error ? error.message : String(error)
@@ -165,7 +165,7 @@ export class RequestPanel {
         take(rows as Row[])
         tally.rows += rows.length
         this.#report('so far', expectedRows)
-        // An answer that is always there would leave no time for drawing it, nor for the button that stops it.
+        // Without a pause, a fast response would leave no time to draw or to handle the Stop button.
         if (performance.now() - sinceMs < BUSY_MS) continue
         await new Promise((resolve) => setTimeout(resolve))
         sinceMs = performance.now()
@@ -183,7 +183,7 @@ export class RequestPanel {
     }
   }
 
-  /** One request less is being read; the last one ends the progress. */
+  /** Ends one request; the last one hides the progress. */
   #end(request: ApiRequest, suffix: string): void {
     this.#running.delete(request)
     const isOver = this.#running.size === 0

@@ -1,4 +1,4 @@
-// The highest (or lowest) temperature of a climate day so far, which is what its markets are settled by. The climate day
+// The highest (or lowest) temperature of a climate day so far. The extremum of the day settles its markets. The climate day
 // runs from midnight to midnight in local standard time.
 
 import type { ClimateDay } from '../shared/climate-day.ts'
@@ -12,8 +12,7 @@ export interface Temperature {
 
 /**
  * @param temperatures by time
- * @returns for each of them the extremum from the day's beginning up to it; null outside of the day and before its first
- * value
+ * @returns for each temperature the extremum since the start of the day; null outside of the day and before its first value
  */
 export function runningExtremum(
   temperatures: readonly Temperature[],

@@ -1,4 +1,4 @@
-// Which colour stands for what.
+// The legend of the colours.
 
 import { element } from './element.ts'
 import { countText } from './number-text.ts'
@@ -11,7 +11,7 @@ export function colourKey(name: string, colour: string): HTMLElement {
   return element('span', { class: 'key' }, swatch, name)
 }
 
-/** Keys for 1, 10, 100 … up to the largest quantity there is. */
+/** Keys for 1, 10, 100 … up to the largest quantity. */
 export function scaleLegend(largestCode: number): HTMLElement[] {
   const keys: HTMLElement[] = []
   for (let quantity = 1; quantity <= codeQuantity(largestCode); quantity *= 10) {

@@ -23,7 +23,7 @@ const CANDLES: readonly Choice[] = [1, 5, 15, 30, 60].map((minutes) => ({
 }))
 export const CANDLE_MINUTES = '5'
 
-/** Which choices a view has beside source and series. */
+/** The choices of each view besides source and series. */
 const SHOWN: Readonly<Record<ViewName, readonly string[]>> = {
   day: ['event', 'date', 'interval'],
   book: ['event', 'market', 'date', 'interval'],
@@ -104,7 +104,7 @@ export class SelectionBar {
   }
 }
 
-/** A ticker with what it means, cut to what a list can show. */
+/** A ticker and its meaning, shortened to fit the list. */
 function choiceText(ticker: string, meaning: string): string {
   const text = meaning === '' || ticker.endsWith(meaning) ? ticker : `${shortened(ticker, 34)}  ${meaning}`
   return shortened(text, NAME_CHARACTERS_MAX)

@@ -1,6 +1,5 @@
-// What an address leaves open, filled in with what is there: the first recorded series, its last date (today where nothing
-// is recorded: weather and candles need no recording), the event of that date, the strike that came true or else the
-// middle one.
+// Fills in what an address leaves open: the first recorded series, its last date, the event of that date, and the strike that
+// came true or else the middle one. Without recordings the date is today, because weather and candles need no recording.
 
 import { utcDateOf } from '../shared/utc-date.ts'
 import type { Catalogue, ListedMarket } from './catalogue.ts'
@@ -10,11 +9,11 @@ import { ALL_EVENTS, type ViewState } from './view-state.ts'
 
 export interface Selection {
   readonly state: ViewState
-  /** The markets of the date, those of all events. */
+  /** The markets of the date, of all events. */
   readonly markets: readonly ListedMarket[]
 }
 
-/** The event whose day is the date, else the first one; all where there are none. */
+/** The event whose day is the date, or else the first event; ALL_EVENTS if there are none. */
 function defaultEvent(markets: readonly ListedMarket[], date: string): string {
   const events = [...new Set(markets.map(({ event }) => event))].filter((event) => event !== '')
   return events.find((event) => eventDate(event) === date) ?? events.toSorted()[0] ?? ALL_EVENTS
@@ -34,7 +33,7 @@ export function marketsOfEvent(markets: readonly ListedMarket[], event: string):
   return markets.filter((market) => event === ALL_EVENTS || market.event === event)
 }
 
-/** A state in which everything is chosen that there is a choice of. */
+/** The state with every open choice made, as far as there is anything to choose. */
 export async function completed(state: ViewState, catalogue: Catalogue): Promise<Selection> {
   const source = state.source || (catalogue.recorded[0]?.source ?? DEFAULT_SOURCE)
   const series = state.series || (catalogue.seriesOf(source)[0] ?? '')

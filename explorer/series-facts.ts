@@ -1,7 +1,7 @@
-// What settles the markets of a series.
+// The station and the temperature that settle the markets of a series.
 
 export interface SeriesFacts {
-  /** Null where none is known. */
+  /** Null if unknown. */
   readonly station: string | null
   readonly kind: 'high' | 'low'
   /** Local standard time minus UTC. */

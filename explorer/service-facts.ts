@@ -1,4 +1,4 @@
-// What /health and the metrics say, as rows for people.
+// /health and the metrics as tables for the user.
 
 import type { Health } from '../clients/typescript/bookcast.ts'
 import { bytesText, countText, durationText, instantText } from './number-text.ts'
@@ -42,7 +42,7 @@ export function healthTable({
   }
 }
 
-/** That data is invented, in a few words; empty where none is. */
+/** A short note that data is generated sample data; empty if none is. */
 export function sampleText({ sync, samples }: Health): string {
   const given = samples as Health['samples'] | undefined
   if (given === undefined || (given.files === 0 && !given.records)) return ''
@@ -140,7 +140,7 @@ function diskTable(samples: readonly Sample[], find: Find): FactTable {
   return { caption: 'Disks', columns: ['Place', 'Free', 'Size'], rows }
 }
 
-/** Slots, lag, collectors, recorders and disks; without those that the metrics say nothing of. */
+/** Tables of slots, lag, collectors, recorders and disks; those without any metrics are left out. */
 export function metricTables(samples: readonly Sample[], nowMs: number): FactTable[] {
   const find = finder(samples)
   const tables = [

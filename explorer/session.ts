@@ -1,5 +1,4 @@
-// The client that asks the server this page came from. An API key is kept in this object and nowhere else: it is gone when
-// the page is.
+// The client for the server of this page. An API key is kept only in this object and is lost when the page is closed.
 
 import { Answer, Bookcast } from '../clients/typescript/bookcast.ts'
 import type { CallOptions, Connection } from '../clients/typescript/call.ts'
@@ -10,7 +9,7 @@ export interface NamedMarket extends MarketName {
   readonly market_id: string
 }
 
-/** What is for this page alone, and no method of the client. */
+/** An endpoint that only this page uses; the client has no method for it. */
 function ownEndpoint(path: string) {
   return { path, formats: ['json'], limitMax: null, hasFill: false, dates: [] } as const
 }
@@ -27,7 +26,7 @@ export class Session {
     return new Bookcast(this.baseUrl, { apiKey: this.#apiKey })
   }
 
-  /** For what the page can do without, or what tells how the server is: a refusal is not waited for. */
+  /** Does not retry. For optional data, and for the state of the server. */
   get impatientClient(): Bookcast {
     return new Bookcast(this.baseUrl, { apiKey: this.#apiKey, retry: { attempts: 1 } })
   }
@@ -38,12 +37,12 @@ export class Session {
     this.#apiKey = key
   }
 
-  /** The series and dates that the lake has order books of. */
+  /** The series and dates that have order books in the lake. */
   recordings(options: CallOptions = {}): Promise<RecordedSeries[]> {
     return this.#own<RecordedSeries>('recordings', {}, options).toArray()
   }
 
-  /** What an exchange calls the markets of a date's books. */
+  /** The exchange's names of the markets that have books on a date. */
   marketNames(source: string, series: string, date: string): Promise<NamedMarket[]> {
     return this.#own<NamedMarket>('names', { source, series, date }).toArray()
   }

@@ -1,5 +1,5 @@
-// A request as code to copy. Every snippet runs as it stands against the server that the page came from and gives the rows
-// of the picture. Where the server asks for API keys the key is taken from the environment: none is ever written down.
+// A request as code to copy. Every snippet runs unchanged against the server of this page and returns the rows of the view.
+// A snippet reads an API key from the environment; it never contains the key.
 
 import { type ApiRequest, formatsOf, type ParameterValue } from './api-request.ts'
 
@@ -7,9 +7,9 @@ export const LANGUAGES = ['URL', 'curl', 'Python', 'TypeScript', 'DuckDB'] as co
 export type Language = (typeof LANGUAGES)[number]
 
 export interface SnippetContext {
-  /** Of the server, without a slash at its end. */
+  /** The server's URL, without a slash at its end. */
   readonly baseUrl: string
-  /** The request's address in a format. */
+  /** The URL of the request in a format. */
   readonly urlOf: (format: 'ndjson' | 'parquet') => string
   readonly needsKey: boolean
 }
@@ -17,7 +17,7 @@ export interface SnippetContext {
 const PYTHON_NAMES: Readonly<Record<string, string>> = { from: 'start', to: 'end' }
 const CURL_KEY = `-H "Authorization: Bearer $BOOKCAST_API_KEY" `
 
-/** An address within single quotes of a shell. */
+/** A URL in single quotes, for a shell. */
 function quoted(url: string): string {
   return `'${url.replaceAll("'", '%27')}'`
 }

@@ -1,5 +1,5 @@
-// The exchanges as the page needs them: their facts are those of shared/lob-sources.ts. An address may name any other text,
-// which the server refuses.
+// The exchanges of shared/lob-sources.ts as the page needs them. An address may name any other source, which the server
+// refuses.
 
 import { LOB_SOURCES, type LobSource, type LobSourceNames, lobSources } from '../shared/lob-sources.ts'
 
@@ -8,7 +8,7 @@ export const DEFAULT_SOURCE: string = lobSources()[0]
 
 const NAMES = new Map<string, LobSourceNames>(Object.entries(LOB_SOURCES))
 
-/** The title of an exchange; another text is its own. */
+/** The title of an exchange; an unknown source is its own title. */
 export function sourceTitle(source: string): string {
   return NAMES.get(source)?.title ?? source
 }
@@ -18,12 +18,12 @@ export function isCatalogued(source: string): boolean {
   return NAMES.get(source)?.isCatalogued ?? false
 }
 
-/** The event of a market; empty where its id does not say it. */
+/** The event of a market; empty if its id does not contain it. */
 export function eventOf(source: string, market: string): string {
   return NAMES.get(source)?.eventOf(market) ?? ''
 }
 
-/** For a parameter of the clients, which know the same exchanges. */
+/** Casts a source for a parameter of the client; the server refuses an unknown one. */
 export function asLobSource(source: string): LobSource {
   return source as LobSource
 }

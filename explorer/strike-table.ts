@@ -1,4 +1,4 @@
-// The strikes of an event at one instant: quotes, their middle and what they imply. It is the legend of the plot as well.
+// The strikes of an event at one instant: quotes, mid price and implied share. The table is also the legend of the plot.
 
 import { button, element, scroller, tableHead, tableRow } from './element.ts'
 import type { EventStrikes } from './implied-distribution.ts'
@@ -16,7 +16,7 @@ export class StrikeTable {
   readonly #body = element('tbody')
   readonly #onChoose: (market: string) => void
 
-  /** @param onChoose told the market whose book is wanted */
+  /** @param onChoose called with a market to open its book */
   constructor(onChoose: (market: string) => void) {
     this.#onChoose = onChoose
     const table = element('table', { class: 'strikes' }, this.#caption, this.#head, this.#body)
@@ -24,7 +24,7 @@ export class StrikeTable {
   }
 
   /**
-   * @param index of the rows to show; null where no book is known
+   * @param index of the rows to show; null if no book is known
    * @param hasShares whether the markets exclude one another, so that their prices are a distribution
    */
   show(
@@ -75,7 +75,7 @@ export class StrikeTable {
   }
 }
 
-/** A price of 0 is no quote. */
+/** A price of 0 means that there is no quote. */
 function quoteText(price: number | null | undefined): string {
   return price === 0 ? '–' : valueText(price)
 }

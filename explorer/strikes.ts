@@ -1,16 +1,16 @@
-// The strikes of an event in the order of their temperatures. A ticker ends in `B80.5` for 80 to 81 degrees and in `T79`
-// for both open ends: below the lowest bracket, above the highest. Other markets have a name, whose question says `80-81°F`,
-// `79°F or below` or `94°F or higher`.
+// Orders the strikes of an event by temperature. A ticker ends in `B80.5` for 80 to 81 degrees, and in `T79` for an open end,
+// below the lowest bracket or above the highest. Other markets have a name, whose question contains `80-81°F`, `79°F or
+// below` or `94°F or higher`.
 
 export interface Strike {
   readonly market: string
-  /** Such as `80–81°`, with the date and the outcome where a name says them; the end of the id where nothing says more. */
+  /** Text such as `80–81°`, with the date and the outcome if the market's name has them; or else the end of the id. */
   readonly label: string
-  /** Whether the label says all that the market's id does. */
+  /** Whether the label comes from the market's name and can be shown without the id. */
   readonly isNamed: boolean
 }
 
-/** What an exchange calls a market: the question that is asked, and the outcome that pays. */
+/** The exchange's name of a market: the question, and the outcome that pays. */
 export interface MarketName {
   readonly question: string
   readonly outcome: string
@@ -26,10 +26,10 @@ export function namesOf(
 
 const STRIKE = /-([BT])(-?\d+(?:\.\d+)?)$/
 const LABEL_CHARACTERS_MAX = 24
-/** A token of some 77 digits: its first and last ones tell it from others. */
+/** A token of about 77 digits. Its first and last digits are enough to distinguish it. */
 const TOKEN = /^(\d{6})\d{50,}(\d{4})$/
 
-/** Text that is cut where it gets too long for its place. */
+/** The text, cut to `charactersMax` characters with an ellipsis at its end. */
 export function shortened(text: string, charactersMax: number): string {
   return text.length <= charactersMax ? text : `${text.slice(0, charactersMax - 1)}…`
 }
@@ -49,7 +49,7 @@ function parsedName(market: string, { question, outcome }: MarketName): Parsed {
   const [, month, day] = DAY.exec(question) ?? []
   const date = month === undefined ? '' : ` ${month} ${day}`
   const words = range === undefined ? question : degrees + date
-  // Day by day, from cold to hot, the outcome "Yes" first.
+  // Order by day, then from cold to hot, then the outcome "Yes" first.
   const dayOrder = month === undefined ? 0 : 1_000 * (31 * MONTHS.indexOf(month.toUpperCase()) + Number(day))
   const degreeOrder = Number(low) + (below ? -0.5 : above ? 0.5 : 0) + (outcome === 'Yes' ? 0 : 0.25)
   return {
@@ -78,7 +78,7 @@ function parsed(market: string, lowestBracket: number, names: MarketNames): Pars
   return { market, label: `${isBelow ? '<' : '>'} ${value}°`, isNamed, order }
 }
 
-/** Markets from cold to hot; those that name no strike come last, by id. */
+/** Markets from cold to hot; those without a strike come last, by id. */
 export function orderedStrikes(markets: readonly string[], names: MarketNames = new Map()): Strike[] {
   const brackets = markets.map((market) => STRIKE.exec(market)).filter((match) => match?.[1] === 'B')
   const lowest = Math.min(...brackets.map((match) => Number(match?.[2])))
@@ -90,7 +90,7 @@ export function orderedStrikes(markets: readonly string[], names: MarketNames = 
     .map(({ market, label, isNamed }) => ({ market, label, isNamed }))
 }
 
-/** The climate date of an event such as `KXHIGHNY-26JUL02`; undefined where the ticker says none. */
+/** The climate date of an event such as `KXHIGHNY-26JUL02`; undefined if the ticker has none. */
 export function eventDate(event: string): string | undefined {
   const [, year, month = '', day] = /-(\d{2})([A-Z]{3})(\d{2})$/.exec(event) ?? []
   const number = MONTHS.indexOf(month) + 1

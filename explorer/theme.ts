@@ -1,4 +1,4 @@
-// The colours of the style sheet for what is drawn on canvases, and those of strikes: from cold to hot.
+// The style sheet's colours for drawing on canvases, and the colours of strikes from cold to hot.
 
 import type { Rgb } from './viridis.ts'
 
@@ -6,7 +6,7 @@ const DARK = matchMedia('(prefers-color-scheme: dark)')
 
 export type ColourName = 'ink' | 'muted' | 'line' | 'surface' | 'accent' | 'rise' | 'fall' | 'hatch'
 
-/** A colour of the scheme that holds now. */
+/** A colour of the current colour scheme (light or dark). */
 export function colour(name: ColourName): string {
   return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim()
 }
@@ -15,7 +15,7 @@ export function onSchemeChange(listener: () => void, signal: AbortSignal): void 
   DARK.addEventListener('change', listener, { signal })
 }
 
-// Each at least 3:1 against its background.
+// Each has a contrast of at least 3:1 with its background.
 const LIGHT_STRIKES: readonly Rgb[] = [
   [33, 84, 172],
   [20, 125, 140],

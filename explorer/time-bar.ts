@@ -1,10 +1,10 @@
-// The keyboard's way through a plot: a slider that steps from tick to tick, and buttons that zoom and move the window.
+// Keyboard control of a plot: a slider that steps from tick to tick, and buttons that zoom and pan the window.
 
 import { button, element } from './element.ts'
 import type { PlotListener, PlotWindow } from './plot-gestures.ts'
 import { panned, zoomed } from './time-window.ts'
 
-/** The instants a cursor may stand on. */
+/** The instants at which the cursor can be. */
 export interface Ticks {
   readonly count: number
   readonly timeOf: (index: number) => number
@@ -52,7 +52,7 @@ export class TimeBar {
     this.#slider.disabled = ticks.count === 0
   }
 
-  /** @param text what is to be seen at the instant, also for those who hear it */
+  /** @param text the values at the instant, also for screen readers */
   setCursor(ms: number, text: string): void {
     this.#slider.value = String(this.#ticks.indexAt(ms))
     this.#slider.setAttribute('aria-valuetext', text)

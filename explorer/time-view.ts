@@ -1,4 +1,4 @@
-// What all pictures over time have in common: the window, the cursor, and who is told when one of them moves.
+// The state that all views over time share: the window and the cursor, and the callbacks for when one of them moves.
 
 import type { PlotListener, PlotWindow } from './plot-gestures.ts'
 import { TimeBar } from './time-bar.ts'
@@ -10,9 +10,9 @@ export interface TimeViewOptions {
   readonly context: ViewContext
   readonly bounds: TimeWindow
   readonly shortestMs: number
-  /** Draws the window that `get` tells. */
+  /** Redraws the plot for the current window. */
   readonly onWindow: (window: TimeWindow | null) => void
-  /** Shows an instant and says in words what is to be seen there. */
+  /** Shows an instant and returns a text with its values. */
   readonly onCursor: (ms: number) => string
 }
 
@@ -44,7 +44,7 @@ export class TimeView {
     return this.#window
   }
 
-  /** Shows the cursor again, or for the first time at an instant that the data suggest. */
+  /** Shows the cursor again; if it has no place yet, at `suggestedMs`. */
   showCursor(suggestedMs: number): void {
     const ms = this.#cursorMs ?? suggestedMs
     this.bar.setCursor(ms, this.#options.onCursor(ms))

@@ -1,4 +1,4 @@
-// The stretch of time that a plot shows, in ms since the epoch. `toMs` is exclusive.
+// The span of time that a plot shows, in ms since the epoch. `toMs` is exclusive.
 
 export interface TimeWindow {
   readonly fromMs: number
@@ -35,7 +35,7 @@ const AXIS_STEPS_S = [
   1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 14_400, 21_600, 43_200, 86_400,
 ] as const
 
-/** The instants to be named on a time axis: round ones, at most `count` of them. */
+/** The round instants to label on a time axis, about `count` at most. */
 export function axisTicks({ fromMs, toMs }: TimeWindow, count: number): number[] {
   const spanS = (toMs - fromMs) / 1000
   const stepMs = 1000 * (AXIS_STEPS_S.find((step) => spanS / step <= count) ?? 86_400)

@@ -1,4 +1,4 @@
-// The trades of a picture: marks on it, sized by their contracts, and the table behind them.
+// The trades of a view: marks on the plot, sized by contracts, and the table below it.
 
 import { ApiError, type Trade } from '../clients/typescript/bookcast.ts'
 import { NS_PER_SECOND } from '../shared/utc-date.ts'
@@ -13,7 +13,7 @@ import type { TimeWindow } from './time-window.ts'
 import type { ViewContext } from './view.ts'
 
 const COLUMNS = ['ts', 'market_id', 'price', 'qty', 'aggressor'] as const
-/** More than these are not asked for. */
+/** The limit of the request for trades. */
 const TRADES_MAX = 50_000
 const RADIUS_PX = { min: 2.5, max: 10 } as const
 const NOTE =
@@ -21,7 +21,6 @@ const NOTE =
 
 type MarkedTrade = Pick<Trade, (typeof COLUMNS)[number]>
 
-/** Where marks are drawn. */
 export interface MarkCanvas {
   readonly context: CanvasRenderingContext2D
   readonly area: {
@@ -30,7 +29,7 @@ export interface MarkCanvas {
     readonly width: number
     readonly height: number
   }
-  /** Units of the canvas in a pixel of the page. */
+  /** Canvas units per CSS pixel. */
   readonly ratio: number
   readonly outline: string
   readonly window: TimeWindow
@@ -69,7 +68,7 @@ export class TradeMarks {
     return this.#isListed ? [this.#request] : []
   }
 
-  /** Shows the trades in the table; `labelOf` names a market where there are several. */
+  /** Shows the trades in the table. With several markets, `labelOf` returns the label of a market. */
   showTable(labelOf?: (market: string) => string): void {
     this.root.hidden = this.#trades.length === 0
     if (this.#trades.length === TRADES_MAX)
@@ -110,7 +109,7 @@ export class TradeMarks {
     context.restore()
   }
 
-  /** The lake is asked first: a request for trades of a series that has none is an error. */
+  /** Checks first whether the lake has trades: a request for the trades of a series without any is an error. */
   async #load(onTrades: () => void): Promise<void> {
     const { session, state, panel, signal } = this.#context
     const { source, series, date } = state
@@ -125,7 +124,7 @@ export class TradeMarks {
       const files = await session.client.files(parameters, { signal }).toArray()
       if (files.length === 0 || signal.aborted) return
     } catch {
-      // What is wrong the request for the books tells.
+      // The request for the books reports the error.
       return
     }
     this.#isListed = true
@@ -137,7 +136,7 @@ export class TradeMarks {
         onTrades()
       }
     } catch (error) {
-      // The endpoint is part of a server with a store.
+      // A server without a store does not have this endpoint.
       const isNone = error instanceof ApiError && ['unknown_market', 'unknown_path'].includes(error.code)
       if (!signal.aborted && !isNone) panel.showError(error)
     }
@@ -150,7 +149,7 @@ export class TradeMarks {
   }
 }
 
-/** The area of a mark grows with the quantity. */
+/** The radius grows with the square root of the quantity. */
 export function markRadius(qty: number, largestQty: number): number {
   return RADIUS_PX.min + (RADIUS_PX.max - RADIUS_PX.min) * Math.sqrt(qty / largestQty)
 }

@@ -1,5 +1,5 @@
-// What the page shows, and the address that says so. The state lives behind the `#`, so that it is never sent to a server
-// and a link shows the same picture. Values are kept as they are written: what is wrong with them the server says.
+// The state of the page and its address. The state is in the fragment (after `#`), so that it is never sent to a server and a
+// link opens the same view. Values are kept as written; the server refuses invalid ones.
 
 export const VIEWS = ['day', 'book', 'weather', 'candles', 'data'] as const
 export type ViewName = (typeof VIEWS)[number]
@@ -16,14 +16,14 @@ export interface ViewState {
   readonly market: string
   /** UTC date, `YYYY-MM-DD`. */
   readonly date: string
-  /** Seconds between snapshots; empty for what suits the window. */
+  /** Seconds between snapshots; empty for the automatic interval. */
   readonly interval: string
   /** Minutes of a candle; empty for the default. */
   readonly candle: string
-  /** The window that is zoomed to, ms since the epoch; null for all of it. */
+  /** The zoomed window, ms since the epoch; null for everything. */
   readonly from: number | null
   readonly to: number | null
-  /** Where the cursor stands, ms since the epoch. */
+  /** The cursor, ms since the epoch. */
   readonly at: number | null
 }
 
@@ -49,7 +49,7 @@ function readInstant(text: string | null): number | null {
   return Number.isNaN(ms) ? null : ms
 }
 
-/** The state that an address's fragment says; what it does not say is empty. */
+/** The state in an address's fragment; absent values are empty. */
 export function readAddress(fragment: string): ViewState {
   const values = new URLSearchParams(fragment.replace(/^#/, ''))
   const view = VIEWS.find((name) => name === values.get('view')) ?? EMPTY_STATE.view
@@ -71,7 +71,7 @@ export function writeAddress(state: ViewState): string {
   return `#${values.toString().replaceAll('%3A', ':').replaceAll('%2C', ',')}`
 }
 
-/** Whether two states need the same answers: they differ in window and cursor at the most. */
+/** Whether two states need the same responses, so that they differ at most in window and cursor. */
 export function hasSameData(one: ViewState, other: ViewState): boolean {
   return one.view === other.view && TEXTS.every((name) => one[name] === other[name])
 }

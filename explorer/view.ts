@@ -1,4 +1,4 @@
-// What a view is given and what it does.
+// The interface of a view, and the context that the page passes to it.
 
 import type { Catalogue, ListedMarket } from './catalogue.ts'
 import type { RequestPanel } from './request-panel.ts'
@@ -13,9 +13,9 @@ export interface ViewContext {
   readonly catalogue: Catalogue
   readonly session: Session
   readonly panel: RequestPanel
-  /** Writes window and cursor into the address; the picture stays. */
+  /** Writes the window and the cursor into the address; the view stays. */
   readonly note: (patch: Partial<ViewState>) => void
-  /** Goes to another picture. */
+  /** Opens another view or other data. */
   readonly open: (patch: Partial<ViewState>) => void
   /** Aborted when the view is left. */
   readonly signal: AbortSignal

@@ -1,5 +1,5 @@
-// Colours that say a quantity: viridis, whose lightness grows evenly, so that it can be read in grey and by colour-blind
-// people. Source: a polynomial fit of matplotlib's table (Matt Zucker, CC0), right within 1.5 of 255.
+// The viridis colour map for quantities. Its lightness grows evenly, so that it is readable in greyscale and for colour-blind
+// users. Source: a polynomial fit of matplotlib's table (Matt Zucker, CC0), exact to within 1.5 of 255.
 
 export type Rgb = readonly [red: number, green: number, blue: number]
 

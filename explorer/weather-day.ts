@@ -1,4 +1,4 @@
-// The weather of one climate day as columns: temperatures, the extremum so far, the reports when they were issued.
+// The weather of one climate day as columns: temperatures, the extremum so far, and the reports at their time of issue.
 
 import type { ClimateRecord, Observation } from '../clients/typescript/bookcast.ts'
 import type { ClimateDay } from '../shared/climate-day.ts'

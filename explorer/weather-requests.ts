@@ -1,5 +1,5 @@
-// What the weather view asks for: the observations of a climate day and somewhat beyond, all reports about it, and the
-// prices of its event meanwhile.
+// The requests of the weather view: the observations of a climate day and of some hours after it, all reports about the day,
+// and the prices of its event during that time.
 
 import type { ClimateRecord, Observation } from '../clients/typescript/bookcast.ts'
 import { climateDay, type ClimateDay } from '../shared/climate-day.ts'
@@ -12,16 +12,16 @@ import { eventDate } from './strikes.ts'
 import type { TimeWindow } from './time-window.ts'
 import { ALL_EVENTS, type ViewState } from './view-state.ts'
 
-/** The final report comes some hours after the day. */
+/** The final report is issued some hours after the day. */
 const HOURS_BEHIND = 5
 export const QUOTES_INTERVAL = 300
 
 export interface WeatherPlan {
   readonly day: ClimateDay
   readonly bounds: TimeWindow
-  /** Null where no one event is chosen: mids of several are no distribution. */
+  /** Null unless one event is chosen: the mids of several events are not a distribution. */
   readonly quotes: ApiRequest<QuoteRow> | null
-  /** Null where no station is known. */
+  /** Null if no station is known. */
   readonly observations: ApiRequest<Observation> | null
   readonly climate: ApiRequest<ClimateRecord> | null
 }
@@ -32,7 +32,7 @@ function instant(ms: number): string {
 
 export function weatherPlan(state: ViewState, { station, standardOffsetHours }: SeriesFacts): WeatherPlan {
   const date = eventDate(state.event) ?? state.date
-  // What is no date is for the server to refuse.
+  // The server refuses a date that is invalid.
   const isDate = utcDateStartMs(date) !== undefined
   const day = climateDay(isDate ? date : '1970-01-01', standardOffsetHours ?? 0)
   const bounds = { fromMs: day.fromMs, toMs: day.toMs + HOURS_BEHIND * MS_PER_HOUR }

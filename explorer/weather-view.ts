@@ -1,5 +1,5 @@
-// Weather and market: the temperature that settles an event, and what its prices say about the outcome, over one climate
-// day and under one cursor.
+// Weather and market: the temperature that settles an event, and the distribution that its prices imply, over one climate day
+// with one cursor.
 
 import type { ApiRequest } from './api-request.ts'
 import { DataTable } from './data-table.ts'
@@ -30,7 +30,7 @@ class WeatherView implements View {
   readonly #plan: WeatherPlan
   readonly #weather: WeatherDay
   readonly #time: TimeView
-  /** Null where no event is chosen. */
+  /** Null if no event is chosen or the server has no catalogue. */
   readonly #implied: ImpliedPlot | null
   readonly #plot: LinePlot
   readonly #table: DataTable
@@ -96,7 +96,7 @@ class WeatherView implements View {
     void this.#load()
   }
 
-  /** The plot below, with the bar for both; a sentence where there can be none. */
+  /** The lower plot, with the time bar of both plots. If there is no distribution, shows a note instead and returns null. */
   #impliedPlot(): ImpliedPlot | null {
     const { host, state, catalogue } = this.#context
     if (this.#plan.quotes === null || !catalogue.isNamed) {

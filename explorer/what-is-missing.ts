@@ -1,5 +1,5 @@
-// Why a view has nothing to draw, in a sentence, and where there is something: said before anything is asked for that
-// cannot be had. What is wrong with a value the server says.
+// Explains why a view has nothing to draw, and suggests a view or date that has data. The page shows this before it sends a
+// request that would find nothing. The server reports invalid values.
 
 import { utcDateStartMs } from '../shared/utc-date.ts'
 import type { Catalogue } from './catalogue.ts'
@@ -13,14 +13,14 @@ const NAME_CHARACTERS_MAX = 60
 
 export interface Missing {
   readonly sentence: string
-  /** What may be shown instead. */
+  /** A suggestion to show instead. */
   readonly instead: { readonly text: string; readonly patch: Partial<ViewState> } | null
 }
 
 const WEATHER_INSTEAD = { text: 'Show the weather instead', patch: { view: 'weather' } } as const
 const DAY_INSTEAD = { text: 'Show the day instead', patch: { view: 'day' } } as const
 
-/** What keeps a view from being drawn at all; null where nothing does. */
+/** The reason why a view cannot be drawn at all; null if it can. */
 export function missingView(state: ViewState, catalogue: Catalogue): Missing | null {
   const { view, source, series, market, date } = state
   if (view === 'data') return null
@@ -45,7 +45,7 @@ export function missingView(state: ViewState, catalogue: Catalogue): Missing | n
   return null
 }
 
-/** What is to be said above a view of a date that has no recording; null where it has one. */
+/** The note above a view of a date that has no recording; null if it has one. */
 export function missingRecording(state: ViewState, catalogue: Catalogue): Missing | null {
   const { view, source, series, date } = state
   const isOfBooks = view === 'day' || view === 'book' || view === 'weather'
@@ -65,7 +65,7 @@ function missingDate({ series, date }: ViewState, spans: readonly DateSpan[]): M
   }
 }
 
-/** The sentence, and a button that shows the other thing. */
+/** The sentence, and a button that opens the suggestion. */
 export function missingNote(
   { sentence, instead }: Missing,
   open: (patch: Partial<ViewState>) => void,

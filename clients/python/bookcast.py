@@ -1,4 +1,4 @@
-"""The client of a Bookcast server, in one file: Python 3.9 or later, the standard library alone.
+"""The client of a Bookcast server, in one file. It needs Python 3.9 or later and only the standard library.
 
     import bookcast
 
@@ -8,12 +8,12 @@
     frame = client.lob(series="KXHIGHNY", date="2026-07-02", interval=60).to_df()
     client.lob(series="KXHIGHNY", date="2026-07-02").to_file("day.parquet")
 
-A method gives an Answer, which sends its request when it is read. Rows are dicts as in the server's JSON; `ts` is in
-nanoseconds since the Unix epoch. What is not whole is an IncompleteError, never a short answer. `to_df`, `to_polars` and
-`to_arrow` need pandas, polars or pyarrow, and import it when they are called.
+A method returns an Answer, which sends its request when it is read. Rows are dicts as in the server's JSON; `ts` is in
+nanoseconds since the Unix epoch. An incomplete response raises IncompleteError; it never ends silently. `to_df`,
+`to_polars` and `to_arrow` need pandas, polars or pyarrow, and import it when they are called.
 
-Dates and instants are text, datetime.date, or datetime.datetime with a time zone: one without is a BookcastError, since it
-could mean any zone. Where a date is wanted, a datetime is its date in UTC.
+Dates and instants are text, datetime.date, or datetime.datetime with a time zone. A datetime without one raises a
+BookcastError, because it could mean any zone. For a date, the UTC date of a datetime is sent.
 """
 
 import datetime
@@ -54,31 +54,31 @@ from typing import (
 
 __version__ = "0.0.0"
 
-# Rows of so many bytes are gone from memory before the next ones come: more at a time is slower.
+# Small enough that the rows of one chunk are freed before the next chunk arrives. Larger chunks are slower.
 _READ_BYTES = 16 * 1024
 _PROBLEM_BYTES_MAX = 64 * 1024
 _LINE_BYTES_MAX = 16 * 1024 * 1024
-# The rows of one request that are kept in memory as one, where they cannot be streamed.
+# Rows per page of JSON, which is held in memory as a whole because it cannot be streamed.
 _JSON_PAGE_ROWS = 10_000
 _STREAMED_PAGE_ROWS = 100_000
-# What the server gives at most in one JSON answer.
+# The server's limit of rows in one JSON response.
 _JSON_FILE_ROWS = 50_000
-# An answer that came on by so much may be asked for again as often as at first, and in all so often.
+# After this much progress, the count of resumes starts again; _RESUMES_MAX limits their total.
 _PROGRESS_BYTES = 64 * 1024
 _RESUMES_MAX = 100
-# Against a server whose pages have no end.
+# Protects against a server whose pages never end.
 _PAGES_MAX = 100_000
 
 
 class BookcastError(Exception):
-    """Everything this client raises of its own."""
+    """The base class of all errors of this client."""
 
 
 class ApiError(BookcastError):
-    """The server refused the request; the text is its own sentence.
+    """The server refused the request; the text is the server's error message.
 
-    status: the HTTP status. code: the server's stable code, such as `unknown_market`; `http_502` and the like where a
-    proxy answered. errors: one dict for each wrong parameter, with `parameter` and `detail`. request_id: names the
+    status: the HTTP status. code: the server's stable code, such as `unknown_market`; `http_502` and the like if a
+    proxy responded. errors: one dict for each invalid parameter, with `parameter` and `detail`. request_id: names the
     request in the server's log.
     """
 
@@ -93,9 +93,9 @@ class ApiError(BookcastError):
 
 
 class IncompleteError(BookcastError):
-    """The answer broke off, or is not whole for another reason.
+    """The response broke off, or is incomplete for another reason.
 
-    rows, bytes: how far it came; rows are 0 where they are not looked at, as in a file.
+    rows, bytes: how much of it was read; rows is 0 if the client does not parse rows, as for a file.
     """
 
     def __init__(self, why: str, rows: int, bytes: int) -> None:
@@ -105,7 +105,7 @@ class IncompleteError(BookcastError):
 
 
 class TimeoutError(BookcastError):
-    """The server said nothing for too long. rows, bytes: how far the answer came."""
+    """The server sent nothing for too long. rows, bytes: how much of the response was read."""
 
     def __init__(self, timeout: float, rows: int, bytes: int) -> None:
         super().__init__(f"The server said nothing for {timeout:g} s, after {rows} rows, {bytes} bytes.")
@@ -114,7 +114,7 @@ class TimeoutError(BookcastError):
 
 
 class ConnectionError(BookcastError):
-    """There was no answer: the server cannot be reached, or hung up before it said anything."""
+    """No response: the server cannot be reached, or closed the connection before it sent anything."""
 
 
 class CancelledError(BookcastError):
@@ -122,11 +122,11 @@ class CancelledError(BookcastError):
 
 
 class MoreRowsError(BookcastError):
-    """There are more rows than one file of the format may have; nothing was kept."""
+    """There are more rows than one file of the format may have. The unfinished file was removed."""
 
 
 class Progress(NamedTuple):
-    """How an answer is coming along; bytes are those of the body, decompressed."""
+    """The progress of a response; bytes are those of the decompressed body."""
 
     rows: int
     bytes: int
@@ -146,11 +146,11 @@ class _Connection(NamedTuple):
 
 
 class _BrokenOff(Exception):
-    """The connection ended before the answer did; the text says how."""
+    """The connection ended before the response did; the text says how."""
 
 
 class _Cancelling:
-    """Ends a request from another thread."""
+    """Cancels a request from another thread."""
 
     def __init__(self) -> None:
         self._event = threading.Event()
@@ -168,7 +168,7 @@ class _Cancelling:
         with self._lock:
             if self._socket is not None:
                 try:
-                    # Wakes the thread that reads from it.
+                    # Wakes the thread that reads from the socket.
                     self._socket.shutdown(socket.SHUT_RDWR)
                 except OSError:
                     pass
@@ -183,14 +183,14 @@ class _Cancelling:
 
 
 class _GivenRows:
-    """Where a compressed stream of order-book rows can go on: behind the last whole row that was given.
+    """Where a compressed stream of order-book rows can be resumed: after the last complete row that the reader received.
 
-    The server's answer from there on begins with the very bytes of the next row.
+    The server's response from there begins with exactly the bytes of the next row.
     """
 
     def __init__(self) -> None:
         self._line = b""
-        # What was given behind the line.
+        # The bytes received after the line.
         self._rest = b""
 
     @classmethod
@@ -212,7 +212,7 @@ class _GivenRows:
         self._rest = chunk[end + 1 :]
 
     def next(self, target: str) -> Optional[Tuple[str, bytes]]:
-        """The request for what is behind, and its beginning, which the reader has; None before a row."""
+        """The request for the remaining rows, and the first bytes of its response, which the reader has; None before a row."""
         try:
             row = json.loads(self._line)
             after = f"{row['ts']},{row['market_id']}"
@@ -224,12 +224,12 @@ class _GivenRows:
 
 
 class _Transfer:
-    """One request and its answer of status 200.
+    """One request and its response with status 200, which is resumed after a lost connection.
 
-    Where the connection breaks off and the server named the answer by a strong tag, it is asked for again: an answer of
-    the same tag has the same bytes (RFC 9110, section 8.8.1), so that it goes on behind those that were given. A server
-    that serves ranges sends the rest alone, and a compressed stream of order-book rows goes on behind the last row; of
-    another answer the beginning is passed over. An answer of another tag, or of none, is not put together with what came before.
+    Without a strong ETag, a response is not resumed. With one, the client requests it again: a response with the same strong
+    ETag has the same bytes (RFC 9110, section 8.8.1). If the server supports ranges, it sends only the remaining bytes; a
+    compressed stream of order-book rows continues after the last row. For any other response, the client skips the bytes
+    that it already has. If the ETag is now another, the two responses are not combined: IncompleteError.
     """
 
     def __init__(
@@ -246,7 +246,7 @@ class _Transfer:
         self.headers = self._response.headers
         is_coded = self.headers.get("Content-Encoding", "identity") != "identity"
         self._given = _GivenRows.of(target) if is_coded else None
-        # What the rest of the rows must begin with.
+        # The bytes with which the remaining rows must begin.
         self._known = b""
 
     def _open(self, more: Dict[str, str], *, target: Optional[str] = None) -> http.client.HTTPResponse:
@@ -313,16 +313,16 @@ class _Transfer:
         if attempt >= connection.attempts or seconds > connection.longest_wait:
             return None
         own = self._own_wait(attempt)
-        # Those who were refused together must not come back together.
+        # The jitter spreads out clients that were refused together.
         return max(seconds, own / 2) + random.random() * own / 2
 
     def _own_wait(self, attempt: int) -> float:
-        """What is waited when nobody says how long: longer from try to try."""
+        """The wait if the server states none: exponential back-off."""
         connection = self._connection
         return min(connection.longest_wait, connection.first_wait * 2 ** (attempt - 1))
 
     def _raw_chunks(self) -> Iterator[bytes]:
-        """The body of one response as it travels. Raises unless it is known to have come to its end."""
+        """The encoded body of one response. Raises unless its end is known to have been reached."""
         response = self._response
         length = response.headers.get("Content-Length")
         is_chunked = bool(getattr(response, "chunked", False))
@@ -363,8 +363,8 @@ class _Transfer:
             raise self.incomplete("its gzip does not end")
 
     def chunks(self) -> Iterator[bytes]:
-        """The body, decompressed, piece by piece; the connection is closed at its end and when the loop is left."""
-        # Bytes at the beginning of a response that the reader has.
+        """The decompressed body in chunks; the connection is closed at its end and when the loop is left."""
+        # Bytes at the start of the response that the reader already has.
         held = 0
         resume = 0
         resumes = 0
@@ -390,7 +390,7 @@ class _Transfer:
                         return
                     raise _BrokenOff("asked for again, it ended before")
                 except _BrokenOff as error:
-                    # An answer that came on may be asked for again as often as at first.
+                    # After progress, the count of resumes starts again.
                     resume = 1 if self.bytes - bytes_at_resume >= _PROGRESS_BYTES else resume + 1
                     bytes_at_resume = self.bytes
                     resumes += 1
@@ -401,7 +401,7 @@ class _Transfer:
             self.close()
 
     def _resume(self, broken: _BrokenOff, resume: int) -> int:
-        """Asks for the same answer again, and gives how many bytes at its beginning are known."""
+        """Requests the same response again, and returns how many bytes at its start are known."""
         self.close()
         tag = self.headers.get("ETag") or "W/"
         if tag.startswith("W/") or resume > self._connection.resumes:
@@ -413,10 +413,10 @@ class _Transfer:
         rows = self._given.next(self.target) if self._given is not None else None
         try:
             self._response = self._open(more, target=rows and rows[0])
-            # Asked behind the request for the rest: if the answer is still the same one, it was then.
+            # Requested after the request for the rest: if the response is still the same, it was the same at that request.
             present = self._response.headers if rows is None else self._present_headers()
         except (ApiError, ConnectionError, TimeoutError):
-            # A server that is gone is told by how far the answer came.
+            # If the server is unavailable, report how much of the response was read.
             raise self.incomplete(str(broken)) from broken
         headers = self._response.headers
         is_rest = self._response.status == 206
@@ -429,7 +429,7 @@ class _Transfer:
         return 0 if is_rest else self.bytes
 
     def _present_headers(self) -> Any:
-        """What the server says of the whole answer now."""
+        """The current headers of the whole response."""
         head = _Transfer(self._connection, self.target, self._cancelling, method="HEAD")
         head.close()
         self._cancelling.watch(self._http and self._http.sock)
@@ -452,9 +452,9 @@ class _Transfer:
 
 
 def _may_pass(error: BookcastError) -> bool:
-    """Whether the next try may fare better. Every request is a GET, so that sending it again changes nothing."""
+    """Whether a retry may succeed. Every request is idempotent (GET or HEAD), so that a retry is safe."""
     if isinstance(error, ApiError):
-        # Waiting does not mend a damaged file.
+        # A retry does not repair a damaged file.
         return error.status == 429 or (error.status == 503 and error.code != "lake_file_invalid")
     lost = (ConnectionRefusedError, ConnectionResetError, ConnectionAbortedError, BrokenPipeError)
     return isinstance(error.__cause__, lost)
@@ -463,7 +463,7 @@ def _may_pass(error: BookcastError) -> bool:
 def _http_connection(
     base: urllib.parse.SplitResult, timeout: float, target: str
 ) -> Tuple[http.client.HTTPConnection, str]:
-    """A connection to the server, through a proxy where the environment names one, and what to ask it for."""
+    """A connection to the server, or to the environment's proxy for it, and the target to request on it."""
     host = base.hostname or ""
     proxy = urllib.request.getproxies().get(base.scheme)
     if proxy is None or urllib.request.proxy_bypass(host):
@@ -496,7 +496,7 @@ def _ndjson_batches(transfer: _Transfer) -> Iterator[List[Any]]:
         lines = rest + chunk[:end]
         rest = chunk[end + 1 :]
         try:
-            # All lines in one go: a line feed never stands within a row.
+            # Parses all lines at once: a row never contains a line feed.
             batch = json.loads(b"[" + lines.replace(b"\n", b",") + b"]")
         except ValueError as error:
             raise transfer.incomplete("a line is no row") from error
@@ -529,7 +529,7 @@ def _json_batch(transfer: _Transfer) -> Iterator[List[Any]]:
 
 
 def _whole_bytes(transfer: _Transfer, format: str) -> Iterator[bytes]:
-    """The bytes of a body as they come, checked for what the end of its format looks like."""
+    """The bytes of a body as they arrive. Raises IncompleteError unless it ends as its format requires."""
     tail = b""
     for chunk in transfer.chunks():
         tail = (tail + chunk[-4:])[-4:]
@@ -559,7 +559,7 @@ def _without_first_line(chunks: Iterable[bytes]) -> Iterator[bytes]:
 
 
 class _Form(NamedTuple):
-    """What has to be known of an endpoint to ask it."""
+    """The facts about an endpoint that requests to it need."""
 
     path: str
     row: str
@@ -574,7 +574,7 @@ Row = TypeVar("Row")
 
 
 class Answer(Generic[Row]):
-    """A request for rows. Nothing is sent before it is read, and every reading sends it anew."""
+    """A request for rows. It is sent when it is read, and again on every further read."""
 
     def __init__(self, connection: _Connection, form: _Form, parameters: Dict[str, Any]) -> None:
         self._connection = connection
@@ -587,24 +587,24 @@ class Answer(Generic[Row]):
 
     @property
     def lake_version(self) -> Optional[str]:
-        """The version of the lake that the rows are of, for version of a later request; known once reading has begun.
+        """The version of the lake that the rows come from, for `version` of a later request; known once reading has begun.
 
-        None where the server names none, and where the requests of one reading met different ones.
+        None if the server states none, or if the requests of one read met different versions.
         """
         return next(iter(self._lake_versions)) if len(self._lake_versions) == 1 else None
 
     def url(self, format: Optional[str] = None) -> str:
-        """The address of the request, or of the same rows in another format."""
+        """The URL of the request, with the caller's format or with `format`."""
         base = self._connection.base
         return f"{base.scheme}://{base.netloc}{base.path}" + self._target({"format": format} if format else {})
 
     @property
     def target(self) -> str:
-        """Path and query of the request, behind the base address."""
+        """Path and query of the request, without the base URL."""
         return self._target({})
 
     def cancel(self) -> None:
-        """Ends the reading, from any thread: it raises CancelledError."""
+        """Cancels the read, from any thread; the read raises CancelledError."""
         self._cancelling.cancel()
 
     def __iter__(self) -> Iterator[Row]:
@@ -640,7 +640,7 @@ class Answer(Generic[Row]):
         *,
         has_parts: bool = True,
     ) -> Iterator[_Transfer]:
-        """Opens one request after another: the next page, and the parts of a range that has too many rows for one."""
+        """Opens one request after another: each next page, and the parts of a range that has too many rows for one."""
         self._forget()
         waiting = [(self._target(page), page)]
         for _ in range(_PAGES_MAX):
@@ -651,7 +651,7 @@ class Answer(Generic[Row]):
                 transfer = self._open(target)
             except ApiError as error:
                 if error.code == "no_data" and "date" in asked:
-                    # Of a range it is a date without a recording.
+                    # A part of a range without data is a date without a recording.
                     self.missing_dates.append(asked["date"])
                     continue
                 is_too_long = has_parts and error.code == "too_many_rows"
@@ -674,16 +674,16 @@ class Answer(Generic[Row]):
         return list(self)
 
     def iter_bytes(self) -> Iterator[bytes]:
-        """The body of one request in the format that was asked for, json unless said otherwise."""
+        """The response body of a single request, in the caller's format (default: json)."""
         self._forget()
         yield from _whole_bytes(self._open(self._target({})), self._parameters.get("format") or "json")
 
     def to_file(self, path: Union[str, "os.PathLike[str]"]) -> int:
-        """Writes the rows into a file, which has its name only when it is whole, and gives its size in bytes.
+        """Writes the rows to a file, which gets its name only when it is complete, and returns its size in bytes.
 
-        Without `format` the end of the name decides: .json, .ndjson, .csv or .parquet. Answers of ndjson and csv are put
-        one behind the other; json and parquet raise MoreRowsError when one page does not hold all rows, and an ApiError
-        of the code too_many_rows for a range of order books that one answer does not hold.
+        Without `format`, the file extension decides: .json, .ndjson, .csv or .parquet. Pages of ndjson and csv are
+        concatenated. json and parquet raise MoreRowsError if one page does not hold all rows, and an ApiError with the
+        code too_many_rows for a range of order books that one response does not hold.
         """
         name = os.fspath(path)
         format = self._parameters.get("format") or _format_of_name(name)
@@ -706,10 +706,10 @@ class Answer(Generic[Row]):
     def to_df(self, *, raw: bool = False) -> Any:
         """A pandas.DataFrame of all rows.
 
-        What the quote of an order book does not have is missing; raw=True keeps the 0 and -1 of the server. Instants are
-        datetime64[ns, UTC] (so is `ts`), dates datetime64[ns], whole numbers int64 or, where they may be missing, Int64, other
-        numbers float64 with NaN for null, flags bool or boolean, texts objects with None for null.
-        Where pyarrow is installed, rows travel as parquet, which is faster.
+        Absent quotes of an order book are missing values; raw=True keeps the server's 0 and -1. Instants (also `ts`) are
+        datetime64[ns, UTC], dates datetime64[ns], whole numbers int64 (Int64 if they may be missing), other numbers
+        float64 with NaN for null, flags bool or boolean, texts objects with None for null.
+        If pyarrow is installed, rows are requested as parquet, which is faster.
         """
         import pandas  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
@@ -721,7 +721,7 @@ class Answer(Generic[Row]):
             columns = {name: _arrow_values(kinds[name], table[name]) for name in columns if name in table.column_names}
         else:
             for batch in filter(None, self._batches(nulls)):
-                # A server of an earlier version may lack some.
+                # An older server may lack some columns.
                 columns = {name: values for name, values in columns.items() if name in batch[0]}
                 for name, values in columns.items():
                     values.extend([row[name] for row in batch])  # type: ignore[index]
@@ -729,7 +729,7 @@ class Answer(Generic[Row]):
         return pandas.DataFrame(series, columns=list(columns))
 
     def to_polars(self, *, raw: bool = False) -> Any:
-        """A polars.DataFrame of all rows, read from parquet; `ts` is Datetime(ns, UTC). raw: as to_df has it."""
+        """A polars.DataFrame of all rows, read from parquet; `ts` is Datetime(ns, UTC). raw: as in to_df."""
         import io
 
         import polars  # type: ignore[import-not-found,unused-ignore]
@@ -741,7 +741,7 @@ class Answer(Generic[Row]):
         return frame.with_columns(polars.from_epoch("ts", time_unit="ns").dt.replace_time_zone("UTC"))
 
     def to_arrow(self, *, raw: bool = False) -> Any:
-        """A pyarrow.Table of all rows, read from parquet; `ts` is timestamp(ns, UTC). raw: as to_df has it."""
+        """A pyarrow.Table of all rows, read from parquet; `ts` is timestamp(ns, UTC). raw: as in to_df."""
         import pyarrow  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
         table = self._arrow_table(self._nulls(raw))
@@ -754,12 +754,12 @@ class Answer(Generic[Row]):
         import pyarrow
         import pyarrow.parquet  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
-        # Neither a file of Python's nor threads of Arrow's: they can kill the process when the interpreter ends.
+        # Do not use a Python file object or Arrow's threads here: they can crash the process when the interpreter exits.
         pages = (pyarrow.BufferReader(page) for page in self._parquet_pages(more))
         return pyarrow.concat_tables([pyarrow.parquet.ParquetFile(page).read(use_threads=False) for page in pages])
 
     def _is_faster_by_arrow(self) -> bool:
-        """Whether there is pyarrow, and parquet holds the very rows that are asked for."""
+        """Whether pyarrow is installed and parquet can hold the requested rows."""
         is_limited = (self._limit() or 0) > (self._form.limit_max or 0)
         if self._parameters.get("format") is not None or is_limited or not self._has_parquet():
             return False
@@ -773,12 +773,12 @@ class Answer(Generic[Row]):
         return _KINDS[self._form.row].get("ts") == "nanoseconds" and "ts" in self._columns()
 
     def _nulls(self, raw: bool) -> Dict[str, Any]:
-        """What a frame asks for besides the caller's parameters: missing values for the zeros of order books."""
+        """The parameters that a frame adds to the caller's: null instead of the placeholders of order books."""
         is_open = "nulls" in self._parameters and self._parameters["nulls"] is None
         return {"nulls": True} if is_open and not raw else {}
 
     def _kinds(self, more: Dict[str, Any]) -> Dict[str, str]:
-        """The kinds of the columns; all numbers of an order book may be missing with `nulls`."""
+        """The kinds of the columns; with `nulls`, all numbers may be missing."""
         kinds = _KINDS[self._form.row]
         if {**self._parameters, **more}.get("nulls") not in (True, "true"):
             return kinds
@@ -791,7 +791,7 @@ class Answer(Generic[Row]):
             raise BookcastError("Filled candles come as rows alone: use to_df, or pass fill=False.")
         limit = self._limit()
         page = self._page_of("parquet", self._page_limit("parquet", limit))
-        # One page holds as much as the server gives, so that a limit is never spread over two.
+        # One page holds as many rows as the server allows, so that a limit never needs a second page.
         following = _next_target if limit is None else _no_target
         for transfer in self._transfers({**page, **more}, following):
             yield b"".join(_whole_bytes(transfer, "parquet"))
@@ -813,12 +813,12 @@ class Answer(Generic[Row]):
             is_first = False
 
     def _limit(self) -> Optional[int]:
-        """How many rows are wanted; None for all of them. What is no such number the server refuses."""
+        """The caller's limit of rows; None for all rows, or if it is no such number, which the server refuses."""
         limit = self._parameters.get("limit")
         if isinstance(limit, str):
             return int(limit) if re.fullmatch("[0-9]+", limit) else None
         try:
-            # Those of numpy too; a flag is no number to the server.
+            # Accepts integers of numpy, too. The server does not accept a flag as a number.
             return None if isinstance(limit, bool) else operator.index(limit)  # type: ignore[arg-type]
         except TypeError:
             return None
@@ -832,7 +832,7 @@ class Answer(Generic[Row]):
     def _columns(self) -> Sequence[str]:
         columns = self._parameters.get("columns")
         if columns is None:
-            # These are there on request alone.
+            # The server only returns these columns on request.
             is_hourly = self._parameters.get("by") == "hour"
             absent = ("book_state", "date", "condition") if is_hourly else ("book_state", "hour")
             return [name for name in _KINDS[self._form.row] if name not in absent]
@@ -846,7 +846,7 @@ class Answer(Generic[Row]):
             )
         if format is not None:
             return str(format)
-        # Filled candles come as json alone.
+        # Filled candles are only available as json.
         is_filled = self._form.has_fill and self._parameters.get("fill") not in (False, "false")
         return "ndjson" if "ndjson" in self._form.formats and not is_filled else "json"
 
@@ -875,9 +875,9 @@ class Answer(Generic[Row]):
 
 
 def _arrow_values(kind: str, column: Any) -> Any:
-    """The values of a column of Arrow: an array of numpy, or for the levels of books lists of dicts as rows have them."""
+    """The values of an Arrow column: a numpy array or, for the levels of books, lists of dicts as in rows."""
     if kind == "integer?" and column.null_count > 0 and column.type.bit_width == 64:
-        # numpy has doubles for them, which do not hold nanoseconds.
+        # to_numpy would convert to doubles, which cannot represent nanoseconds exactly.
         return column.to_pylist()
     if kind != "other":
         return column.to_numpy()
@@ -899,11 +899,11 @@ def _pandas_series(pandas: Any, kind: str, values: Any) -> Any:
     if kind == "nanoseconds":
         return pandas.to_datetime(pandas.Series(values, dtype="int64"), unit="ns", utc=True)
     if kind.startswith("instant"):
-        # Strings, or None; in any zone.
+        # Strings (in any zone) or None.
         if not isinstance(values, list):
             return pandas.to_datetime(pandas.Series(values), utc=True).astype("datetime64[ns, UTC]")
         texts = pandas.Series(values, dtype="object")
-        # Some have fractions of a second; from pandas 2 on that has to be said.
+        # Only some have fractions of a second. pandas 2 and later need the format for that.
         options = {"format": "ISO8601"} if int(pandas.__version__.partition(".")[0]) >= 2 else {}
         return pandas.to_datetime(texts, utc=True, **options).astype("datetime64[ns, UTC]")
     if kind.startswith("date"):
@@ -921,7 +921,7 @@ def _pandas_series(pandas: Any, kind: str, values: Any) -> Any:
 
 
 def _text_of_time(value: Any, is_date: bool) -> Any:
-    """Times as the server takes them, a UTC date where it takes no time of day; any other value as it is."""
+    """A time as text for the server: the UTC date for a date parameter, otherwise the instant. Other values are unchanged."""
     if isinstance(value, datetime.datetime):
         if value.utcoffset() is None:
             text = value.isoformat()
@@ -935,12 +935,12 @@ def _quoted(text: str, safe: str = "") -> str:
     try:
         return urllib.parse.quote(text, safe=safe)
     except UnicodeEncodeError as error:
-        # Half of a surrogate pair.
+        # An unpaired surrogate.
         raise BookcastError(f"There is a character in {json.dumps(text)} that is none.") from error
 
 
 def _target_of(path: str, parameters: Dict[str, Any]) -> str:
-    """Path and query of a request; what is None is left out."""
+    """Path and query of a request, without parameters that are None."""
     pairs = []
     for name, value in parameters.items():
         if value is None:
@@ -954,7 +954,7 @@ def _target_of(path: str, parameters: Dict[str, Any]) -> str:
 
 
 def _next_target(transfer: _Transfer) -> Optional[str]:
-    """The target of the page that the answer's Link names: its query alone, since only that is another one."""
+    """The target of the next page in the Link header. Only the query is taken from it, because only the query differs."""
     match = re.search(r'<([^>]*)>\s*;[^,]*\brel="?next"?', transfer.headers.get("Link") or "")
     if match is None:
         return None
@@ -970,7 +970,7 @@ def _no_target(transfer: _Transfer) -> Optional[str]:
 
 
 def _parts_of(parameters: Dict[str, Any]) -> List[Dict[str, Any]]:
-    """What a range of order books is split into: its dates, or the hours of its one date; an hour is not split."""
+    """The parts of a range of order books: its dates, or the hours of a single date. An hour is not divided further."""
     day = parameters.get("date")
     try:
         first = datetime.date.fromisoformat(day or parameters["from"])
@@ -997,7 +997,7 @@ def _format_of_name(name: str) -> str:
 
 
 class _Requests:
-    """What the methods of a client send their requests with."""
+    """Sends the requests of a client's methods."""
 
     def __init__(self, connection: _Connection) -> None:
         self._base_connection = connection
@@ -2318,11 +2318,11 @@ class Client(_Endpoints):
     """A Bookcast server.
 
     url: such as http://localhost:8080; a path in it precedes the path of every request. api_key: sent as `Authorization:
-    Bearer …`. timeout: the longest silence of the server, in seconds. attempts: how often a request is sent in all when the
-    server answers 429 or 503, or the connection is refused or reset before an answer. first_wait: seconds before the second
-    try, doubled from try to try, up to longest_wait; a server that asks for a longer wait is not waited for. resumes: how
-    often an answer that breaks off is requested again without bringing 64 KiB. compress: whether answers travel as gzip.
-    on_progress: called after every piece of an answer.
+    Bearer …`. timeout: the longest time without data from the server, in seconds. attempts: the maximum number of attempts
+    if the server responds with 429 or 503, or the connection is refused or reset before a response. first_wait: seconds
+    before the second attempt, doubled with each attempt up to longest_wait; if the server asks for longer, the request fails.
+    resumes: how often a response that breaks off is requested again without gaining 64 KiB. compress: whether to request
+    gzip. on_progress: called after every chunk of a response.
     """
 
     def __init__(
@@ -2342,7 +2342,7 @@ class Client(_Endpoints):
             base = urllib.parse.urlsplit(url.rstrip("/"))
             is_address = base.scheme in ("http", "https") and bool(base.hostname) and base.port != 0
         except ValueError:
-            # A port that is none, or brackets that do not close.
+            # An invalid port or unbalanced brackets.
             is_address = False
         if not is_address:
             raise BookcastError(f"The server's address must be one of http or https, not {url}.")
@@ -2354,17 +2354,17 @@ class Client(_Endpoints):
         super().__init__(_Connection(base, headers, timeout, attempts, first_wait, longest_wait, resumes, on_progress))
 
     def open_api(self, *, timeout: Optional[float] = None) -> Any:
-        """The server's own description, OpenAPI 3.1."""
+        """The server's OpenAPI 3.1 document."""
         return self._one("/openapi.json", timeout, None)
 
     def metrics(self, *, timeout: Optional[float] = None) -> str:
-        """The server's metrics as Prometheus reads them."""
+        """The server's metrics in the Prometheus text format."""
         transfer = _Transfer(self._connection(timeout, None), "/metrics", _Cancelling())
         return b"".join(transfer.chunks()).decode()
 
 
 def _export_chunks(place: str, key: str) -> Iterator[bytes]:
-    """The bytes of an object of an export. Raises FileNotFoundError when there is none."""
+    """The bytes of an object of an export. Raises FileNotFoundError if there is none."""
     if re.match("https?://", place) is None:
         source: Any = open(os.path.join(place, *key.split("/")), "rb")
     else:

@@ -1,5 +1,5 @@
-// What a method of the client gives: a request that is sent when it is read, as rows, as batches of rows, as bytes or
-// into a file. Long lists are read page by page, in memory that does not grow with them.
+// The result of a client's method: a request that is sent when the caller reads it, as rows, batches of rows, bytes or a
+// file. Long lists are read page by page in constant memory.
 
 import { ApiError, BookcastError, IncompleteError, MoreRowsError } from './errors.ts'
 import { writeWhole } from './file.ts'
@@ -17,12 +17,12 @@ import {
 import { openTransfer, type Transfer } from './transfer.ts'
 import type { EndpointForm } from './wire.ts'
 
-/** The rows of one request that are kept in memory as one, where they cannot be streamed. */
+/** Rows per page of json, which is held in memory as a whole because it cannot be streamed. */
 const JSON_PAGE_ROWS = 10_000
 const STREAMED_PAGE_ROWS = 100_000
-/** What the server gives at most in one json answer. */
+/** The server's limit of rows in one json response. */
 const JSON_FILE_ROWS = 50_000
-/** Against a server whose pages have no end. */
+/** Protects against a server whose pages never end. */
 const PAGES_MAX = 100_000
 
 export interface FileResult {
@@ -32,7 +32,7 @@ export interface FileResult {
   readonly missingDates: readonly string[]
 }
 
-/** A request for rows. Nothing is sent before it is read, and every reading sends it anew. */
+/** A request for rows. It is sent when it is read, and again on every further read. */
 export class Answer<Row> implements AsyncIterable<Row> {
   readonly #connection: Connection
   readonly #form: EndpointForm
@@ -40,7 +40,7 @@ export class Answer<Row> implements AsyncIterable<Row> {
   #missingDates: string[] = []
   readonly #lakeVersions = new Set<string | null>()
 
-  /** @throws {BookcastError} for a Date that is none */
+  /** @throws {BookcastError} for an invalid Date */
   constructor(
     connection: Connection,
     form: EndpointForm,
@@ -61,21 +61,21 @@ export class Answer<Row> implements AsyncIterable<Row> {
   }
 
   /**
-   * The version of the lake that the rows are of, for `version` of a later request; known once reading has begun. Null where the
-   * server names none, and where the requests of one reading met different ones.
+   * The version of the lake that the rows come from, for `version` of a later request; known once reading has begun. Null if
+   * the server states none, or if the requests of one read met different versions.
    */
   get lakeVersion(): string | null {
     const [version = null, other] = this.#lakeVersions
     return other === undefined ? version : null
   }
 
-  /** The address of the request as it was asked for, or of the same rows in another format. */
+  /** The URL of the request, with the caller's format or with `format`. */
   url(format?: Format): string {
     const given = format ?? this.#parameters['format']
     return this.#connection.baseUrl + this.#target(given === undefined ? {} : { format: given })
   }
 
-  /** Path and query of the request, behind the base address. */
+  /** Path and query of the request, without the base URL. */
   get target(): string {
     return this.#target({})
   }
@@ -86,8 +86,8 @@ export class Answer<Row> implements AsyncIterable<Row> {
   }
 
   /**
-   * The rows as they arrive, some hundred at a time: the quickest way through many.
-   * @throws {IncompleteError} when the answer breaks off; the batches before it were right
+   * The rows as they arrive, some hundred at a time: the fastest way to read many rows.
+   * @throws {IncompleteError} if the response breaks off; the batches before the error are correct
    */
   async *batches(): AsyncGenerator<Row[], void, undefined> {
     const rowFormat = this.#rowFormat(this.#parameters['format'])
@@ -115,8 +115,8 @@ export class Answer<Row> implements AsyncIterable<Row> {
   }
 
   /**
-   * The body in the format that was asked for, json unless said otherwise, of one request.
-   * @throws {IncompleteError} when it breaks off or does not end as its format does
+   * The response body of a single request, in the caller's format (default: json).
+   * @throws {IncompleteError} if it breaks off or does not end as its format requires
    */
   async *bytes(): AsyncGenerator<Uint8Array, void, undefined> {
     const format = (this.#parameters['format'] ?? 'json') as Format
@@ -125,9 +125,9 @@ export class Answer<Row> implements AsyncIterable<Row> {
   }
 
   /**
-   * Writes the rows into a file (Node, Deno, Bun), which has its name only when it is whole. Without `format` the end of
-   * the name decides: .json, .ndjson, .csv or .parquet. Pages of ndjson and csv are put one behind the other.
-   * @throws {MoreRowsError} when json or parquet would have more rows than the server gives in one answer
+   * Writes the rows to a file (Node, Deno, Bun), which gets its name only when it is complete. Without `format`, the file
+   * extension decides: .json, .ndjson, .csv or .parquet. Pages of ndjson and csv are concatenated.
+   * @throws {MoreRowsError} if json or parquet would need more rows than the server returns in one response
    */
   async toFile(path: string): Promise<FileResult> {
     const format = (this.#parameters['format'] ?? formatOfName(path)) as Format
@@ -135,7 +135,7 @@ export class Answer<Row> implements AsyncIterable<Row> {
     return { path, bytes, missingDates: this.#missingDates }
   }
 
-  /** How many rows are wanted; undefined for all of them. What is no such number the server refuses. */
+  /** The caller's limit of rows; undefined for all rows, or if it is no such number, which the server refuses. */
   get #limit(): number | undefined {
     const text = String(this.#parameters['limit'])
     return /^\d+$/.test(text) ? Number(text) : undefined
@@ -159,7 +159,7 @@ export class Answer<Row> implements AsyncIterable<Row> {
     }
   }
 
-  /** Opens one request after another: the next page, and the parts of a range that has too many rows for one. */
+  /** Opens one request after another: each next page, and the parts of a range that has too many rows for one request. */
   async *#transfers(
     page: Parameters,
     following: (transfer: Transfer) => string | null,
@@ -173,7 +173,7 @@ export class Answer<Row> implements AsyncIterable<Row> {
       const { target, asked } = next
       const transfer = await this.#open(target).catch((error: unknown) => {
         const code = error instanceof ApiError ? error.code : undefined
-        // Of a range it is a date without a recording.
+        // A part of a range without data is a date without a recording.
         if (code === 'no_data' && asked !== page) {
           this.#missingDates.push(String(asked['date']))
           return null
@@ -208,7 +208,7 @@ export class Answer<Row> implements AsyncIterable<Row> {
     return transfer
   }
 
-  /** In what form rows are read: filled candles come as json alone. */
+  /** The format in which rows are read. Filled candles are only available as json. */
   #rowFormat(format: ParameterValue): 'json' | 'ndjson' {
     const { formats, hasFill } = this.#form
     if (format === 'csv' || format === 'parquet')
@@ -220,7 +220,7 @@ export class Answer<Row> implements AsyncIterable<Row> {
     return formats.includes('ndjson') && !isFilled ? 'ndjson' : 'json'
   }
 
-  /** What a page has that the caller's parameters do not say. */
+  /** The parameters of a page that are not the caller's. */
   #pageOf(format: Format, limit: number): Readonly<Record<string, ParameterValue>> {
     const { formats, limitMax } = this.#form
     const isRefused = this.#parameters['limit'] !== undefined && this.#limit === undefined
@@ -235,7 +235,7 @@ export class Answer<Row> implements AsyncIterable<Row> {
   }
 }
 
-/** Rows one by one. A promise is made for each, but no more than that. */
+/** Iterates over rows. Cheaper than an async generator: it only creates one promise for each row. */
 class RowIterator<Row> implements AsyncIterator<Row, void, undefined> {
   readonly #batches: AsyncGenerator<Row[], void, undefined>
   #batch: Row[] = []

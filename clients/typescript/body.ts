@@ -1,11 +1,11 @@
-// The body of one response: silence and the caller's signal end it, and one that breaks off is an error and never an end.
+// The body of one response. A timeout or the caller's signal aborts it. A body that breaks off is an error, never a normal end.
 
 import type { CallOptions } from './call.ts'
 import { IncompleteError, type Reached, TimeoutError } from './errors.ts'
 
 const TIMEOUT_MS = 60_000
 
-/** Ends a request when the server has been silent for too long, or when the caller says so. */
+/** Aborts a request when the server has sent nothing for too long, or when the caller's signal is aborted. */
 export class Watch {
   readonly #controller = new AbortController()
   readonly #options: CallOptions
@@ -26,7 +26,7 @@ export class Watch {
     return this.#controller.signal
   }
 
-  /** From now on the server has to say something. */
+  /** Starts the timeout: the server must send something before it expires. */
   start(reached: Reached): void {
     this.#timer = setTimeout(
       () => this.#controller.abort(new TimeoutError(this.#timeoutMs, reached)),
@@ -43,7 +43,7 @@ export class Watch {
     this.#options.signal?.removeEventListener('abort', this.#onAbort)
   }
 
-  /** Throws what the request was ended with, if it was. */
+  /** Throws the abort reason if the request was aborted. */
   throwIfEnded(): void {
     this.#controller.signal.throwIfAborted()
   }
@@ -53,7 +53,7 @@ export class Watch {
   }
 }
 
-/** The body of one response, as it comes. */
+/** Reads the body of one response. */
 export class AnswerBody {
   readonly response: Response
   readonly #watch: Watch
@@ -67,7 +67,7 @@ export class AnswerBody {
     this.#reader = response.body?.getReader()
   }
 
-  /** Of the body as it travels; null where the server does not say. */
+  /** Content-Length: the size of the encoded body. Null if the server does not send it. */
   get totalBytes(): number | null {
     const length = this.response.headers.get('content-length')
     return length === null ? null : Number(length)
@@ -78,10 +78,10 @@ export class AnswerBody {
   }
 
   /**
-   * The next piece; undefined at the end.
-   * @param reached how far the whole answer has come, for errors to tell
-   * @throws {IncompleteError} when the transfer breaks off
-   * @throws {TimeoutError} when nothing comes for too long
+   * The next chunk; undefined at the end.
+   * @param reached rows and bytes read so far, for error messages
+   * @throws {IncompleteError} if the transfer breaks off
+   * @throws {TimeoutError} if the server sends nothing for too long
    */
   async read(reached: Reached): Promise<Uint8Array | undefined> {
     const chunk = await this.#next(reached)
@@ -91,14 +91,14 @@ export class AnswerBody {
     return chunk
   }
 
-  /** Gives the connection up where there is more to read. */
+  /** Cancels the response if it has not been read to its end. */
   close(): void {
     this.#watch.end()
-    // Browsers tell of a transfer that is cancelled at its very end as one that failed.
+    // Do not cancel after the end: browsers report such a transfer as failed.
     if (!this.#isRead) this.#reader?.cancel().catch(() => {})
   }
 
-  /** Tells who listens how far it has come. */
+  /** Calls `onProgress`. */
   report(reached: Reached): void {
     this.#watch.report(reached, this.totalBytes)
   }

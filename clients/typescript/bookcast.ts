@@ -1,11 +1,11 @@
-// The client of a Bookcast server: a typed method for every endpoint. It depends on nothing but fetch and web streams,
-// so that it runs in Node, Deno, Bun and browsers alike.
+// The client of a Bookcast server: a typed method for every endpoint. It only needs fetch and web streams, so that it runs
+// in Node, Deno, Bun and browsers.
 //
 //   const bookcast = new Bookcast('http://localhost:8080')
 //   for await (const row of bookcast.lob({ market, date, interval: 1 })) console.log(row.ts, row.mid)
 //   await bookcast.lob({ series, date }).toFile('day.parquet')
 //
-// Instants and dates are text or a Date; a date is the Date's in UTC.
+// Instants and dates are text or a Date. For a date, the UTC date of the Date is sent.
 
 import { Answer } from './answer.ts'
 import { BookcastError } from './errors.ts'
@@ -63,15 +63,15 @@ export interface BookcastOptions extends CallOptions {
   readonly apiKey?: string | undefined
   readonly retry?: RetryPolicy | undefined
   /**
-   * Whether answers travel compressed; browsers decide that themselves. Default: unless the server is on this machine,
-   * where it saves nothing and costs time and memory.
+   * Whether to request compressed responses; browsers ignore this option. Default: true, except for a server on this
+   * machine, where compression saves nothing and costs time and memory.
    */
   readonly compress?: boolean | undefined
-  /** Another fetch than the runtime's own. */
+  /** Replaces the runtime's fetch. */
   readonly fetch?: typeof fetch | undefined
 }
 
-/** A snapshot of a request with `nulls`. */
+/** A snapshot in the response to a request with `nulls`. */
 export type SnapshotWithNulls = {
   readonly [Name in LobColumn]:
     | Snapshot[Name]
@@ -80,10 +80,10 @@ export type SnapshotWithNulls = {
 
 const LOOPBACK = /^(?:localhost|127\.[\d.]+|\[::1\])$/
 
-/** What a header holds everywhere; a key of other characters is none that a server knows. */
+/** The characters that every runtime can send in a header. No server has a key with others. */
 const KEY = /^[\x20-\x7e]*$/
 
-/** @throws {BookcastError} unless the address is one of http or https, and the key one that can be sent */
+/** @throws {BookcastError} unless the address is an http or https URL and the key can be sent in a header */
 function connectionOf(address: string | URL, options: BookcastOptions): Connection {
   const { apiKey, retry = {}, fetch: ownFetch = globalThis.fetch, compress, ...callOptions } = options
   const url = URL.canParse(String(address)) ? new URL(address) : undefined
@@ -97,23 +97,23 @@ function connectionOf(address: string | URL, options: BookcastOptions): Connecti
       ...(apiKey === undefined ? {} : { Authorization: `Bearer ${apiKey}` }),
       'Accept-Encoding': (compress ?? !LOOPBACK.test(url.hostname)) ? 'gzip' : 'identity',
     },
-    // Browsers want it called as a function of nobody.
+    // In browsers, fetch throws if it is called as a method of another object.
     fetch: (...request) => ownFetch(...request),
     retry,
     options: callOptions,
   }
 }
 
-/** A Bookcast server. Its methods send nothing themselves: the Answer they give does, when it is read. */
+/** A Bookcast server. Methods that return an Answer send nothing; reading the Answer sends the request. */
 export class Bookcast {
   readonly #connection: Connection
 
-  /** @param address such as `http://localhost:8080`; a path in it stands before every request's */
+  /** @param address such as `http://localhost:8080`; a path in it precedes the path of every request */
   constructor(address: string | URL, options: BookcastOptions = {}) {
     this.#connection = connectionOf(address, options)
   }
 
-  /** Order-book snapshots at a regular interval. `ts` is whole seconds in nanoseconds, which a number holds exactly. */
+  /** Order-book snapshots at a regular interval. `ts` is a whole second in nanoseconds, which a number represents exactly. */
   lob<Column extends LobColumn = LobColumn, Nulls extends boolean = false>(
     parameters: LobParameters<Column> & { readonly nulls?: Nulls | undefined },
     options?: CallOptions,
@@ -121,18 +121,18 @@ export class Bookcast {
     return this.#answer(ENDPOINTS.lob, parameters, options)
   }
 
-  /** Books of one instant. Nanoseconds in rows are rounded to what a number holds, 256 of them. */
+  /** Books at one instant. Nanoseconds in rows are rounded to the precision of a number, 256 ns. */
   lobAt(parameters: LobAtParameters, options?: CallOptions): Answer<BookAt> {
     return this.#answer(ENDPOINTS.lobAt, parameters, options)
   }
 
-  /** Rows, bytes and files of an order-book answer. */
+  /** Estimates the rows, bytes and files of an order-book response. */
   async lobEstimate(parameters: LobParameters, options?: CallOptions): Promise<LobEstimate> {
     const { target } = this.#answer(ENDPOINTS.lobEstimate, parameters, options)
     return (await readJson(await openTransfer(this.#with(options), target))) as LobEstimate
   }
 
-  /** Candles. Rows are filled unless `fill` is false; in csv and parquet they never are. */
+  /** Candles. Rows are filled unless `fill` is false; csv and parquet are never filled. */
   candles<Column extends CandleColumn = CandleColumn>(
     parameters: CandlesParameters<Column> = {},
     options?: CallOptions,
@@ -140,7 +140,7 @@ export class Bookcast {
     return this.#answer(ENDPOINTS.candles, parameters, options)
   }
 
-  /** METAR and SPECI. */
+  /** METAR and SPECI observations. */
   observations<Column extends ObservationColumn = ObservationColumn>(
     parameters: ObservationsParameters<Column> = {},
     options?: CallOptions,
@@ -156,7 +156,7 @@ export class Bookcast {
     return this.#answer(ENDPOINTS.climate, parameters, options)
   }
 
-  /** Rows, bytes and digest of an order-book answer. */
+  /** Rows, bytes and digest of an order-book response. */
   async lobReceipt(parameters: LobParameters, options?: CallOptions): Promise<LobReceipt> {
     const { target } = this.#answer(ENDPOINTS.lobReceipt, parameters, options)
     return (await readJson(await openTransfer(this.#with(options), target))) as LobReceipt
@@ -172,7 +172,7 @@ export class Bookcast {
     return this.#answer(ENDPOINTS.climateGaps, parameters, options)
   }
 
-  /** Trades. `ts` is nanoseconds, which a number holds to about 256 ns; csv and parquet have them exactly. */
+  /** Trades. `ts` is in nanoseconds, rounded to the precision of a number, 256 ns; csv and parquet have it exactly. */
   trades<Column extends TradesColumn = TradesColumn>(
     parameters: TradesParameters<Column>,
     options?: CallOptions,
@@ -188,7 +188,7 @@ export class Bookcast {
     return this.#answer(ENDPOINTS.coverage, parameters, options)
   }
 
-  /** When the book of a market is not known. Nanoseconds in rows are rounded to what a number holds, 256 of them. */
+  /** The times at which the book of a market is unknown. Nanoseconds in rows are rounded to the precision of a number, 256 ns. */
   gaps<Column extends GapsColumn = GapsColumn>(
     parameters: GapsParameters<Column>,
     options?: CallOptions,
@@ -201,7 +201,7 @@ export class Bookcast {
     return this.#answer(ENDPOINTS.series, parameters, options)
   }
 
-  /** One series; an ApiError with the code `unknown_series` when there is none. */
+  /** One series. @throws {ApiError} with the code `unknown_series` if there is none */
   seriesNamed(ticker: string, options?: CallOptions): Promise<Series> {
     return this.#one(ENDPOINTS.seriesNamed, ticker, options) as Promise<Series>
   }
@@ -211,7 +211,7 @@ export class Bookcast {
     return this.#answer(ENDPOINTS.markets, parameters, options)
   }
 
-  /** One market; an ApiError with the code `unknown_market` when there is none. */
+  /** One market. @throws {ApiError} with the code `unknown_market` if there is none */
   marketNamed(ticker: string, options?: CallOptions): Promise<Market> {
     return this.#one(ENDPOINTS.marketNamed, ticker, options) as Promise<Market>
   }
@@ -226,27 +226,27 @@ export class Bookcast {
     return this.#answer(ENDPOINTS.versions, parameters, options)
   }
 
-  /** The state of what the server depends on. */
+  /** The state of the server's stores and lake. */
   health(options?: CallOptions): Promise<Health> {
     return this.#one(ENDPOINTS.health, '', options) as Promise<Health>
   }
 
-  /** Whether the server takes requests; an ApiError with status 503 when it does not and goes on so. */
+  /** Whether the server accepts requests. @throws {ApiError} with status 503 if it still does not after the last retry */
   ready(options?: CallOptions): Promise<Ready> {
     return this.#one(ENDPOINTS.ready, '', options) as Promise<Ready>
   }
 
-  /** Whether the process is there. */
+  /** Whether the process responds. */
   live(options?: CallOptions): Promise<Live> {
     return this.#one(ENDPOINTS.live, '', options) as Promise<Live>
   }
 
-  /** The server's own description, OpenAPI 3.1. */
+  /** The server's OpenAPI 3.1 document. */
   openApi(options?: CallOptions): Promise<unknown> {
     return this.#one({ path: '/openapi.json' }, '', options)
   }
 
-  /** The server's metrics as Prometheus reads them. */
+  /** The server's metrics in the Prometheus text format. */
   async metrics(options?: CallOptions): Promise<string> {
     const transfer = await openTransfer(this.#with(options), '/metrics')
     const decoder = new TextDecoder()
@@ -268,7 +268,7 @@ export class Bookcast {
     name: string,
     options: CallOptions | undefined,
   ): Promise<unknown> {
-    // However they are written, addresses lose them, and another path would be asked.
+    // URL parsing removes dot segments, even encoded ones, so that the request would go to another path.
     if (name === '.' || name === '..') throw new BookcastError(`Nothing is called "${name}".`)
     const target = targetOf(path.replace(/\{\w+\}/, encoded(name)), {})
     return readJson(await openTransfer(this.#with(options), target))

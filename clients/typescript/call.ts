@@ -1,41 +1,41 @@
-// What a caller may say of a request, and what it is told meanwhile.
+// The options of a request, and what its callbacks receive.
 
 import type { ApiError, ConnectionError, Reached } from './errors.ts'
 
-/** How an answer is coming along. */
+/** The progress of a response. */
 export interface Progress extends Reached {
-  /** Of the body as it travels; null where the server does not say, as of every answer made on the fly. */
+  /** The size of the encoded body; null if the server does not send it, as with every response generated on the fly. */
   readonly totalBytes: number | null
 }
 
-/** The server asked to wait, or there was no connection. */
+/** A request waits before its next attempt: the server refused it for now, or the connection failed. */
 export interface Waiting {
-  /** The try that was refused, from 1. */
+  /** The number of the failed attempt, from 1. */
   readonly attempt: number
   readonly waitMs: number
   readonly error: ApiError | ConnectionError
 }
 
 export interface CallOptions {
-  /** Ends the request; it then throws the signal's reason. */
+  /** Aborts the request, which then throws the signal's reason. */
   readonly signal?: AbortSignal | undefined
-  /** The longest silence of the server, before its answer begins or within it. Default: 60,000. */
+  /** The longest time without data from the server, before or during a response. Default: 60,000. */
   readonly timeoutMs?: number | undefined
-  /** Told after every piece of the body, at most some thousand times a second. */
+  /** Called after every chunk of the body, at most some thousand times a second. */
   readonly onProgress?: ((progress: Progress) => void) | undefined
-  /** Told when the server is busy or away and the request waits for its next try. */
+  /** Called when the server is busy or unavailable and the request waits before its next attempt. */
   readonly onWait?: ((waiting: Waiting) => void) | undefined
 }
 
-/** How 429, 503 and a connection that is refused or reset before an answer are waited for. */
+/** How to retry after a 429, a 503, or a connection that is refused or reset before a response. */
 export interface RetryPolicy {
-  /** Tries in all. Default: 8. */
+  /** The maximum number of attempts, the first included. Default: 8. */
   readonly attempts?: number
-  /** Before the second try, unless the server says longer; doubled from try to try. Default: 250. */
+  /** The wait before the second attempt, unless the server asks for longer. Doubles with each attempt. Default: 250. */
   readonly firstWaitMs?: number
-  /** A server that wants more is not waited for. Default: 30,000. */
+  /** The longest wait. If the server asks for longer, the request fails. Default: 30,000. */
   readonly longestWaitMs?: number
-  /** How often an answer that breaks off is asked for again without coming on by 64 KiB. Default: 3. */
+  /** How often a response that breaks off is requested again without gaining 64 KiB. Default: 3. */
   readonly resumes?: number
 }
 

@@ -1,21 +1,21 @@
-// What can go wrong with a request, one class for each thing that a caller may want to do about it.
+// The errors of a request: one class for each case that a caller may want to handle differently.
 
-/** One wrong parameter: its name and what it accepts. */
+/** One invalid parameter: its name and what it accepts. */
 export interface ParameterError {
   readonly parameter: string
   readonly detail: string
 }
 
-/** Everything this client throws of its own, save what an AbortSignal of the caller's was aborted with. */
+/** The base class of all errors of this client. An aborted request throws the reason of the caller's AbortSignal instead. */
 export class BookcastError extends Error {
   override name = 'BookcastError'
 }
 
-/** The server refused the request. `message` is its own sentence. */
+/** The server refused the request. `message` is the server's error message. */
 export class ApiError extends BookcastError {
   override name = 'ApiError'
   readonly status: number
-  /** The server's stable code, such as `unknown_market`; `http_502` and the like where a proxy answered. */
+  /** The server's stable code, such as `unknown_market`; `http_502` and the like if a proxy responded. */
   readonly code: string
   readonly errors: readonly ParameterError[]
   /** Names the request in the server's log. */
@@ -38,15 +38,15 @@ export class ApiError extends BookcastError {
   }
 }
 
-/** How far an answer came before it broke off. */
+/** How much of a response has been read. */
 export interface Reached {
-  /** Whole rows that were read; 0 where rows are not looked at, as in a file. */
+  /** Complete rows read; 0 if the client does not parse rows, as for a file. */
   readonly rows: number
   /** Bytes of the body, decompressed. */
   readonly bytes: number
 }
 
-/** The answer broke off, or is not whole for another reason: what was given until then is not all there is. */
+/** The response broke off, or is incomplete for another reason: the rows or bytes read before the error are not all. */
 export class IncompleteError extends BookcastError implements Reached {
   override name = 'IncompleteError'
   readonly rows: number
@@ -59,7 +59,7 @@ export class IncompleteError extends BookcastError implements Reached {
   }
 }
 
-/** The server said nothing for `timeoutMs`. */
+/** The server sent nothing for `timeoutMs`. */
 export class TimeoutError extends BookcastError implements Reached {
   override name = 'TimeoutError'
   readonly rows: number
@@ -72,12 +72,12 @@ export class TimeoutError extends BookcastError implements Reached {
   }
 }
 
-/** There was no answer: the server cannot be reached, or hung up before it said anything. */
+/** No response: the server cannot be reached, or closed the connection before it sent anything. */
 export class ConnectionError extends BookcastError {
   override name = 'ConnectionError'
 }
 
-/** The answer has more rows than one file of the format may have; nothing was kept. */
+/** The response has more rows than one file of the format may have. The unfinished file was removed. */
 export class MoreRowsError extends BookcastError {
   override name = 'MoreRowsError'
 }

@@ -1,8 +1,8 @@
-// Checks an export of `bookcast export` against its manifest, in a directory or at an address.
+// Verifies an export of `bookcast export` against its manifest, in a directory or at a URL.
 
 import { BookcastError } from './errors.ts'
 
-/** What is used of node:fs, node:fs/promises and node:crypto, which Deno and Bun have too. */
+/** The parts of node:fs, node:fs/promises and node:crypto that are used; Deno and Bun have them, too. */
 interface Files {
   createReadStream(path: string): AsyncIterable<Uint8Array>
 }
@@ -26,12 +26,12 @@ const SUMS = 'SHA256SUMS'
 /** Records of finished parts. */
 const NOTES = '_parts/'
 
-// Not a literal: bundlers for browsers would look for it.
+// The name is not a literal, because bundlers for browsers would try to resolve it.
 async function load<Module>(name: string): Promise<Module> {
   return (await import(`node:${name}`)) as Module
 }
 
-/** The bytes of an object; undefined when there is none. */
+/** The bytes of an object; undefined if a URL has none. */
 async function bytesOf(place: string, key: string): Promise<AsyncIterable<Uint8Array> | undefined> {
   if (!isAddress(place)) return (await load<Files>('fs')).createReadStream(`${place}/${key}`)
   const path = key.split('/').map(encodeURIComponent).join('/')
@@ -46,7 +46,7 @@ function isAddress(place: string): boolean {
   return /^https?:\/\//.test(place)
 }
 
-/** Size, digest and, of small objects on demand, the text; undefined when there is none. */
+/** Size, digest and, with `isText` (for small objects), the text of an object; undefined if there is none. */
 async function digestOf(place: string, key: string, isText = false) {
   const hash = (await load<Hashes>('crypto')).createHash('sha256')
   const decoder = new TextDecoder()

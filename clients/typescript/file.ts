@@ -1,7 +1,7 @@
-// A file that appears under its name only when it is whole. What it needs is loaded when a file is asked for, so that
-// browsers never meet what they do not have.
+// Writes a file that gets its name only when it is complete. The file system module is loaded on first use, because browsers
+// do not have it.
 
-/** What is used of node:fs/promises, which Deno and Bun have too. */
+/** The parts of node:fs/promises that are used; Deno and Bun have them, too. */
 interface FileHandle {
   write(bytes: Uint8Array): Promise<{ readonly bytesWritten: number }>
   close(): Promise<void>
@@ -13,9 +13,9 @@ interface FileSystem {
   rm(path: string, options: { readonly force: boolean }): Promise<void>
 }
 
-/** Writes the chunks and gives how many bytes they were; what was written goes when one of them cannot be had. */
+/** Writes the chunks and returns their size in bytes. If a chunk cannot be read or written, removes the unfinished file. */
 export async function writeWhole(path: string, chunks: AsyncIterable<Uint8Array>): Promise<number> {
-  // Not a literal: bundlers for browsers would look for it.
+  // The name is not a literal, because bundlers for browsers would try to resolve it.
   const moduleName = 'node:fs/promises'
   const files = (await import(moduleName)) as FileSystem
   const unfinished = `${path}.${Math.random().toString(36).slice(2, 10)}.part`

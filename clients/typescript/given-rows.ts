@@ -1,21 +1,21 @@
-// Where a stream of order-book rows can go on that is compressed: behind the last whole row that was given. The server's
-// answer from there on begins with the very bytes of the next row.
+// Where a compressed stream of order-book rows can be resumed: after the last complete row that the reader received. The
+// server's response from there begins with exactly the bytes of the next row.
 
 export const LINE_FEED = 10
 
-/** A request for what is behind the rows that were given, and its beginning, which the reader has already. */
+/** The request for the remaining rows, and the first bytes of its response, which the reader already has. */
 export interface NextRows {
   readonly target: string
   readonly known: Uint8Array
 }
 
 export class GivenRows {
-  /** The last whole line. */
+  /** The last complete line. */
   #line = new Uint8Array(0)
-  /** What was given behind it. */
+  /** The bytes received after it. */
   #rest: Uint8Array[] = []
 
-  /** Undefined for answers that go on in no such way: those of other rows and formats, and the first rows alone. */
+  /** Undefined if the response cannot be resumed this way: other rows or another format, or a request with `limit`. */
   static of(target: string): GivenRows | undefined {
     const [path = '', query = ''] = target.split('?', 2)
     const parameters = new URLSearchParams(query)
@@ -37,7 +37,7 @@ export class GivenRows {
     }
   }
 
-  /** Undefined before the first whole row. */
+  /** Undefined before the first complete row. */
   next(target: string): NextRows | undefined {
     const row = rowOf(this.#line)
     if (row === undefined) return undefined

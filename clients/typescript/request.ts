@@ -1,5 +1,5 @@
-// One request: refusals that pass, and connections that end before an answer, are tried again; silence and the caller's
-// signal end it.
+// Sends one request. Temporary refusals, and connections that end before a response, are retried. A timeout or the caller's
+// signal aborts it.
 
 import { AnswerBody, Watch } from './body.ts'
 import type { Connection, RetryPolicy } from './call.ts'
@@ -9,15 +9,15 @@ const ATTEMPTS = 8
 const FIRST_WAIT_MS = 250
 const LONGEST_WAIT_MS = 30_000
 const RESUMES = 3
-/** More of a refusal is not read. */
+/** At most about this much of an error response is read. */
 const PROBLEM_BYTES_MAX = 64 * 1024
 
 const NOTHING: Reached = { rows: 0, bytes: 0 }
 
 /**
- * Sends a GET until it is answered with 200, or with 206 where a range was asked for, and gives the answer's body unread.
- * @param target path and query, behind the base address
- * @throws {ApiError} when the server refuses it, and goes on refusing it
+ * Sends a request until the response is 200 (or 206 for a requested range), and returns the unread body.
+ * @param target path and query, without the base URL
+ * @throws {ApiError} if the server refuses the request, and still refuses it after the last retry
  */
 export async function openBody(
   connection: Connection,
@@ -44,7 +44,7 @@ export async function openBody(
   }
 }
 
-/** Waits before an answer is asked for again; false when that has been done often enough. */
+/** Waits before a response is requested again; false if no more resumes are allowed. */
 export async function waitForResume({ retry, options }: Connection, resume: number): Promise<boolean> {
   const { resumes = RESUMES, firstWaitMs = FIRST_WAIT_MS, longestWaitMs = LONGEST_WAIT_MS } = retry
   if (resume > resumes) return false
@@ -52,7 +52,7 @@ export async function waitForResume({ retry, options }: Connection, resume: numb
   return true
 }
 
-/** What a client waits that is told nothing: longer from try to try. */
+/** The wait if the server states none: exponential back-off. */
 function ownWaitMs(attempt: number, firstWaitMs: number, longestWaitMs: number): number {
   return Math.min(longestWaitMs, firstWaitMs * 2 ** (attempt - 1))
 }
@@ -78,7 +78,7 @@ async function ask(
   }
 }
 
-/** What really happened: fetch itself only says that it failed. */
+/** The cause of a failed fetch; fetch's own message only says that it failed. */
 function reasonOf(error: unknown): string {
   const { message, cause } = error instanceof Error ? error : { message: String(error), cause: undefined }
   return cause instanceof Error && cause.message !== '' ? cause.message : message
@@ -91,7 +91,7 @@ interface Problem {
   readonly request_id?: unknown
 }
 
-/** The server's refusal as an error; of a body that is none of ours only the status is told. */
+/** An error response as an error. If the body is not a Bookcast error, the error has only the status. */
 async function refusal(response: Response, watch: Watch): Promise<ApiError> {
   const { status, statusText } = response
   const problem = parseProblem(await readSome(new AnswerBody(response, watch), watch))
@@ -116,7 +116,7 @@ async function readSome(body: AnswerBody, watch: Watch): Promise<string> {
       text += decoder.decode(chunk, { stream: true })
     }
   } catch {
-    // The status alone is a refusal too; only who gave up is not told of it.
+    // An unreadable body still leaves the status. A timeout or the caller's abort is thrown instead.
     watch.throwIfEnded()
   } finally {
     body.close()
@@ -133,16 +133,16 @@ function parseProblem(text: string): Problem {
   }
 }
 
-/** Codes of connections that were refused, reset or closed, by Node and by Bun. */
+/** Error codes of Node and Bun for connections that were refused, reset or closed. */
 const LOST =
   /^(?:ECONNREFUSED|ECONNRESET|EPIPE|UND_ERR_SOCKET|ConnectionRefused|ConnectionReset|ConnectionClosed)$/
 
-/** Whether the next try may fare better. Every request is a GET, so that sending it again changes nothing. */
+/** Whether a retry may succeed. Every request is idempotent (GET or HEAD), so that a retry is safe. */
 function mayPass(error: unknown): error is ApiError | ConnectionError {
-  // Browsers and Deno do not say why there was no answer.
+  // Browsers and Deno do not state why the connection failed; assume that it was lost.
   if (error instanceof ConnectionError) return LOST.test(codeOf(error.cause) ?? 'ECONNRESET')
   if (!(error instanceof ApiError)) return false
-  // Waiting does not mend a damaged file.
+  // A retry does not repair a damaged file.
   return error.status === 429 || (error.status === 503 && error.code !== 'lake_file_invalid')
 }
 
@@ -152,7 +152,7 @@ function codeOf(error: unknown): string | undefined {
   return 'code' in error && typeof error.code === 'string' ? error.code : codeOf(error.cause)
 }
 
-/** How long to wait before the next try; null when there is to be none. */
+/** The wait before the next attempt; null if there is none. */
 function waitBefore(
   attempt: number,
   askedMs: number,
@@ -160,7 +160,7 @@ function waitBefore(
 ): number | null {
   if (attempt >= attempts || askedMs > longestWaitMs) return null
   const ownMs = ownWaitMs(attempt, firstWaitMs, longestWaitMs)
-  // Those who were refused together must not come back together. A date in Retry-After is no number: our own time then.
+  // The jitter spreads out clients that were refused together. If Retry-After is a date (NaN here), our own wait applies.
   const jitterMs = (ownMs / 2) * Math.random()
   return (askedMs > ownMs / 2 ? askedMs : ownMs / 2) + jitterMs
 }

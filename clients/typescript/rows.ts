@@ -1,20 +1,20 @@
-// Bodies as rows. A body that ends within a row, or is none of its format, is not whole.
+// Parses bodies into rows. A body that ends within a row, or is not valid in its format, is incomplete.
 
 import { IncompleteError } from './errors.ts'
 import { LINE_FEED } from './given-rows.ts'
 import type { Transfer } from './transfer.ts'
 
-/** A line that is longer is no row of ours. */
+/** No row of the server has a line longer than this. */
 const LINE_CHARACTERS_MAX = 16 * 1024 * 1024
 
-/** The rows of newline-delimited JSON, those of each piece of the body together. */
+/** The rows of newline-delimited JSON, one batch for each chunk of the body. */
 export async function* ndjsonBatches(transfer: Transfer): AsyncGenerator<unknown[], void, undefined> {
   const decoder = new TextDecoder('utf-8', { fatal: true })
-  // The beginning of the line that the next piece goes on with.
+  // The beginning of a line that continues in the next chunk.
   let rest = ''
   for await (const chunk of transfer.chunks()) {
     const end = chunk.lastIndexOf(LINE_FEED)
-    // A line feed is never part of another character, and never stands within a row.
+    // A line feed byte is never part of another UTF-8 character, and a row never contains one.
     const lines = end === -1 ? '' : rest + decode(decoder, chunk.subarray(0, end), transfer)
     rest = (end === -1 ? rest : '') + decode(decoder, chunk.subarray(end + 1), transfer)
     if (rest.length > LINE_CHARACTERS_MAX)
@@ -39,7 +39,7 @@ function decode(decoder: InstanceType<typeof TextDecoder>, bytes: Uint8Array, tr
   }
 }
 
-/** All lines in one go, which is faster than each by itself. */
+/** Parses all lines at once, which is faster than line by line. */
 function parseLines(lines: string, transfer: Transfer): unknown[] {
   try {
     return JSON.parse(`[${lines.replaceAll('\n', ',')}]`) as unknown[]
@@ -72,8 +72,8 @@ export type Format = 'json' | 'ndjson' | 'csv' | 'parquet'
 const PARQUET_MAGIC = 'PAR1'
 
 /**
- * The bytes of a body as they come, checked for what the end of its format looks like.
- * @throws {IncompleteError} when the body ends in another way
+ * The bytes of a body as they arrive. Checks that the body ends as its format requires.
+ * @throws {IncompleteError} if it does not
  */
 export async function* wholeBytes(
   transfer: Transfer,
@@ -95,7 +95,7 @@ export async function* wholeBytes(
   if (!isWhole[format]) throw new IncompleteError(`it does not end as ${format} does`, transfer)
 }
 
-/** The bytes behind the first line. */
+/** The bytes after the first line. */
 export async function* withoutFirstLine(
   chunks: AsyncIterable<Uint8Array>,
 ): AsyncGenerator<Uint8Array, void, undefined> {

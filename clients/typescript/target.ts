@@ -10,14 +10,14 @@ export type ParameterValue = string | number | boolean | readonly string[] | und
 
 export type Parameters = Readonly<Record<string, ParameterValue>>
 
-/** A time as the server takes it: where it wants a date, the time's date in UTC. */
+/** A time as text for the server: the UTC date for a date parameter, otherwise the instant. */
 export function textOfTime(time: Date, isDate: boolean): string {
   if (Number.isNaN(time.getTime())) throw new BookcastError('A Date is no time: it is invalid.')
   const text = time.toISOString()
   return isDate ? text.slice(0, 10) : text
 }
 
-/** A text as a part of an address. @throws {BookcastError} for half of a surrogate pair, which is no character */
+/** Encodes text as part of a URL. @throws {BookcastError} for an unpaired surrogate */
 export function encoded(text: string): string {
   try {
     return encodeURIComponent(text)
@@ -26,7 +26,7 @@ export function encoded(text: string): string {
   }
 }
 
-/** Path and query of a request; what is not given is left out. */
+/** Path and query of a request, without undefined parameters. */
 export function targetOf(path: string, parameters: Readonly<Record<string, ParameterValue>>): string {
   const query = Object.entries(parameters)
     .filter(([, value]) => value !== undefined)
@@ -36,7 +36,7 @@ export function targetOf(path: string, parameters: Readonly<Record<string, Param
     : `${path}?${query.join('&').replaceAll('%2C', ',').replaceAll('%3A', ':')}`
 }
 
-/** The target of the page that the answer's Link names: its query alone, since only that is another one. */
+/** The target of the next page in the Link header. Only the query is taken from it, because only the query differs. */
 export function nextTarget({ headers, target }: Transfer): string | null {
   const link = /<([^>]*)>\s*;[^,]*\brel="?next"?/.exec(headers.get('link') ?? '')?.[1]
   if (link === undefined) return null
@@ -47,7 +47,7 @@ export function nextTarget({ headers, target }: Transfer): string | null {
   return next
 }
 
-/** What a range of order books is split into: its dates, or the hours of its one date; an hour is not split. */
+/** The parts of a range of order books: its dates, or the hours of a single date. An hour is not divided further. */
 export function partsOf({ date, from, to, hour }: Parameters): Parameters[] {
   const firstMs = Date.parse(String(date ?? from))
   const days = (Date.parse(String(date ?? to)) - firstMs) / MS_PER_DAY

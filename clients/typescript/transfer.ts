@@ -1,8 +1,8 @@
-// An answer as it is read. Where the connection breaks off and the server named the answer by a strong tag, it is asked for
-// again: an answer of the same tag has the same bytes (RFC 9110, section 8.8.1), so that it goes on behind those that were
-// given. A server that serves ranges sends the rest alone, and a compressed stream of order-book rows goes on behind the last
-// row; of another answer the beginning is passed over. An answer of another tag, or of none, is not put together with what came
-// before: the reader is told that it is not whole.
+// Reads a response and resumes it after a lost connection. Without a strong ETag, a response is not resumed. With one, the
+// client requests it again: a response with the same strong ETag has the same bytes (RFC 9110, section 8.8.1). If the server
+// supports ranges, it sends only the remaining bytes; a compressed stream of order-book rows continues after the last row.
+// For any other response, the client skips the bytes that it already has. If the ETag is now another, the two responses are
+// not combined, and the reader gets an IncompleteError.
 
 import { ApiError, ConnectionError, IncompleteError, TimeoutError } from './errors.ts'
 import type { AnswerBody } from './body.ts'
@@ -10,25 +10,25 @@ import type { Connection } from './call.ts'
 import { GivenRows } from './given-rows.ts'
 import { openBody, waitForResume } from './request.ts'
 
-/** An answer that came on by so much may be asked for again as often as at first, and in all so often. */
+/** After this much progress, the count of resumes starts again; RESUMES_MAX limits their total. */
 const PROGRESS_BYTES = 64 * 1024
 const RESUMES_MAX = 100
 
-/** An answer of status 200 whose body has not been read. */
+/** A response with status 200 whose body has not been read. */
 export class Transfer {
   readonly headers: Headers
   readonly target: string
-  /** Whole rows found in the body so far, kept by who reads it. */
+  /** Complete rows parsed from the body so far; its reader updates this. */
   rows = 0
   bytes = 0
   readonly #connection: Connection
   #body: AnswerBody
-  /** Bytes at the beginning of `#body` that the reader has. */
+  /** Bytes at the start of `#body` that the reader already has. */
   #held = 0
-  /** Since the answer last came on by as much as pays for another try. */
+  /** Resumes since the last progress of PROGRESS_BYTES. */
   #resumes = 0
   #resumesInAll = 0
-  /** What the rest of the rows must begin with. */
+  /** The bytes with which the remaining rows must begin. */
   #known: Uint8Array = new Uint8Array(0)
   #bytesAtResume = 0
   readonly #given: GivenRows | undefined
@@ -42,9 +42,9 @@ export class Transfer {
   }
 
   /**
-   * The body, piece by piece. The connection is given up when the loop over it ends early.
-   * @throws {IncompleteError} when the transfer breaks off and cannot be resumed
-   * @throws {TimeoutError} when nothing comes for too long
+   * The body in chunks. Leaving the loop early closes the connection.
+   * @throws {IncompleteError} if the transfer breaks off and cannot be resumed
+   * @throws {TimeoutError} if the server sends nothing for too long
    */
   async *chunks(): AsyncGenerator<Uint8Array, void, undefined> {
     try {
@@ -60,17 +60,17 @@ export class Transfer {
     }
   }
 
-  /** Gives up an answer whose body is not wanted. */
+  /** Cancels the rest of the response. */
   close(): void {
     this.#body.close()
   }
 
-  /** Tells who listens how far it has come. */
+  /** Calls `onProgress`. */
   report(): void {
     this.#body.report(this)
   }
 
-  /** The next piece that the reader does not have. */
+  /** The next bytes that the reader does not have. */
   async #next(): Promise<Uint8Array | undefined> {
     for (;;) {
       try {
@@ -88,7 +88,7 @@ export class Transfer {
     }
   }
 
-  /** The rest of the rows begins with what the reader has of the next one. @throws {IncompleteError} for good when it does not */
+  /** Checks that the remaining rows begin with the known bytes. @throws {IncompleteError} if not; prevents further resumes */
   #checkKnown(chunk: Uint8Array = new Uint8Array(0)): void {
     const known = this.#known.subarray(0, chunk.length)
     this.#known = this.#known.subarray(known.length)
@@ -97,7 +97,7 @@ export class Transfer {
     throw new IncompleteError('asked for the rest, the server sent something else', this)
   }
 
-  /** Asks for the same answer again. @throws {IncompleteError} `broken` itself where that does not help */
+  /** Requests the same response again. @throws {IncompleteError} `broken` itself if it cannot be resumed */
   async #resume(broken: IncompleteError): Promise<void> {
     this.close()
     const tag = this.headers.get('etag')
@@ -126,7 +126,7 @@ export class Transfer {
       this.#known = rows?.known ?? new Uint8Array(0)
       this.#held = rows === undefined ? (isRest ? 0 : this.bytes) : this.#known.length
     } catch (error) {
-      // A server that is gone is told by how far the answer came.
+      // If the server is unavailable, report how much of the response was read.
       if (error instanceof ApiError || error instanceof ConnectionError || error instanceof TimeoutError)
         throw broken
       throw error
@@ -134,8 +134,8 @@ export class Transfer {
   }
 
   /**
-   * What the server says of the whole answer now. Asked behind the request for the rest: if the answer is still the same
-   * one, it was then.
+   * The current headers of the whole response. Requested after the request for the rest: if the response is still the same,
+   * it was the same at that request.
    */
   async #presentHeaders(): Promise<Headers> {
     const head = await openBody(this.#connection, this.target, {}, 'HEAD')
@@ -144,15 +144,15 @@ export class Transfer {
   }
 }
 
-/** The first byte of a part, by its Content-Range; NaN where there is none. */
+/** The position of the first byte of a partial response, from Content-Range; NaN without one. */
 function startOf(headers: Headers): number {
   return Number(/^bytes (\d+)-/.exec(headers.get('content-range') ?? '')?.[1])
 }
 
 /**
- * Sends a GET until it is answered with 200, and gives the answer with its body unread.
- * @param target path and query, behind the base address
- * @throws {ApiError} when the server refuses it, and goes on refusing it
+ * Sends a GET until the response is 200, and returns it with its body unread.
+ * @param target path and query, without the base URL
+ * @throws {ApiError} if the server refuses the request, and still refuses it after the last retry
  */
 export async function openTransfer(connection: Connection, target: string): Promise<Transfer> {
   return new Transfer(connection, target, await openBody(connection, target))

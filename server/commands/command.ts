@@ -1,4 +1,4 @@
-// What main.ts and a command agree on.
+// The interface between main.ts and a command.
 
 /** The process as a command sees it. */
 export interface CommandIo {

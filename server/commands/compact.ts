@@ -1,4 +1,4 @@
-// `bookcast compact`: the command line around server/compaction.
+// `bookcast compact`: the command line of server/compaction.
 
 import {
   COMPACTION_DELAY_HOURS_MAX,

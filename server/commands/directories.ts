@@ -1,4 +1,4 @@
-// Whether what an option names is there: a directory that is missing has no figures, and zeros would be taken for them.
+// Checks that the directory or store of an option exists. Otherwise a command would report zeros for a missing directory.
 
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -14,12 +14,11 @@ export async function mustBeDirectory({ origin, text }: OptionText): Promise<voi
   if (!(await isDirectory(text))) throw new Error(`${origin}: there is no directory ${text}`)
 }
 
-/** Whether there is a store, or a server that may have one: who only looks must not make an empty one. */
+/** Whether a store exists, or a server that may have one. Commands that only read must not create an empty store. */
 export async function isStoreThere({ databaseUrl, dataDirectory }: StorePlace): Promise<boolean> {
   return databaseUrl !== null || (await isDirectory(join(dataDirectory, 'pglite')))
 }
 
-/** Error message, for people. */
 export function noStoreIn({ dataDirectory }: StorePlace): string {
   return `No store found in ${dataDirectory}. Set DATABASE_URL or pass --data-dir.`
 }

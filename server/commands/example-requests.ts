@@ -1,5 +1,5 @@
-// Three curl lines for what the served lake really holds, so that a new user sees an answer at once. Directories are listed
-// and one footer is read.
+// Three curl commands for data that the served lake really has, so that a new user sees rows at once. Finding them lists
+// directories and reads one footer.
 
 import { lobSources, type LobSource } from '../../shared/lob-sources.ts'
 import { lobFilePath } from '../../shared/lake-layout.ts'
@@ -7,7 +7,7 @@ import { MS_PER_HOUR, NS_PER_MS, utcDateStartMs } from '../../shared/utc-date.ts
 import { lakeFileFacts } from '../lake/lake-file-facts.ts'
 import { seriesDates } from '../lake/series-dates.ts'
 
-// Temperature markets trade busily in the American afternoon: this UTC hour is the likeliest to hold something.
+// Temperature markets trade most in the American afternoon, so this UTC hour is the most likely to have data.
 const BUSY_UTC_HOUR = 18
 
 interface LakeDay {
@@ -23,7 +23,7 @@ async function findLakeDay(lake: string): Promise<LakeDay | undefined> {
   return undefined
 }
 
-/** Ticks that the file has: of the busy hour, or of the last one that it covers. */
+/** The hour and interval of ticks that the file has: the busy hour, or the last hour that the file covers. */
 async function coveredTicks(path: string, date: string): Promise<string> {
   const coverage = (await lakeFileFacts(path).catch(() => undefined))?.coverage
   const hourOf = (ts: bigint): number =>
@@ -34,8 +34,8 @@ async function coveredTicks(path: string, date: string): Promise<string> {
 }
 
 /**
- * Three command lines that the server at `baseUrl` answers with data, or none when the lake has no order books yet.
- * `needsKey`: they send the key of the shell variable `BOOKCAST_API_KEY`.
+ * Three command lines for which the server at `baseUrl` returns data; none if the lake has no order books yet.
+ * @param needsKey whether the commands send the key in the shell variable `BOOKCAST_API_KEY`
  */
 export async function exampleRequests(lake: string, baseUrl: string, needsKey: boolean): Promise<string[]> {
   const day = await findLakeDay(lake).catch(() => undefined)

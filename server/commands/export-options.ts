@@ -25,7 +25,7 @@ import { readPlace, S3_OPTIONS } from '../sync/sync-options.ts'
 import { parsePlace } from '../sync/sync-place.ts'
 import { mustBeDirectory } from './directories.ts'
 
-/** Parts that one process makes at once. */
+/** The maximum number of parts that one process makes at once. */
 const CONCURRENCY_MAX = 64
 
 function parameter(name: string, placeholder: string, description: string): OptionDeclaration {
@@ -35,7 +35,7 @@ function parameter(name: string, placeholder: string, description: string): Opti
 
 const LAKE = { name: 'lake', placeholder: '<dir>', description: 'the lake; required', env: 'BOOKCAST_LAKE' }
 
-/** How the target is reached. */
+/** The options for access to the target. */
 export const TARGET_OPTIONS: readonly OptionDeclaration[] = [
   ...S3_OPTIONS,
   { name: 'region', placeholder: '<name>', description: "the bucket's region", env: 'AWS_REGION' },
@@ -48,7 +48,7 @@ const CONCURRENCY: OptionDeclaration = {
   env: 'BOOKCAST_EXPORT_CONCURRENCY',
 }
 
-/** The parameters of the endpoints. */
+/** Options that are parameters of the endpoints. */
 const PARAMETERS: readonly OptionDeclaration[] = [
   parameter('source', '<exchange>', 'lob, trades: the exchange, as in a request'),
   parameter('interval', '<n>', 'lob: seconds between snapshots; candles: minutes of a candle'),
@@ -87,10 +87,10 @@ export const PART_OPTIONS: readonly OptionDeclaration[] = [
   ...TARGET_OPTIONS,
 ]
 
-/** Of the commands that ask the queue. */
+/** The options of the commands that use the queue. */
 export const QUEUE_OPTIONS: readonly OptionDeclaration[] = [STORE_OPTIONS[0]]
 
-/** What is planned. */
+/** The settings of `export plan`. */
 export interface PlanSettings {
   readonly dataset: LakeDataset
   readonly scopes: readonly string[] | null
@@ -127,7 +127,7 @@ export function readPlanSettings(options: ParsedOptions): PlanSettings {
   }
 }
 
-/** Each name once; null for all. */
+/** The series or stations of the option, without repetitions; null for all. */
 function readScopes(option: OptionText | undefined, dataset: LakeDataset): readonly string[] | null {
   if (option === undefined) return null
   const names = option.text.split(',').map((name) => name.trim())
@@ -141,9 +141,9 @@ function readDate(name: string, options: ParsedOptions): string {
 }
 
 /**
- * The place of an export.
- * @param lake what the export is made of, where a command writes parts
- * @throws {UsageError} also for a directory that is the lake or lies in it
+ * Opens the target of an export.
+ * @param lake the exported lake, if the command writes parts
+ * @throws {UsageError} also if the target is the lake, or a directory inside it
  */
 export function openTarget(place: OptionText, options: ParsedOptions, lake?: string): ExportTarget {
   if (lake !== undefined && parsePlace(place.text)?.kind === 'directory') {
@@ -156,7 +156,7 @@ export function openTarget(place: OptionText, options: ParsedOptions, lake?: str
   return openExportTarget(place.text, { ...readPlace(place, options), region: options.get('region')?.text })
 }
 
-/** An absolute path without symbolic links, as far as it exists. */
+/** The absolute path; symbolic links are resolved in the part of it that exists. */
 function realPath(path: string): string {
   try {
     return realpathSync(path)
@@ -166,7 +166,7 @@ function realPath(path: string): string {
   }
 }
 
-/** The same for as long as `use` takes. Failures of the target become sentences for the user. */
+/** Opens the target, calls `use` and closes it. Errors of the target are described for the user. */
 export async function withTarget<Value>(
   place: OptionText,
   options: ParsedOptions,
@@ -188,7 +188,7 @@ export function targetOf({ target }: PlanHead): OptionText {
   return { text: target, origin: "the plan's --out" }
 }
 
-/** Threads over the lake of the options, for as long as `use` takes. */
+/** Starts threads on the lake of the options, calls `use` and closes them. */
 export async function withThreads<Value>(
   options: ParsedOptions,
   threads: number,
@@ -209,6 +209,6 @@ export async function withThreads<Value>(
 export function readConcurrency(options: ParsedOptions, dataset: LakeDataset = 'lob'): number {
   const given = options.get('concurrency')
   if (given !== undefined) return integerOption(given, 1, CONCURRENCY_MAX)
-  // A part of records has a DuckDB, which uses two processors and some 100 MB by itself.
+  // Each part of records runs its own DuckDB, which uses two processors and about 100 MB.
   return dataset === 'lob' ? availableParallelism() : 1
 }

@@ -1,5 +1,5 @@
-// `bookcast export submit | status | cancel` and `bookcast work`: the command lines around the queue of exports. Loaded by
-// them alone, since what they stand on takes a while to load.
+// `bookcast export submit | status | cancel` and `bookcast work`: the command lines of the export queue. Only these commands
+// load this module, because the queue takes a while to load.
 
 import { mkdir } from 'node:fs/promises'
 import { hostname } from 'node:os'
@@ -29,7 +29,7 @@ import {
 const WORK_OPTIONS: readonly OptionDeclaration[] = [
   ...RUN_OPTIONS,
   ...QUEUE_OPTIONS,
-  // Of all of the lake: a worker may be given any part.
+  // A worker may get any part, so it pulls the whole lake.
   ...SYNC_OPTIONS.filter(({ name }) => name === 'sync-from'),
 ]
 
@@ -51,7 +51,7 @@ export async function submit(options: ParsedOptions, io: CommandIo, path: string
   })
 }
 
-/** Prints how far an export is. Exit code 1 when it has failed or was cancelled. */
+/** Prints the progress of an export. Exit code 1 if it failed or was cancelled. */
 export async function status(options: ParsedOptions, io: CommandIo, id: string): Promise<number> {
   return await withQueue(options, io, async (queue) => {
     const found = await queue.status(exportId(id))
@@ -61,7 +61,7 @@ export async function status(options: ParsedOptions, io: CommandIo, id: string):
   })
 }
 
-/** Ends an export. What is made already stays at its target. */
+/** Cancels an export. Finished parts stay at the target. */
 export async function cancel(options: ParsedOptions, io: CommandIo, id: string): Promise<number> {
   return await withQueue(options, io, async (queue) => {
     if (!(await queue.cancel(exportId(id)))) throw new Error(`there is no running export ${id}`)
@@ -71,7 +71,7 @@ export async function cancel(options: ParsedOptions, io: CommandIo, id: string):
 }
 
 export const workCommand = optionCommand(WORK_OPTIONS, WORK_HELP, async (options, io) => {
-  // A worker of a new machine begins with an empty copy.
+  // A worker on a new machine starts with an empty copy.
   if (options.get('sync-from') !== undefined) await mkdir(options.demand('lake').text, { recursive: true })
   const line = (text: string): void => void io.stderr.write(`${text}\n`)
   return await withThreads(options, readConcurrency(options), async (threads) => {
@@ -98,7 +98,7 @@ export const workCommand = optionCommand(WORK_OPTIONS, WORK_HELP, async (options
   })
 })
 
-/** Brings the lake up to date where `--sync-from` says from where; who asks while that runs waits for the same one. */
+/** Pulls the lake from `--sync-from`, if given. A call during a pull waits for that pull. */
 function lakePull(options: ParsedOptions, lake: string, io: CommandIo) {
   const from = options.get('sync-from')
   if (from === undefined) return { run: async () => {}, close: () => {} }

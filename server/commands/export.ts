@@ -1,4 +1,4 @@
-// `bookcast export`: the command lines around server/export.
+// `bookcast export`: the command lines of server/export.
 
 import { isAbsolute, resolve } from 'node:path'
 import { pipeline } from 'node:stream/promises'
@@ -80,7 +80,7 @@ ${describeOptions(QUEUE_OPTIONS)}
 Exit codes: 0 done, 1 failed or interrupted, 2 wrong usage or a plan that does not fit.
 `
 
-/** A command behind `export`. `place` is the path of the plan, or the export to verify. */
+/** A subcommand of `export`. `place` is the path of the plan, the export to verify, or the id of a submitted export. */
 interface ExportCommand {
   readonly options: readonly OptionDeclaration[]
   readonly takes: string | null
@@ -99,7 +99,7 @@ const COMMANDS: ReadonlyMap<string, ExportCommand> = new Map([
 ])
 
 function queueCommand(name: 'submit' | 'status' | 'cancel', takes: string): ExportCommand {
-  // The queue takes a while to load, and the other commands need none.
+  // The queue takes a while to load, and the other commands do not need it.
   return {
     options: QUEUE_OPTIONS,
     takes,
@@ -131,7 +131,7 @@ export const exportCommand: Command = async ([name = '--help', ...args], io) => 
 
 async function makePlan(options: ParsedOptions, { stdout, stderr, signal }: CommandIo): Promise<number> {
   const settings = readPlanSettings(options)
-  // Checks the place and opens no connection.
+  // Only checks the target; this opens no connection.
   openTarget(settings.target, options, options.demand('lake').text).close()
   const place = readStoreOptions(options)
   return await withThreads(options, readConcurrency(options, settings.dataset), async (threads) => {
@@ -156,7 +156,7 @@ async function makePlan(options: ParsedOptions, { stdout, stderr, signal }: Comm
   })
 }
 
-/** An absolute path: processes that make parts may start in other directories. */
+/** Makes a path absolute, because processes that make parts may start in other directories. */
 function targetText(text: string): string {
   return parsePlace(text)?.kind === 's3' || isAbsolute(text) ? text : resolve(text)
 }

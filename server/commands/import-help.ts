@@ -1,4 +1,4 @@
-// The options of `bookcast import`, and the text of its --help: the whole of what a user needs to know of the input.
+// The options of `bookcast import` and its --help, which explains everything that a user needs to know about the input.
 
 import { lobSourceNames, lobSources } from '../../shared/lob-sources.ts'
 import { exchanges } from '../exchanges/registry.ts'
@@ -15,7 +15,7 @@ const WITH_NO_LEG = TITLED.filter(({ hasNoLeg }) => hasNoLeg).map(({ title }) =>
 const SERIES = TITLED.map(
   ({ title, seriesText }, place) => `${title}'s ${place === 0 ? 'series is ' : ''}${seriesText}`,
 )
-/** The first exchange's line, and those of others that write another. */
+/** Exchanges whose disconnect line differs from that of the first exchange. */
 const DISCONNECTS = TITLED.filter(({ disconnectLine }) => disconnectLine !== TITLED[0]!.disconnectLine)
 const OTHER_DISCONNECTS = DISCONNECTS.map(({ title, disconnectLine }) => `${title}: ${disconnectLine}`)
 

@@ -1,4 +1,4 @@
-// How far an import or a rebuild has come.
+// The progress of an import or a rebuild.
 
 import type { FoldWriting } from '../fold/fold-order.ts'
 import type { ImportProgress } from '../import/recording-import.ts'
@@ -34,7 +34,7 @@ export class ImportProgressView extends StepProgress implements ImportProgress {
       this.#file = file
       this.step(`writing ${file}`, events)
     }
-    // Keyframes come on top of the events, so the count may pass the expectation: the bar then stays full.
+    // Rows include keyframes, so their count may exceed the expected count of events: the bar then stays full.
     this.reach(Math.min(rows, events))
   }
 }

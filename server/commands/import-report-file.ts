@@ -1,4 +1,4 @@
-// The report of an import as JSON: what the summary says, in full and market by market.
+// The report of an import as JSON: the facts of the summary, complete and by market.
 
 import { createWriteStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
@@ -12,11 +12,11 @@ import { groupedBy } from '../../shared/grouped-by.ts'
 import { instantText, NS_PER_DAY } from '../../shared/utc-date.ts'
 import type { SummarySettings } from './import-summary.ts'
 
-/** Shares are rounded down to such parts: 1 is said only of what is known all the time. */
+/** Shares are rounded down to this precision, so that 1 always means completely known. */
 const SHARE_PARTS = 1_000_000n
 const MS_DIGITS = 3
 
-/** Throws where no file can be made at `path`, before anything is read. */
+/** Called before any input is read. @throws {Error} if `path` is a directory, or its directory does not exist */
 export async function checkReportPath(path: string): Promise<void> {
   const directory = await stat(dirname(path)).catch(() => undefined)
   if (directory?.isDirectory() !== true)
@@ -25,7 +25,7 @@ export async function checkReportPath(path: string): Promise<void> {
   if (file?.isDirectory() === true) throw new Error(`--report ${path} is a directory`)
 }
 
-/** Writes the report, market by market: it may be long. */
+/** Streams the report market by market, because it may be long. */
 export async function writeImportReport(
   result: ImportResult,
   settings: SummarySettings,
@@ -83,7 +83,7 @@ function headOf(result: ImportResult, { lake, source, sequence }: SummarySetting
   }
 }
 
-/** The days of each market, together. */
+/** The days, grouped by market. */
 function marketsOf(days: readonly MarketDay[]): Iterable<readonly [MarketDay, ...MarketDay[]]> {
   return groupedBy(days, ({ series, market }) => `${series} ${market}`).values()
 }

@@ -1,4 +1,4 @@
-// What an import prints at its end: the files, and everything of the recording that is not in them.
+// The summary that an import prints at its end: the files, and everything in the recording that is not in them.
 
 import { relative } from 'node:path'
 import type { WrittenLobFile } from '../lake/lob-publication.ts'
@@ -9,17 +9,17 @@ import { exchangeOf } from '../exchanges/registry.ts'
 import type { LobSource } from '../../shared/lob-sources.ts'
 import { NS_PER_DAY, NS_PER_MS } from '../../shared/utc-date.ts'
 
-/** Market days named one by one; the JSON report has all. */
+/** The summary names at most this many market days; the JSON report has all. */
 const DAYS_SHOWN_MAX = 10
-/** A market day that is known for less of what is covered is named. */
+/** The summary names a market day if a smaller share of its covered time is known. */
 const NAMED_SHARE = 0.95
 const WARNED_SHARE = 0.5
-/** A market day whose median message arrived later than this is counted. */
+/** A market day counts as late if the median delay of its messages is larger. */
 const LATE_MS = 5_000
-/** Holes in the numbers that look like a filter's: at least so many, and a tenth of the numbers. */
+/** Missing numbers indicate a filtered recording if there are at least this many holes and a tenth of the numbers is missing. */
 const FILTER_HOLES_MIN = 3
 const FILTER_PART = 10
-/** What goes unnoticed without the sequence numbers. */
+/** The warnings about losses that go unnoticed without sequence numbers. */
 const UNNOTICED: Readonly<Record<Exclude<SequenceTrust, 'strict'>, string>> = {
   'per-market':
     'with --sequence per-market, lost messages go unnoticed: after one, the lake shows a wrong book as known',
@@ -28,7 +28,7 @@ const UNNOTICED: Readonly<Record<Exclude<SequenceTrust, 'strict'>, string>> = {
     'wrong book as known',
 }
 
-/** What the summary needs to know of how the import was called. */
+/** The settings of the import that the summary depends on. */
 export interface SummarySettings {
   readonly lake: string
   readonly source: LobSource
@@ -94,7 +94,7 @@ function fileLine(file: WrittenLobFile, lake: string): string {
   )
 }
 
-// A clock that is ahead and a slow connection look the same.
+// A recorder's clock that is ahead cannot be distinguished from a slow connection.
 function lateLine(days: readonly MarketDay[]): string[] {
   const late = days.flatMap(({ lag }) => (lag !== undefined && lag.p50Ms > LATE_MS ? [lag.p50Ms] : []))
   if (late.length === 0) return []
@@ -148,7 +148,7 @@ function shareOf({ knownNs, coveredNs }: MarketDay): number {
   return coveredNs === 0n ? 0 : Number(knownNs) / Number(coveredNs)
 }
 
-// Rounded down: 100 % is said only of what is known all the time.
+// Rounded down, so that 100 % always means completely known.
 function shareText(part: bigint, whole: bigint): string {
   const perTenThousand = whole === 0n ? 0n : (part * 10_000n) / whole
   return `${(Number(perTenThousand) / 100).toFixed(2)}%`
@@ -167,7 +167,7 @@ function adviceLines({ tally, days }: ImportResult, { sequence, source }: Summar
   const { numbers, holes } = tally.missing
   const all = tally.messages + numbers
   const looksFiltered = holes >= FILTER_HOLES_MIN && numbers * FILTER_PART > all
-  // Where other files have what is missing in one, no book is unknown for it.
+  // If other files fill the holes of one file, no book becomes unknown because of them.
   const isFelt = (tally.gaps.get('sequence gap') ?? 0) > 0 || !isAnythingKnown
   if (sequence === 'strict' && looksFiltered && isFelt) {
     lines.push(

@@ -20,7 +20,7 @@ import { checkReportPath, writeImportReport } from './import-report-file.ts'
 import { importSummary } from './import-summary.ts'
 import { showHelp } from './terminal.ts'
 
-/** Files that are named when an import fails while it publishes. */
+/** The number of files that the message of a partly published import names. */
 const PATHS_SHOWN_MAX = 5
 
 interface Settings extends Pick<
@@ -28,7 +28,7 @@ interface Settings extends Pick<
   'source' | 'lake' | 'paths' | 'series' | 'skipBad' | 'replace' | 'keepsRaw' | 'useYesPrice'
 > {
   readonly sequence: SequenceTrust
-  /** Where the report goes as JSON. */
+  /** The path of the JSON report. */
   readonly report: string | undefined
 }
 

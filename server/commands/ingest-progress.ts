@@ -1,5 +1,5 @@
-// How far the sources have come: a bar for each on a terminal, with its rows, their rate and the time left; one line per
-// step elsewhere. Failures are lines in both.
+// The progress of the sources. On a terminal, each source has a bar with its rows, their rate and the time left; elsewhere,
+// each step is a line. Failures are lines in both cases.
 
 import type { Writable } from 'node:stream'
 import { MultiBar, Presets, type SingleBar } from 'cli-progress'
@@ -19,7 +19,7 @@ interface SourceProgress {
 }
 
 export interface IngestProgressOptions {
-  /** Milliseconds of any clock that does not go back. */
+  /** A monotonic clock, in milliseconds. */
   readonly nowMs?: () => number
 }
 
@@ -37,7 +37,7 @@ export class IngestProgressView {
     this.#multiBar = new MultiBar(bars, Presets.shades_classic)
   }
 
-  /** A source begins: its bar is there before its first step is done. */
+  /** Shows the bar of a source before its first step is done. */
   onStart(source: SourceName): void {
     if (this.#multiBar === undefined || this.#progress.has(source)) return
     const bar = this.#multiBar.create(0, 0, { source: source.padEnd(NAME_WIDTH) })
@@ -64,7 +64,7 @@ export class IngestProgressView {
     }
   }
 
-  /** Steps done so far and, where it is known, of how many. */
+  /** @param totalCount the number of steps; null if unknown */
   onStep(source: SourceName, doneCount: number, totalCount: number | null): void {
     const progress = this.#progress.get(source)
     if (progress === undefined) return
@@ -86,7 +86,7 @@ export class IngestProgressView {
   }
 
   stop(): void {
-    // Lines since the last redraw would be lost.
+    // Prints the lines logged since the last redraw, which would be lost otherwise.
     this.#multiBar?.update()
     this.#multiBar?.stop()
   }

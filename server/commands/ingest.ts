@@ -1,5 +1,5 @@
-// `bookcast ingest`: collects from the upstreams into the relational store until it is told to stop, or once, or over a
-// range of past dates.
+// `bookcast ingest`: collects from the upstreams into the relational store until it is stopped, or once, or for a range of
+// past dates.
 
 import { once } from 'node:events'
 import { mkdir } from 'node:fs/promises'
@@ -98,7 +98,7 @@ ${RECORD_SECRETS_HELP}
 interface Settings {
   readonly config: CollectConfig
   readonly lake: string | null
-  /** Null: none. */
+  /** Null if metrics are not served. */
   readonly metrics: MetricsAddress | null
   readonly store: StorePlace
   readonly logLevel: LogLevel
@@ -134,7 +134,7 @@ function readSettings(options: ParsedOptions, { env }: CommandIo): Settings {
   const isCollecting = !isOnce && span === null
   const lake = isOnce ? null : (options.get('lake')?.text ?? null)
   if (isOnce && span !== null) throw new UsageError('--once and --from exclude one another')
-  // A collector's environment names what becomes of its lake: that is not a backfill's.
+  // The environment of a collector also configures recording, compaction and sync of its lake; a backfill ignores these.
   const config = isCollecting ? readCollectConfig(options, env, lake) : readSourcesConfig(options)
   const trades = config.names.find(isTradesSource)
   if (trades !== undefined && config.names.length < SOURCE_NAMES.length && (span === null || lake === null))
@@ -186,7 +186,7 @@ async function runUntilStopped(
   const server = metrics === null ? undefined : await startMetricsServer(metrics, text, logger)
   try {
     storage.start()
-    // Object storage, compaction and recorder are loaded only for this.
+    // This module loads object storage, compaction and the recorder, which only a running collection needs.
     const { startCollection } = await import('../collect/collection.ts')
     collection = startCollection({ config, postgres, logger })
     const tasks = collection.metrics().tasks.map(({ task }) => task)
@@ -203,7 +203,7 @@ async function runUntilStopped(
   return isPushed ? 0 : 1
 }
 
-/** Every source at once, but first the catalogue, which says what the others have to ask for. */
+/** Runs the catalogue first, then all other sources at once: the catalogue determines what they request. */
 async function runToEnd(
   { config, lake, span }: Settings,
   postgres: Postgres,

@@ -60,13 +60,13 @@ export const migrateCommand = optionCommand(OPTIONS, HELP, async (options, { std
   return conflictCount === 0 ? 0 : 1
 })
 
-/** Two at once would each miss files that the other one has renamed. */
+/** Runs a migration under a lock: two at once would each miss files that the other has renamed. */
 async function alone(
   lake: string,
   signal: AbortSignal,
   work: (signal: AbortSignal) => Promise<void>,
 ): Promise<void> {
-  // It has the journals, which are migrated too, and stays.
+  // This directory has the journals, which are migrated, too. It stays afterwards.
   const directory = join(lake, '.sync')
   await mkdir(directory, { recursive: true })
   const lost = new AbortController()

@@ -1,4 +1,4 @@
-// The relational store, for the commands that need nothing else of the server.
+// Opens the relational store for commands that need no other part of the server.
 
 import { existsSync } from 'node:fs'
 import { isAbsolute, join } from 'node:path'
@@ -12,16 +12,16 @@ import {
 import type { StorePlace } from '../storage/store-options.ts'
 import { isStoreThere, noStoreIn } from './directories.ts'
 
-/** Statements of a process that has other things to do may wait so long. */
+/** The timeout of statements that run in another process, which is busy with its own. */
 const WAIT_MS = 15_000
 
-/** The store that is there: a command that adds nothing must not make an empty one. */
+/** Opens a store that exists: a command that adds nothing must not create an empty one. */
 export async function openExistingStore(options: RelationalStoreOptions): Promise<RelationalStore> {
   if (!(await isStoreThere(options))) throw new Error(noStoreIn(options))
   return await openMigratedStore(options)
 }
 
-/** The store with every migration applied; closed again when that fails. */
+/** Opens the store and applies all migrations. If a migration fails, closes the store. */
 export async function openMigratedStore(options: RelationalStoreOptions): Promise<RelationalStore> {
   const store = await openRelationalStore(options)
   try {
@@ -33,7 +33,7 @@ export async function openMigratedStore(options: RelationalStoreOptions): Promis
   }
 }
 
-/** The store, or a connection to the process that has it. */
+/** Opens the store, or connects to the process that has it open. */
 export async function openSharedStore(
   options: StorePlace,
 ): Promise<{ readonly postgres: Postgres; close(): Promise<void> }> {
@@ -53,7 +53,7 @@ export async function openSharedStore(
   }
 }
 
-/** The owner's path may be relative to where the owner was started; its sockets lie in the directory where they fit. */
+/** The owner's path may be relative to its working directory. If the path is not too long, the socket is in the data directory. */
 function reachablePath(socketPath: string, dataDirectory: string): string | undefined {
   const paths = [join(dataDirectory, 'sockets', 'clients'), ...(isAbsolute(socketPath) ? [socketPath] : [])]
   return paths.find((path) => existsSync(path))

@@ -1,10 +1,10 @@
-// A command whose arguments are options alone.
+// A command that takes options and no other arguments.
 
 import { type OptionDeclaration, type ParsedOptions, parseOptions } from '../options/options.ts'
 import type { Command, CommandIo } from './command.ts'
 import { showHelp } from './terminal.ts'
 
-/** `help` is what --help prints. */
+/** @param help the text of --help */
 export function optionCommand(
   declarations: readonly OptionDeclaration[],
   help: string,

@@ -72,7 +72,7 @@ async function pruneDate(
   return pruned
 }
 
-/** What no fold has read would be lost. */
+/** The reason to keep the segments of a date: segments that no fold has read would be lost. */
 function reasonToKeep(
   lake: string,
   source: LobSource,

@@ -1,5 +1,5 @@
-// `bookcast prune`: lists order-book files, trades files and raw segments of old dates, and removes them with --apply. It leaves records alone:
-// the relational store depends on their files.
+// `bookcast prune`: lists order-book files, trades files and raw segments of old dates, and removes them with --apply. It keeps
+// files of records, because the relational store depends on them.
 
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -75,9 +75,9 @@ Exit codes: 0 done, 1 some files stay (each is named with the reason), 2 wrong u
 
 interface Settings {
   readonly lake: string
-  /** Order-book files of earlier dates go. */
+  /** Order-book files of earlier dates are removed. */
   readonly before: string | undefined
-  /** Raw segments of earlier dates go. */
+  /** Raw segments of earlier dates are removed. */
   readonly rawBefore: string | undefined
   readonly keptIn: ObjectStore | undefined
   readonly isApplied: boolean
@@ -86,7 +86,7 @@ interface Settings {
 export const pruneCommand = optionCommand(OPTIONS, HELP, async (options, { stdout, stderr, signal }) => {
   const { lake, before, rawBefore, keptIn, isApplied } = readSettings(options)
   const local = new DirectoryStore(lake)
-  // Each manifest of `keptIn` is asked for once.
+  // Each manifest of `keptIn` is requested once.
   const manifests = new Map<string, Promise<Head>>()
   let [count, bytes, keptCount] = [0, 0, 0]
   const note = (key: string, keptBecause: string | undefined): void => {
@@ -192,7 +192,7 @@ async function* filesBefore(lake: string, before: string): AsyncGenerator<OldFil
 
 type Head = ObjectHead | undefined
 
-/** Whether both sides hold an object with the same bytes, or other ones; undefined if one lacks it. By SHA-256, or by MD5. */
+/** Whether both sides have an object with the same bytes, by SHA-256 or MD5. Undefined if one side lacks it. */
 async function areSame(ownHead: Promise<Head>, otherHead: Promise<Head>): Promise<boolean | undefined> {
   const [own, other] = await Promise.all([ownHead, otherHead])
   return own === undefined || other === undefined ? undefined : isEqual(own, other)

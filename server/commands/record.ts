@@ -1,4 +1,4 @@
-// `bookcast record`: records exchanges' order books until it is told to stop. The log goes to stderr.
+// `bookcast record`: records exchanges' order books until it is stopped. The log goes to stderr.
 
 import { RecorderTask } from '../collect/recorder-task.ts'
 import { exchanges } from '../exchanges/registry.ts'

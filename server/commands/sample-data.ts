@@ -1,4 +1,4 @@
-// `bookcast sample-data`: writes the generated sample lake that the server can be tried with.
+// `bookcast sample-data`: writes a generated sample lake to try the server with.
 
 import { join } from 'node:path'
 import type { BenchmarkLakeOptions } from '../sample-data/benchmark-lake.ts'
@@ -22,7 +22,7 @@ const OPTIONS: readonly OptionDeclaration[] = [
       name: 'seed',
       placeholder: '<n>',
       description: 'integer seed; the same seed gives the same bytes',
-      // The seed of the examples in the documentation, whose first event of KXHIGHNY is split at 79 °F.
+      // The examples in the documentation use this seed; its first event of KXHIGHNY is split at 79 °F.
       default: '20',
     },
     {
@@ -37,7 +37,7 @@ const OPTIONS: readonly OptionDeclaration[] = [
 const SEED_MAX = 2 ** 32 - 1
 const DELTAS_MAX = 1_000_000_000
 const MARKETS_MAX = 1000
-/** Series and date of a busy day. */
+/** The series of a busy day. */
 const BUSY_SERIES = 'KXBUSY'
 
 const HELP = `Usage: bookcast sample-data [options]

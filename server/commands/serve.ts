@@ -1,4 +1,4 @@
-// `bookcast serve`: runs the HTTP server until it is told to stop. What people read goes to stdout, the log to stderr.
+// `bookcast serve`: runs the HTTP server until it is stopped. Text for the user goes to stdout, the log to stderr.
 
 import { mkdir } from 'node:fs/promises'
 import { once } from 'node:events'
@@ -24,7 +24,7 @@ import { exampleRequests } from './example-requests.ts'
 import { describeOptions } from '../options/options.ts'
 import { showHelp, type Style, styleOf } from './terminal.ts'
 
-/** Pause between two attempts to bring the store's tables up to date while it is away. */
+/** The pause between two attempts to migrate the store while it is unavailable. */
 const MIGRATION_RETRY_MS = 2_000
 
 const HELP = `Usage: bookcast serve --lake <dir> [options]
@@ -34,7 +34,7 @@ Serves a lake over HTTP.
 ${describeOptions(SERVE_OPTIONS)}
 `
 
-/** An address that reaches the server from this machine: a wildcard is none. */
+/** A URL that reaches the server from this machine, also if it listens on a wildcard address. */
 function baseUrl({ host, port }: RunningServer): string {
   const reachable = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host
   return `http://${isIPv6(reachable) ? `[${reachable}]` : reachable}:${port}`
@@ -54,7 +54,7 @@ async function describe(
   return `Bookcast serves ${lake} at ${bold(url)}\n${invitation}`
 }
 
-/** Brings the tables up to date, again and again while the store is away; nothing else waits for it. */
+/** Migrates the tables, with retries while the store is unavailable. The server starts without waiting for an external store. */
 async function migrateWhenThere(store: RelationalStore, logger: Logger, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     try {
@@ -62,16 +62,16 @@ async function migrateWhenThere(store: RelationalStore, logger: Logger, signal: 
       if (names.length > 0) logger.info({ migrations: names }, 'the tables are up to date')
       return
     } catch (error) {
-      // Waiting mends a store that is away, but not tables that this version does not fit.
+      // A retry helps if the store is unavailable, but not if this version does not fit the tables.
       if (error instanceof MigrationError) throw error
-      // While modules load, even a connection that is there may time out.
+      // While modules load, even a good connection may time out.
       logger.warn({ err: error }, 'the tables cannot be brought up to date yet; trying again')
       await setTimeout(MIGRATION_RETRY_MS, undefined, { signal }).catch(() => {})
     }
   }
 }
 
-/** Loads the generator only when it is asked for. */
+/** Loads the sample records. The generator's modules are only loaded here. */
 async function loadSample(store: RelationalStore, logger: Logger): Promise<void> {
   const { loadSampleRecords } = await import('../sample-data/sample-store.ts')
   if (await loadSampleRecords(store.postgres)) logger.info('the sample records are loaded')
@@ -86,7 +86,7 @@ async function noticeSamples(
   if (samples.areThere) logger.warn('the relational store holds the sample records, which are invented')
 }
 
-/** The relational store of the configuration with its tables, and how to end it; nothing when there is none. */
+/** Opens the relational store of the configuration and migrates it; undefined if the configuration has none. */
 async function openStore(config: ServeConfig, logger: Logger) {
   if (config.store === null) return undefined
   const closing = new AbortController()
@@ -95,7 +95,7 @@ async function openStore(config: ServeConfig, logger: Logger) {
     onEmbeddedFailure: (error) => logger.error({ err: error }, 'the embedded database failed'),
   })
   const migrated = migrateWhenThere(store, logger, closing.signal)
-  // It may fail while nobody waits for it yet.
+  // Prevents an unhandled rejection if the migration fails before anything awaits it.
   migrated.catch(() => {})
   const samples = { areThere: false }
   try {
@@ -111,28 +111,28 @@ async function openStore(config: ServeConfig, logger: Logger) {
     postgres: store.postgres,
     address: store.postgres.address,
     services: { ...storeServices(store.postgres), hasSampleRecords: () => samples.areThere },
-    /** Rejects when this version and the tables do not fit together. */
+    /** Rejects if this version does not fit the tables. */
     migrated,
     close: async (): Promise<void> => {
       closing.abort()
       await store.close()
-      // What it failed with has been told by who waited for it.
+      // Whatever awaited the migration has already reported its error.
       await migrated.catch(() => {})
     },
   }
 }
 
-/** Resolves when the signal aborts; rejects when the tables turn out to be unfit before. */
+/** Resolves when the signal aborts; rejects if this version turns out not to fit the tables. */
 async function untilStopped(signal: AbortSignal, migrated: Promise<void> | undefined): Promise<void> {
   if (signal.aborted) return
   const stopped = once(signal, 'abort')
-  // A migration that succeeded is no reason to stop.
+  // A successful migration does not stop the server.
   await Promise.race([stopped, migrated?.then(() => stopped)].filter((promise) => promise !== undefined))
 }
 
 /**
- * Ends the process, whose exit would wait for threads that do not end. What was to be kept is closed by now; that it did
- * not end by itself shows in its status.
+ * Kills the process, because a normal exit would wait for threads that do not end. Everything durable is already closed.
+ * The exit status shows the kill.
  */
 function endHard(destination: { flushSync(): void }, logger: Logger): void {
   logger.error('killing the process: threads are still blocked')
@@ -140,7 +140,7 @@ function endHard(destination: { flushSync(): void }, logger: Logger): void {
   process.kill(process.pid, 'SIGKILL')
 }
 
-/** The server, and what it needs to collect, are loaded once the options are right. */
+/** Loads the server, and the modules for collecting, only after the options were found valid. */
 async function serve(config: ServeConfig, { env, stdout, stderr, signal }: CommandIo): Promise<number> {
   const { startServer } = await import('../service/server.ts')
   const { destination, logger } = openLog(config.logLevel, stderr.isTTY)
@@ -195,7 +195,7 @@ export const serveCommand: Command = async (args, io) => {
   const call = readServeCall(args, io.env)
   if (call === 'help') return showHelp(HELP, io.stdout)
   const { config, isCheckOnly } = call
-  // A replica begins with nothing.
+  // A replica starts without a lake directory.
   if (config.sync !== null && !isCheckOnly) await mkdir(config.lake, { recursive: true })
   if (!(await isDirectory(config.lake))) {
     const { red } = styleOf(io.stderr, io.env)

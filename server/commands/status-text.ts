@@ -1,11 +1,11 @@
-// What `bookcast status` prints: tables of sources and recorders, and lines for what is stored.
+// The output of `bookcast status`: tables of sources, recorders, newest rows and storage.
 
 import type { StorageFigures } from '../health/storage-watch.ts'
 import type { RecorderStatus } from '../recorder/recorder-status.ts'
 import type { SourceStatus } from '../ingest/source-status.ts'
 import type { NewestRow } from '../storage/newest-rows.ts'
 
-/** A recorder that has said nothing for so long is not running, whatever it said last. */
+/** A recorder whose status is older than this does not count as running, whatever its last status says. */
 const SILENT_MS = 30_000
 const SOURCE_HEADINGS = ['source', 'parts', 'rows', 'last success', 'lag', 'gaps', 'failing'] as const
 const RECORDER_HEADINGS = [
@@ -33,7 +33,7 @@ export function recorderTable(recorders: readonly RecorderStatus[], nowMs: numbe
   return lines(['', ...table([RECORDER_HEADINGS, ...recorders.map((each) => recorderCells(each, nowMs))])])
 }
 
-/** The newest observation of each station and row of each source. */
+/** The newest observation of each station, and the newest row of each source. */
 export function newestLines(newest: readonly NewestRow[], nowMs: number): string {
   if (newest.length === 0) return ''
   const rows = newest.map(({ kind, name, atS }) => [
@@ -109,7 +109,7 @@ function instant(ms: number): string {
   return `${new Date(ms).toISOString().slice(0, 19)}Z`
 }
 
-/** The two greatest units: `3 h 5 min`. */
+/** A duration in its two largest units, such as `3 h 5 min`. */
 export function duration(ms: number): string {
   const seconds = Math.max(Math.round(ms / 1000), 0)
   if (seconds < 60) return `${seconds} s`

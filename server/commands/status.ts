@@ -1,5 +1,5 @@
-// `bookcast status`: how current each source is, what the recorders do, what is missing, failing or running full. It may
-// be asked beside a running server: an embedded store that another process has is asked through that process.
+// `bookcast status`: the age of each source's data, the state of the recorders, gaps, failures and full disks. It can run
+// beside a server: if another process has the embedded store open, it queries the store through that process.
 
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -46,14 +46,14 @@ export const statusCommand = optionCommand(OPTIONS, HELP, async (options, { stdo
   try {
     stdout.write(await storeLines(settings, work !== null))
   } finally {
-    // What lies on this machine is shown whatever becomes of the store.
+    // Show the recorders and disks of this machine even if the store fails.
     if (work !== null) stdout.write(recorderTable(await readRecorderStatus(work), SYSTEM_CLOCK.nowMs()))
     if (lake !== null) stdout.write(storageLines(await lookAtStorage(lake, work, settings)))
   }
   return 0
 })
 
-/** @param isOptional whether there may be none: a machine may only record */
+/** @param isOptional whether the store may be missing, as on a machine that only records */
 async function storeLines(settings: StorePlace, isOptional: boolean): Promise<string> {
   if (!(await isStoreThere(settings))) {
     if (!isOptional) throw new Error(noStoreIn(settings))
@@ -69,7 +69,7 @@ async function storeLines(settings: StorePlace, isOptional: boolean): Promise<st
   }
 }
 
-/** A recorder makes the lake when it first publishes. */
+/** A lake may be missing if there is a work directory: a recorder creates the lake when it first publishes. */
 async function mustBeThere(options: ParsedOptions): Promise<void> {
   const [lake, work] = [options.get('lake'), options.get('work')]
   if (lake === undefined || (work !== undefined && (await isDirectory(work.text)))) return
@@ -86,7 +86,7 @@ async function lookAtStorage(
   { databaseUrl, dataDirectory }: StorePlace,
 ): Promise<StorageFigures> {
   const data = databaseUrl === null ? dataDirectory : null
-  // What it would warn of is in the figures.
+  // The watch would log warnings; the figures already show them.
   const watch = new StorageWatch({ lake, recorder, data, temporary: tmpdir(), logger: SILENT })
   return await watch.look()
 }

@@ -1,4 +1,4 @@
-// How far a command has come: a bar on a terminal, one line a step elsewhere.
+// The progress of a command: a bar on a terminal, one line per step elsewhere.
 
 import type { Writable } from 'node:stream'
 import { Presets, SingleBar } from 'cli-progress'
@@ -13,7 +13,7 @@ export class StepProgress {
     this.#output = output
   }
 
-  /** Begins a step. `total` is the expected sum of all `add` calls; a step without one is a line on a terminal too. */
+  /** Begins a step. `total` is the expected sum of all `add` calls. Without it, the step is a line even on a terminal. */
   step(title: string, total?: number): void {
     this.stop()
     if (this.#output.isTTY !== true || total === undefined) return void this.#output.write(`${title}\n`)
@@ -26,12 +26,12 @@ export class StepProgress {
     this.#bar?.increment(count)
   }
 
-  /** The sum of the step so far. */
+  /** Sets the sum of the step so far. */
   reach(count: number): void {
     this.#bar?.update(count)
   }
 
-  /** A line about a part of the step. A terminal has the bar instead. */
+  /** Prints a line about a part of the step, unless a bar is shown. */
   line(text: string): void {
     if (this.#bar === undefined) this.#output.write(`${text}\n`)
   }

@@ -1,4 +1,4 @@
-// How far a synchronization has come.
+// The progress of a synchronization.
 
 import type { SyncProgress } from '../sync/lake-sync.ts'
 import { mib, StepProgress } from './step-progress.ts'

@@ -1,4 +1,4 @@
-// `bookcast sync`: the command line around server/sync.
+// `bookcast sync`: the command line of server/sync.
 
 import { SYNC_PARALLEL_DEFAULT, SYNC_PARALLEL_MAX } from '../../shared/limits.ts'
 import { type LakeSyncResult, syncLake } from '../sync/lake-sync.ts'
@@ -25,7 +25,7 @@ import {
 import { mib } from './step-progress.ts'
 import { SyncProgressView } from './sync-progress.ts'
 
-/** Objects with a problem that a summary names; all are counted. */
+/** The summary names at most this many objects with a problem; it counts all. */
 const SYNC_PROBLEMS_SHOWN = 20
 
 const OPTIONS: readonly OptionDeclaration[] = [
@@ -155,7 +155,7 @@ async function readSettings(options: ParsedOptions): Promise<Settings> {
   const s3 = { ...readPlace(place, options), region: options.get('region')?.text }
   const date = dateOption(options.get('date'))
   const parallel = integerOption(options.demand('parallel'), 1, SYNC_PARALLEL_MAX)
-  // Only a lake that receives is made: a place that is not there may be a share that is not mounted.
+  // Only a lake that receives is created. A missing source or target directory may be a share that is not mounted.
   if (parsePlace(place.text)?.kind === 'directory') await mustBeDirectory(place)
   if (from === undefined) await mustBeDirectory(lake)
   return {
@@ -170,16 +170,16 @@ async function readSettings(options: ParsedOptions): Promise<Settings> {
   }
 }
 
-/** @throws {UsageError} for the flag of the other direction */
+/** @throws {UsageError} if the command line has the flag of the other direction */
 function readRaw(options: ParsedOptions, isPush: boolean): boolean {
   const wrong = isPush ? 'raw' : 'no-raw'
-  // A variable may stand in the environment for both directions.
+  // The environment may set the variables of both directions.
   if (options.has(wrong) && options.get(wrong) === undefined)
     throw new UsageError(`--${wrong} belongs to ${isPush ? '--from' : '--to'}`)
   return isPush ? !options.has('no-raw') : options.has('raw')
 }
 
-/** What the command line says of the direction wins over the environment as a whole. */
+/** --from and --to. If the command line has one of them, both environment variables are ignored. */
 function readDirection(options: ParsedOptions): (OptionText | undefined)[] {
   const both = [options.get('from'), options.get('to')]
   const given = both.map((option) => (option?.origin.startsWith('--') === true ? option : undefined))

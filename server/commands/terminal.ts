@@ -1,4 +1,4 @@
-// How text for people looks: colours only where a terminal shows them and nobody has said NO_COLOR (no-color.org).
+// Formats text for the user. Colours are used only on a terminal that supports them, unless NO_COLOR is set (no-color.org).
 
 import type { CommandIo } from './command.ts'
 
@@ -18,7 +18,7 @@ function showsColours(stream: CommandIo['stdout'], env: NodeJS.ProcessEnv): bool
   return stream.isTTY && !isRefused
 }
 
-/** Functions that mark text, or leave it as it is where marks would only be seen as letters. */
+/** Functions that style text; without colour support they return it unchanged. */
 export function styleOf(stream: CommandIo['stdout'], env: NodeJS.ProcessEnv): Style {
   const isColoured = showsColours(stream, env)
   const mark = ([begin, end]: readonly [string, string]) => {
@@ -30,12 +30,12 @@ export function styleOf(stream: CommandIo['stdout'], env: NodeJS.ProcessEnv): St
 // oxlint-disable-next-line no-control-regex
 const MARKS = /\u001b\[\d+m/g
 
-/** Columns that a text takes: marks take none. */
+/** The width of a text in columns; escape sequences have none. */
 function columnsOf(text: string): number {
   return text.replaceAll(MARKS, '').length
 }
 
-/** Words in lines of at most `width` characters. */
+/** Wraps text at spaces into lines of at most `width` columns. */
 export function wrapText(text: string, width: number): string {
   const lines: string[] = []
   let line = ''
@@ -48,14 +48,14 @@ export function wrapText(text: string, width: number): string {
   return [...lines, line].join('\n')
 }
 
-/** Narrower than this a terminal gets lines that it breaks itself. */
+/** On a narrower terminal, lines are not wrapped here; the terminal breaks them. */
 const WIDTH_MIN = 40
-/** The least that is left for a description beside what it describes. */
+/** The minimum width of a description beside its option; with less space, only the indent is kept. */
 const DESCRIPTION_MIN = 24
-/** What stands before the text of a line: its indent, or an option and the gap behind it. */
+/** The part before the text of a line: its indent and, in a list of options, the option and the spaces after it. */
 const LINE_HEAD = /^(\s*\S.*?\s{2,})(?=\S)/
 
-/** A help text for the width of a terminal: what is wider goes on below its own beginning. Elsewhere as it is. */
+/** Wraps the lines of a help text to the width of the terminal, with a hanging indent. Elsewhere returns it unchanged. */
 export function fitted(text: string, { isTTY, columns }: CommandIo['stdout']): string {
   if (!isTTY || !(columns >= WIDTH_MIN)) return text
   return text
@@ -64,7 +64,7 @@ export function fitted(text: string, { isTTY, columns }: CommandIo['stdout']): s
     .join('\n')
 }
 
-/** Writes a help text and says the exit code. */
+/** Writes a help text and returns the exit code. */
 export function showHelp(text: string, stdout: CommandIo['stdout']): number {
   stdout.write(fitted(text, stdout))
   return 0

@@ -1,4 +1,4 @@
-// `bookcast verify`: the command line around server/verify.
+// `bookcast verify`: the command line of server/verify.
 
 import { Presets, SingleBar } from 'cli-progress'
 import { STATIONS } from '../../shared/stations.ts'
@@ -29,10 +29,10 @@ import { readStoreOptions, STORE_OPTIONS } from '../storage/store-options.ts'
 import { refuseOldLayout } from '../lake/old-layout.ts'
 import { openExistingStore } from './open-store.ts'
 
-/** Days that are looked at when no date is given. */
+/** The number of days that are verified by default. */
 const DAYS_DEFAULT = 30
 
-/** What is verified of each kind of data, and how what is missing is opened. */
+/** Verifies one kind of data, and opens missing windows for the next backfill. */
 interface Check {
   readonly kind: string
   readonly unit: string
@@ -189,7 +189,7 @@ async function verifyAll(
     totals.openable += findings.filter(({ window }) => window !== null).length
     for (const { of, text } of findings) lines.push(`${of} ${text}\n`)
     bar?.increment(1, { title: scope })
-    // Not in the middle of a bar.
+    // While a bar is shown, the lines wait until it has stopped.
     if (bar === undefined) stdout.write(lines.splice(0).join(''))
   }
   try {
@@ -210,7 +210,7 @@ async function verifyAll(
   return totals
 }
 
-/** A lake file that cannot be read is a finding of its own, and hides no other one. */
+/** Runs a check. An unreadable lake file becomes a finding, so that it does not prevent other checks. */
 async function countedOr(context: VerifyContext, scope: string, check: Check['check']): Promise<ScopeReport> {
   try {
     return await check(context, scope)

@@ -98,7 +98,7 @@ export function linkDates(
   return links
 }
 
-/** How the chains of a date go on in the next one, by their numbers. */
+/** How the chains of a date continue in the next one, by their numbers. */
 export interface Continuation {
   /** Linked chains, and the other last chains of their connections. */
   readonly continued: readonly number[]
@@ -180,7 +180,7 @@ function linkNamed(before: readonly ChainOutline[], after: readonly ChainOutline
   return links
 }
 
-/** By the recorder's clock, which may be off. Earlier versions state no receive times of it. */
+/** By receive times, because the recorder's clock may be off. States of earlier versions have no receive times. */
 function pauseBetween(tail: ChainOutline, head: ChainOutline): bigint {
   const [last, first] = [endsOf(tail).lastRecvTs, endsOf(head).firstRecvTs]
   return last === undefined || first === undefined ? BigInt(head.firstAt) - BigInt(tail.lastAt) : first - last

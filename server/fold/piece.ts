@@ -12,7 +12,7 @@ export const HEARTBEAT_NAME = 'heartbeat'
 export interface Line {
   /** Identifies the line among those of all pieces: its receive time and content (`lineKey`). */
   readonly key: number
-  /** When the recorder received it, ns; `undefined` when the recording does not say. */
+  /** When the recorder received it, ns; `undefined` if the recording does not state it. */
   readonly recvTs: bigint | undefined
   readonly messages: readonly FeedMessage[]
   /** The frames came as a list. */
@@ -41,7 +41,7 @@ export interface OwnLine extends Line {
 }
 
 export interface Piece {
-  /** For messages. */
+  /** For error messages. */
   readonly name: string
   readonly lines: Lines
   /** Also `ignore` if a book or a change lacks its number. */

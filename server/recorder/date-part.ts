@@ -1,5 +1,5 @@
-// The part file of a date that is being recorded, and what it holds: the closed hours, as they will stand in the finished
-// file, and behind them portions of the open hour, which are cut off when that closes.
+// The part file of a date that is being recorded. It holds the closed hours as in the finished file, and after them portions of
+// the open hour, which are truncated when that hour closes.
 
 import { existsSync, statSync, truncateSync } from 'node:fs'
 import { open } from 'node:fs/promises'
@@ -19,7 +19,7 @@ export class DatePart {
   #closed: LobFileContents
   /** The closed hours and the portions. */
   #encoded: LobFileContents
-  /** Records of the open hour that lie in portions. */
+  /** The number of records of the open hour that are in portions. */
   encodedRecords = 0
 
   constructor(path: string, state?: DatePartState) {

@@ -33,7 +33,7 @@ export class OwnLines {
   badLines = 0
   /** By connection: lines so far, for a log of 0.1, which does not number them. */
   readonly #counts: Map<string, number>
-  /** Frames that are private, by type. */
+  /** Private frames, by type. */
   readonly privateFrames = new Map<string, number>()
 
   constructor(source: LobSource, recorder: string, counts: readonly (readonly [string, number])[] = []) {

@@ -1,5 +1,5 @@
-// The status file of a recorder beside its log, for `bookcast status` and for people. It does not depend on the process that runs
-// the recorder, and remains after the recorder has stopped.
+// The status file of a recorder beside its log, for `bookcast status` and for operators. It does not depend on the process that
+// runs the recorder, and remains after the recorder has stopped.
 
 import { readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'

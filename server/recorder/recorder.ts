@@ -13,7 +13,7 @@ import type { TaskLog } from '../tasks/task-log.ts'
 const DISCOVERY_RATE = { burst: 5, intervalMs: 200 }
 
 export interface RecorderOptions {
-  /** It has something to record of `source`. */
+  /** It has the settings to record `source`. */
   readonly recording: RecordingConfig
   readonly source: LobSource
   readonly logger: TaskLog

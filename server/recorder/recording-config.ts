@@ -15,7 +15,7 @@ export interface RecordingConfig extends ExchangeRecordings {
   readonly userAgent: string
 }
 
-/** The options that name what is recorded, one an exchange. */
+/** The options that name the recorded series, one for each exchange. */
 export function seriesOptions(): OptionDeclaration[] {
   return exchanges().map(({ exchange }) => exchange.seriesOption)
 }
@@ -59,7 +59,7 @@ export function readRecording(
   }
 }
 
-/** The configuration as people may see it: without secrets. */
+/** The configuration without secrets, for display. */
 export function describeRecording(config: RecordingConfig): object {
   const recordings = exchanges().flatMap(({ source, exchange }) => {
     const recording = config[source]

@@ -9,7 +9,7 @@ import type { WalRecord } from './wal-record.ts'
 import { WAL_MAGIC, endOfLog, listWalSegments } from './wal-segment.ts'
 import type { WalPosition } from './wal-segment.ts'
 
-/** Consecutive records of one file of the log. Payloads are only valid until the next batch is asked for. */
+/** Consecutive records of one file of the log. Payloads are only valid until the next batch is requested. */
 export interface WalBatch {
   readonly segment: number
   readonly records: readonly WalRecord[]

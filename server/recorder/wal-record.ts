@@ -32,7 +32,7 @@ const VERSION = 2
 /** Headers of the version before, which are shorter. */
 const OLD_HEADER_BYTES = 26
 const OLD_VERSION = 1
-/** A record's length can be read from this many bytes on. */
+/** The number of bytes from which a record's length can be read. */
 export const WAL_LENGTH_BYTES_MIN = OLD_HEADER_BYTES
 const LAST_WRITTEN_KIND = WAL_KIND.start
 

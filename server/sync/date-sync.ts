@@ -110,7 +110,7 @@ class DateSync {
     return !local.segments.some(isUnlisted)
   }
 
-  /** Whether nothing is to be done, as far as the journal knows. */
+  /** Whether the journal shows that nothing is to be done. */
   #isNoted(): boolean {
     const { local, remote } = this.#date
     const keys = new Set([...local.objects.keys(), ...remote.objects.keys()])
@@ -180,7 +180,7 @@ class DateSync {
     const { source, date, local, remote, unsealed } = this.#date
     const { isPush, options, remote: place } = this.#transfers
     const isSealedHere = local.epoch > remote.epoch
-    // `--replace` of a pull may be meant for another date: here, the operator removes the date's directory first.
+    // `--replace` of a pull may be meant for another date. So a pull also needs the operator to remove the date's directory first.
     if (unsealed.length === 0 || (options.replace === true && isPush && local.epoch >= remote.epoch)) return
     const directory = dirname(join(options.lake, this.#manifestKey))
     const pull = `remove ${directory} and pull the date with \`sync --from --raw --replace\``

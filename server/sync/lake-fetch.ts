@@ -1,5 +1,5 @@
-// Brings single files of records from object storage to a lake that rows are about to be added to: an empty lake, or one whose
-// file another collector has continued meanwhile.
+// Fetches single files of records from object storage before rows are added to them in the lake: the lake may be empty, or another
+// collector may have added to the file meanwhile.
 
 import { readLakeFileFacts } from '../lake/lake-file-facts.ts'
 import { SYSTEM_CLOCK } from '../tasks/clock.ts'
@@ -9,13 +9,13 @@ import { Transfers } from './transfers.ts'
 
 export interface WantedFile {
   readonly key: string
-  /** The file's own count of its versions: an earlier one is not wanted. */
+  /** The minimum revision, a number that the file itself states. Ignored if the lake lacks the file. */
   readonly revision: bigint
 }
 
 /**
- * Brings a file to a lake that has none of its name, or one of an earlier revision. Does nothing when the remote place has none
- * that is wanted. Rejects when it cannot be fetched.
+ * Fetches a file if the lake lacks it, or if the remote file has at least the wanted revision. Does nothing if the remote place
+ * lacks the file. Rejects if the fetch fails.
  */
 export async function fetchLakeFile(
   lake: string,

@@ -1,5 +1,5 @@
-// Renames the files of a lake of version 0.1 to today's layout, on disk and in object storage. Before a file loses its old name it
-// has its new one, with the same bytes: so a run that is killed at any instant loses nothing, and the next one goes on from there.
+// Renames the files of a lake of version 0.1 to today's layout, on disk and in object storage. An old name is removed only when the
+// new name has the same bytes. So a run that is killed at any time loses nothing, and the next run resumes.
 
 import { createHash } from 'node:crypto'
 import { link, mkdir, rm } from 'node:fs/promises'
@@ -17,9 +17,9 @@ import { pumpBytes } from './transfer-pump.ts'
 
 export interface MigrationOptions {
   readonly signal?: AbortSignal | undefined
-  /** Called when a file has its new name alone. */
+  /** Called when a file has its new name and no longer its old one. */
   readonly onMoved: (file: OldFile) => void
-  /** Called for a file whose new name other bytes have. Both stay. */
+  /** Called if a file of other bytes already has the new name. Both files stay. */
   readonly onConflict: (file: OldFile) => void
 }
 
@@ -42,7 +42,7 @@ export async function migrateDirectory(lake: string, options: MigrationOptions):
   }
 }
 
-/** Gives a file a second name unless it is there. False: other bytes have it. */
+/** Links a file under its new name, unless that exists. False if a file of other bytes has the new name. */
 async function haveNewName(path: string, newPath: string): Promise<boolean> {
   await mkdir(dirname(newPath), { recursive: true })
   try {
@@ -54,7 +54,7 @@ async function haveNewName(path: string, newPath: string): Promise<boolean> {
   }
 }
 
-/** Renames the objects of a bucket: each is copied by the service, the copy is checked, then the old one is removed. */
+/** Renames the objects of a bucket: the service copies each one, the copy is checked, then the old one is removed. */
 export async function migrateBucket(store: S3Store, options: MigrationOptions): Promise<void> {
   const { signal } = options
   const files: OldFile[] = []
@@ -71,7 +71,7 @@ export async function migrateBucket(store: S3Store, options: MigrationOptions): 
   })
 }
 
-/** False: the new name has other bytes. */
+/** False if an object of other bytes has the new name. */
 async function moveObject(
   store: S3Store,
   { key, newKey }: OldFile,
@@ -81,7 +81,7 @@ async function moveObject(
   if (source === undefined) return true
   const copied = await copyOf(store, source, newKey, signal)
   if (copied === undefined) return false
-  // What a recorder has uploaded since it wrote the whole object (tailed-store.ts).
+  // The tail, which a recorder has uploaded since it wrote the whole object (tailed-store.ts).
   const tail = await store.head(tailKey(key), signal)
   if (tail !== undefined) {
     const continued = { ...tail.metadata, base: copied.version }
@@ -93,7 +93,7 @@ async function moveObject(
   return true
 }
 
-/** Copies an object unless its new name has the same bytes. Undefined: it has others. */
+/** Copies an object, unless the new name exists. Undefined if an object of other bytes has the new name. */
 async function copyOf(
   store: S3Store,
   source: S3ObjectHead,

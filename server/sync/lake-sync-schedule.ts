@@ -1,6 +1,6 @@
-// Keeps a running process's lake and object storage up to date with each other: a synchronization now and one a while
-// after each, sooner when it is woken or the last one failed. It reports when the last one succeeded, in the form that
-// /health takes; without object storage, health/lake-scan.ts does.
+// Synchronizes the lake of a running process with object storage: once at the start, then repeatedly after a pause, which is
+// shorter after a failure and ends when `wake` is called. It reports the time of the last success for /health. Without object
+// storage, health/lake-scan.ts does.
 
 import { SYNC_INTERVAL_MS } from '../../shared/limits.ts'
 import type { SyncStatus } from '../health/lake-scan.ts'
@@ -11,7 +11,7 @@ import { readOutcome } from './sync-journal.ts'
 
 export interface LakeSyncScheduleOptions extends Omit<LakeSyncOptions, 'signal'> {
   readonly intervalMs?: number
-  /** Called after each synchronization that took place, with what failed in it and when it began. */
+  /** Called after each synchronization that took place, with its result and its start. */
   readonly onResult?: (result: LakeSyncResult, startMs: number) => void
   readonly onError?: (error: unknown) => void
 }
@@ -51,7 +51,7 @@ export class LakeSyncSchedule {
     return this.#status
   }
 
-  /** Rows are files here. */
+  /** Files are counted as rows. */
   get metrics(): TaskMetrics {
     return this.#loop.metrics
   }
@@ -61,7 +61,7 @@ export class LakeSyncSchedule {
     return { task: this.#loop.metrics.task, conflictCount: this.#conflictCount }
   }
 
-  /** Lets a synchronization begin now. */
+  /** Starts a synchronization now. */
   wake(): void {
     this.#loop.wake()
   }
@@ -95,7 +95,7 @@ export class LakeSyncSchedule {
   }
 }
 
-/** A synchronization as a task. Rows are files here. */
+/** The outcome of a synchronization as that of a task. Files are counted as rows. */
 export function outcomeOf({ transferredCount, conflicts, failures }: LakeSyncResult): TaskOutcome {
   const [first] = failures
   return {

@@ -1,6 +1,6 @@
 // Brings a target up to date with a source: pull (object storage to lake) and push (lake to object storage) are the same
 // work. New and changed objects are transferred, several at once. Dates with raw segments are synchronized as their manifests
-// say (date-sync.ts), if raw is asked for. All other files follow replacement.ts: a pull removes only what a replacement removed
+// say (date-sync.ts), if raw is requested. All other files follow replacement.ts: a pull removes only what a replacement removed
 // from object storage (replaced-files.ts), and unless asked, no object is replaced by one that covers less. One object's failure
 // stops no other. Samples are never pushed.
 
@@ -28,7 +28,7 @@ export interface LakeSyncOptions
     Partial<Pick<TransferOptions, 'clock' | 'signal'>> {
   /** Whether raw segments are synchronized too: a push does it by default, a pull does not. */
   readonly raw?: boolean
-  /** What of the lake a pull brings; null for all. */
+  /** The files that a pull transfers; null for all. */
   readonly choice?: LakeChoice | null
   /** Folds dates of which each side has segments that the other lacks. `null`: no date is folded. */
   readonly folder?: RawFolder | null

@@ -14,7 +14,7 @@ export interface LakeWatch {
   readonly figures: LakeSyncSchedule['figures'] | undefined
   /** Starts; the first round runs in the background. */
   start(): void
-  /** Object storage may hold something new. */
+  /** Starts a round now. Call it when object storage may have new files. */
   wake(): void
   close(): Promise<void>
 }
@@ -25,7 +25,7 @@ export async function createLakeWatch(
   logger: Logger,
 ): Promise<LakeWatch> {
   if (sync === null) return watchDirectory(lake, logger)
-  // The client of object storage is half of what a server loads, and most have a directory.
+  // The client of object storage is half of the code that a server loads, and most servers need only a directory.
   const { openObjectStore } = await import('./sync-target.ts')
   const remote = openObjectStore(sync.from, sync)
   const schedule = new LakeSyncSchedule({

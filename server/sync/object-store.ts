@@ -11,7 +11,7 @@ export const SYNC_OBJECTS_MAX = 5_000_000
 export interface ListedObject {
   readonly key: string
   readonly sizeBytes: number
-  /** Changes whenever the content does: an ETag, or what the file system says of a file. */
+  /** Changes whenever the content does: an ETag or, of a file, its size, modification time and inode. */
   readonly version: string
 }
 
@@ -19,7 +19,7 @@ export interface ListedObject {
 export interface ObjectHead extends ListedObject {
   readonly sha256: string | null
   readonly md5: string | null
-  /** This many of its first bytes are probably the same as in the version before. */
+  /** The number of first bytes that are probably the same as in the version before. */
   readonly prefixBytes?: number
 }
 
@@ -30,7 +30,7 @@ export interface WrittenObject {
 
 export interface WriteOptions {
   readonly signal?: AbortSignal | undefined
-  /** Called with the bytes of the object that are there already, then with each further number of bytes. */
+  /** Called with the number of bytes that are already present, then with the number of each further chunk. */
   readonly onBytes?: ((count: number) => void) | undefined
   /** Called with the content's SHA-256 before it may become visible under its key. */
   readonly beforeVisible?: ((sha256: string) => Promise<void>) | undefined
@@ -39,7 +39,7 @@ export interface WriteOptions {
    * ObjectChanged. Some services ignore this.
    */
   readonly replaces?: string | null | undefined
-  /** Whether the first bytes of the version that is replaced may be taken instead of being transferred again. */
+  /** Whether the first bytes may be copied from the version that is replaced, instead of being transferred again. */
   readonly reusesPrefix?: boolean
 }
 
@@ -89,7 +89,7 @@ export class DamagedTransfer extends Error {
   }
 }
 
-/** The object is no lake file that can be read, and would replace one. */
+/** The object cannot be read as a lake file, and would replace a readable one. */
 export class UnreadableObject extends Error {
   constructor(key: string) {
     super(`${key} cannot be read`)
@@ -102,8 +102,8 @@ const RAW_NAME = /\/(?:manifest\.json|fold\.json\.gz|[^/]+\.ndjson\.gz)$/
 const SEGMENT = /^[A-Za-z0-9_][A-Za-z0-9._=+@-]*$/
 
 /**
- * Whether a key names a file of a dataset, also in the layout of version 0.1. Whatever else a bucket or directory holds is left
- * alone: exports and temporary files, for example.
+ * Whether a key names a file of a dataset, also in the layout of version 0.1. Synchronization ignores all other objects, such as
+ * exports and temporary files.
  */
 export function isLakeKey(key: string): boolean {
   return lakePartitionOfKey(key) !== undefined || (migratedKey(key) !== undefined && isPlainKey(key))

@@ -29,7 +29,7 @@ const OLD =
   'with `import --replace`'
 
 /**
- * Why the object may not be replaced, for people, with the remedy; undefined if it may.
+ * The reason why the object may not be replaced, with the remedy, for the user; undefined if it may be replaced.
  * @param isOwn whether this synchronization wrote the present object
  */
 export async function conflictOf(replacement: Replacement, isOwn: boolean): Promise<string | undefined> {
@@ -68,7 +68,7 @@ async function pushConflict(
   return a.coverage.gaps > b.coverage.gaps ? `${FOREIGN}, with fewer gaps` : undefined
 }
 
-/** Whether an object holds invented data. */
+/** Whether an object holds generated sample data. */
 export async function isSampleObject(
   store: ObjectStore,
   object: ObjectHead,

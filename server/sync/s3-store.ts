@@ -156,13 +156,13 @@ export class S3Store implements ObjectStore {
     }
   }
 
-  /** `end`: before this byte, where only a part is wanted. */
+  /** @param end reads only the bytes before this one */
   async get(object: ListedObject, offset: number, signal?: AbortSignal, end?: number): Promise<Readable> {
     const isWhole = offset === 0 && end === undefined
     const range = isWhole ? {} : { Range: `bytes=${offset}-${end === undefined ? '' : end - 1}` }
     const reply = await this.#get(object, range, signal)
     const body = reply.Body as Readable
-    // Not every compatible service heeds If-Match and Range.
+    // Some compatible services ignore If-Match or Range.
     const isSame = reply.ETag === object.version
     const isRest = isWhole || reply.ContentRange?.startsWith(`bytes ${offset}-`) === true
     if (isSame && isRest) return body
@@ -225,13 +225,13 @@ export class S3Store implements ObjectStore {
   #putError(error: unknown, key: string, condition: WriteCondition): unknown {
     const status = storageStatusOf(error)
     if (Object.keys(condition).length === 0) return this.#named(error)
-    // Gone, replaced, or about to be.
+    // The object was removed or replaced, or another write to it is in progress.
     if (status === 404 || status === 409 || status === 412) return new ObjectChanged(key)
     if (status === NOT_IMPLEMENTED) this.#isConditional = false
     return this.#named(error)
   }
 
-  /** Lets the service copy an object. Rejects with ObjectChanged if it is another one by now. */
+  /** Lets the service copy an object. Rejects with ObjectChanged if the object has changed. */
   async copy(
     { key, version }: ListedObject,
     newKey: string,
@@ -286,7 +286,7 @@ export class S3Store implements ObjectStore {
     }
   }
 
-  /** An error of the service or of the connection to it, with the place and the answer. */
+  /** An error of the service or of the connection to it, with the place and the response. */
   #named(error: unknown): unknown {
     const status = statusOf(error)
     if (!(error instanceof Error)) return error
@@ -332,7 +332,7 @@ function sha256In(metadata: Readonly<Record<string, string>> | undefined): strin
   return /^[0-9a-f]{64}$/.test(text) ? text : null
 }
 
-/** The HTTP status of object storage's answer, if an error or its cause has one. */
+/** The HTTP status of object storage's response, if an error or its cause has one. */
 export function storageStatusOf(error: unknown): number | undefined {
   if (error instanceof S3ServiceException) return error.$metadata.httpStatusCode
   return error instanceof Error ? storageStatusOf(error.cause) : undefined

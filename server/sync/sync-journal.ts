@@ -12,23 +12,23 @@ import { parsedJson } from '../../shared/parsed-json.ts'
 import { removeStaleTemporaries, temporaryPath } from '../lake/temporary-file.ts'
 import type { ObjectHead } from './object-store.ts'
 
-/** What is known of one key. */
+/** The journal's facts about one key. */
 export interface SyncRecord {
-  /** The versions that held the same bytes last; null before the first time. */
+  /** The latest versions that held the same bytes; null before the first time. */
   readonly sourceVersion: string | null
   readonly targetVersion: string | null
   /** SHA-256 of the contents written by this synchronization, the newest last. */
   readonly own: readonly string[]
 }
 
-/** How the last complete synchronization went. */
+/** The result of the last complete synchronization. */
 export interface SyncOutcome {
   readonly lastSyncMs: number
   readonly fileCount: number
 }
 
 const NOTHING_KNOWN: SyncRecord = { sourceVersion: null, targetVersion: null, own: [] }
-/** Lines for each record from which a journal is rewritten: reading it costs at most a few times its records. */
+/** Lines for each record from which a journal is rewritten, so that reading it costs at most a few times its records. */
 const JOURNAL_GROWTH_MAX = 2
 /** Lines below which rewriting is not worth it. */
 const JOURNAL_LINES_MIN = 1_000
@@ -38,7 +38,7 @@ const PIECE_BYTES = 256 * 1024
 /** The part of a journal that this process has read. The next read takes the lines that any process has added since. */
 interface JournalText {
   readonly records: Map<string, SyncRecord>
-  /** Of the file that was read. */
+  /** Identifies the file that was read. */
   fileId: string
   readBytes: number
   lineCount: number
@@ -130,7 +130,7 @@ export class SyncJournal {
   }
 }
 
-/** Whether an object of the target is one that was written, or found to be the same. */
+/** Whether this synchronization wrote the target's object, or found it to be the same. */
 export function wasWritten(record: SyncRecord | undefined, { version, sha256 }: ObjectHead): boolean {
   if (record === undefined) return false
   return record.targetVersion === version || (sha256 !== null && record.own.includes(sha256))

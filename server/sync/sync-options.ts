@@ -17,14 +17,14 @@ import { parsePlace } from './sync-place.ts'
 import type { S3Settings } from './sync-target.ts'
 
 export interface SyncConfig extends S3Settings {
-  /** What of the lake is pulled; null for all. */
+  /** The files to pull; null for all. */
   readonly choice?: LakeChoice | null
   /** `s3://bucket/prefix` or a directory. */
   readonly from: string
   readonly intervalMs?: number
 }
 
-/** How object storage is reached. */
+/** Options for the access to object storage. */
 export const S3_OPTIONS = [
   { name: 's3-endpoint', placeholder: '<url>', description: "address of an S3 service other than Amazon's" },
   {
@@ -34,7 +34,7 @@ export const S3_OPTIONS = [
   },
 ] as const satisfies readonly OptionDeclaration[]
 
-/** How object storage is reached, and how often. */
+/** Options for the access to object storage, and for the interval of synchronizations. */
 export const OBJECT_STORE_OPTIONS = [
   {
     name: 'sync-interval-ms',
@@ -45,7 +45,7 @@ export const OBJECT_STORE_OPTIONS = [
   ...S3_OPTIONS,
 ] as const satisfies readonly OptionDeclaration[]
 
-/** What a replica pulls. */
+/** Options for the files that a replica pulls. */
 export const CHOICE_OPTIONS = [
   {
     name: 'sync-series',
@@ -69,7 +69,7 @@ export const SYNC_OPTIONS = [
   ...OBJECT_STORE_OPTIONS,
 ] as const satisfies readonly OptionDeclaration[]
 
-/** Null when the lake is not kept up to date. */
+/** Null if the lake is not synchronized. */
 export function readSync(options: ParsedOptions): SyncConfig | null {
   const from = options.get('sync-from')
   const choice = readChoice(options, from === undefined ? '--sync-from' : undefined)
@@ -78,8 +78,8 @@ export function readSync(options: ParsedOptions): SyncConfig | null {
 }
 
 /**
- * Null when all is pulled.
- * @param lacking the option without which nothing is pulled
+ * The files to pull; null for all.
+ * @param lacking the missing option without which nothing is pulled
  * @throws {UsageError}
  */
 export function readChoice(options: ParsedOptions, lacking?: string): LakeChoice | null {
@@ -102,8 +102,8 @@ export function readSyncInterval(options: ParsedOptions): number {
 }
 
 /**
- * How to reach the place that an option names.
- * @throws {UsageError} when it names none
+ * The settings for the access to an option's place.
+ * @throws {UsageError} if the option does not name a place
  */
 export function readPlace(place: OptionText, options: ParsedOptions): S3Settings {
   const endpoint = options.get('s3-endpoint')

@@ -7,7 +7,7 @@ export type SyncPlace =
 
 const S3_URL = /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:\/(.*))?$/
 
-/** The place a text names, or undefined for an `s3:` address without a valid bucket. */
+/** The place that a text names; undefined for an `s3:` address without a valid bucket. */
 export function parsePlace(text: string): SyncPlace | undefined {
   if (!text.startsWith('s3:')) return { kind: 'directory', path: text }
   const match = S3_URL.exec(text)

@@ -8,7 +8,7 @@ export interface SyncProblem {
 /** An object cannot be synchronized until an operator acts. */
 export class SyncConflict extends Error {
   readonly key: string
-  /** Whether it may pass: a recorder that unites slices, or another push, may be between two of its steps. */
+  /** Whether a retry may succeed: a recorder that unites slices, or another push, may be between two of its steps. */
   readonly mayPass: boolean
 
   constructor(key: string, message: string, options: { cause?: unknown; mayPass?: boolean } = {}) {
@@ -21,13 +21,13 @@ export class SyncConflict extends Error {
 export type LakeSyncResult = Readonly<Omit<SyncReport, 'addError'>>
 
 export class SyncReport {
-  /** Objects of the source that the options do not leave out. */
+  /** Objects of the source that the options select. */
   objectCount = 0
   transferredCount = 0
   transferredBytes = 0
   /** Objects that were removed on either side. */
   removedCount = 0
-  /** Why an object waits for a decision of the operator, by key, for people. */
+  /** The reasons why objects wait for a decision of the operator, by key, for the user. */
   readonly conflictReasons = new Map<string, string>()
   /** Samples that were not pushed. */
   sampleCount = 0

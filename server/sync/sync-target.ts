@@ -1,4 +1,4 @@
-// Opens what `--from` and `--to` name.
+// Opens the places of `--from` and `--to`.
 
 import { DirectoryStore } from './directory-store.ts'
 import type { ObjectStore } from './object-store.ts'
@@ -8,7 +8,7 @@ import { TailedStore } from './tailed-store.ts'
 
 export type S3Settings = Omit<S3StoreOptions, 'bucket' | 'prefix'>
 
-/** The place a text names. Opens no connection. @throws {Error} for an `s3:` address without a valid bucket */
+/** Opens the place that a text names, without a connection. @throws {Error} for an `s3:` address without a valid bucket */
 export function openObjectStore(text: string, settings: S3Settings = {}): ObjectStore {
   const place = parsePlace(text)
   if (place === undefined) throw new Error(`${text} is not a place: give s3://bucket/prefix or a directory`)

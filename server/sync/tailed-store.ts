@@ -43,14 +43,14 @@ interface Base {
   lastBlocks: readonly string[]
   /** By how many bytes the tails were larger than they would have been after a new whole write each time. */
   excessBytes: number
-  /** Until then the object is written whole, conditionally, because another writer has written it. */
+  /** Until this time, the object is written whole and conditionally, because another writer has written it. */
   readonly sharedUntilMs: number
 }
 
 /** A tail that continues the present object. */
 interface Tail {
   readonly head: S3ObjectHead
-  /** Its first byte's place in the whole. */
+  /** The position of its first byte in the whole object. */
   readonly fromByte: number
   readonly sizeBytes: number
 }
@@ -69,7 +69,7 @@ export class TailedStore implements ObjectStore {
 
   /** Sizes are those of the objects without their tails. Only `head` knows the size with the tail. */
   async *list(signal?: AbortSignal, options: ListOptions = {}): AsyncGenerator<ListedObject, void, void> {
-    // In the order of keys a tail comes right after its object, but not every service lists in order.
+    // In the order of keys, a tail comes directly after its object, but some services do not list in order.
     const tails = new Map<string, string>()
     const objects: ListedObject[] = []
     const isWanted = (key: string): boolean => isListed(key, options) || isTailKey(key)

@@ -25,7 +25,7 @@ import { SyncJournal, wasWritten } from './sync-journal.ts'
 import { SyncConflict, SyncReport } from './sync-report.ts'
 
 export type Direction = 'pull' | 'push'
-/** `sample`: an invented file, which stays where it is. */
+/** `sample`: a file of generated sample data, which is not transferred. */
 export type Outcome = 'transferred' | 'equal' | 'sample'
 export interface RecordedDate {
   readonly source: LobSource
@@ -33,9 +33,9 @@ export interface RecordedDate {
 }
 type Version = Pick<ListedObject, 'version'> | undefined
 
-/** How far a synchronization has come. Called often; keep it cheap. */
+/** Receives the progress of a synchronization. Called often; keep it cheap. */
 export interface SyncProgress {
-  /** The source has been listed: so much may have to be transferred. */
+  /** The source has been listed: at most this much must be transferred. */
   onPlan?(plan: { readonly objects: number; readonly sizeBytes: number }): void
   onObject?(key: string, outcome: Outcome | 'conflict' | 'failed'): void
   /** Bytes that need no more work; negative when they have to be transferred once more. */
@@ -68,7 +68,7 @@ export interface TransferOptions {
 interface CopyOptions {
   /** Whether the rules of replacement.ts protect the object that would be replaced. */
   readonly isGuarded?: boolean
-  /** Why the object may not be replaced. */
+  /** The reason why the object may not be replaced. */
   readonly heldBecause?: string | undefined
   /** False if the listing of the receiving side lacks the object. */
   readonly isPresent?: boolean
@@ -258,7 +258,7 @@ export class Transfers {
   /** Pulls a raw segment. It is verified before it appears in the lake. @throws {SyncConflict} */
   async pullSegment(key: string): Promise<ListedObject> {
     const { lake, signal } = this.options
-    // Nothing but a file may have its name.
+    // Rejects if something other than a file has the segment's name.
     await this.local.stat(key)
     const head = await this.remote.head(key, signal)
     if (head === undefined) throw new ObjectChanged(key)
@@ -333,7 +333,7 @@ export class Transfers {
     return SyncJournal.read(this.options.lake, `pull ${this.remote.name}`)
   }
 
-  /** The journal notes a push's source and a pull's target of the lake. */
+  /** The versions in the journal. The lake is the source of a push and the target of a pull. */
   #known(key: string): { own: string | null | undefined; other: string | null | undefined } {
     const { sourceVersion, targetVersion } = this.options.journal.get(key) ?? {}
     return this.isPush
@@ -355,6 +355,6 @@ function unreadable(key: string, name: string, cause: Error): SyncConflict {
 /** A conflict about a damaged object of the remote place. The remedy in `cause` is for the lake, so it is replaced. */
 export function damagedObject(key: string, cause: Error, message = cause.message): SyncConflict {
   const [sentence] = message.split(' Restore it ')
-  // A place that does not replace objects at once gives a part of one while it is written.
+  // If the place does not replace objects atomically, a reader gets a part of an object while it is being written.
   return new SyncConflict(key, `${sentence} ${REMOVAL}`, { cause, mayPass: true })
 }

@@ -1,5 +1,5 @@
-// Which files of a lake are not known to be in object storage. It asks only the lake and the journal of its pushes, so it
-// answers while object storage is away.
+// Lists the files of a lake that are not known to be in object storage. It reads only the lake and the journal of its pushes, so
+// it works while object storage is unavailable.
 
 import { FOLD_STATE_NAME } from '../fold/fold-state.ts'
 import { DirectoryStore } from './directory-store.ts'
@@ -8,8 +8,8 @@ import { isSampleObject } from './replacement.ts'
 import { SyncJournal } from './sync-journal.ts'
 
 /**
- * Keys in order, without samples, which are never pushed.
- * @param remoteName the name of the object store, as pushes have it
+ * The sorted keys of the files, without samples, which are never pushed.
+ * @param remoteName the name of the object store in the journal of pushes
  * @param raw whether raw segments are pushed
  */
 export async function unpushedFiles(
