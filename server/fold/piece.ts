@@ -41,8 +41,6 @@ export interface OwnLine extends Line {
 }
 
 export interface Piece {
-  /** For error messages. */
-  readonly name: string
   readonly lines: Lines
   /** Also `ignore` if a book or a change lacks its number. */
   readonly sequence: SequenceTrust

@@ -69,7 +69,7 @@ export class RawPieces {
       }
       for (const [connection, lines] of own) {
         lines.close()
-        pieces.push({ name: connection, lines, sequence: 'strict', useYesPrice: true, connection })
+        pieces.push({ lines, sequence: 'strict', useYesPrice: true, connection })
       }
       yield pieces
     }
@@ -89,7 +89,7 @@ export class RawPieces {
     if (series !== undefined)
       for (const { messages } of lines)
         for (const { body } of messages) for (const id of marketsOf(body)) this.#series.set(id, series)
-    return { name, lines, sequence: isNumbered ? sequence : 'ignore', useYesPrice }
+    return { lines, sequence: isNumbered ? sequence : 'ignore', useYesPrice }
   }
 
   /** Lines without a connection are in the result, those of a recorder in `own`. */

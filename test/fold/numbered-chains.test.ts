@@ -49,9 +49,7 @@ function chainsOf(pieces: readonly (readonly Line[])[]): {
     },
   }
   const numbered = new NumberedChains(target, tally)
-  numbered.read(
-    pieces.map((lines, index) => ({ name: String(index), lines, sequence: 'strict', useYesPrice: true })),
-  )
+  numbered.read(pieces.map((lines) => ({ lines, sequence: 'strict', useYesPrice: true })))
   numbered.finish()
   return { chains, tally }
 }
