@@ -20,7 +20,7 @@ test('a line that a piece repeats counts once, also of equal receive times or no
   const [early, timeless] = [lineAt(5n, 4), lineAt(undefined, 5)]
   const lines = [a, b, c, b, early, a, timeless, timeless, lineAt(30n, 6), early, c]
   const tally = new FoldTally()
-  const { runs } = readLineRuns({ name: 'a', lines, sequence: 'strict', useYesPrice: false }, tally)
+  const { runs } = readLineRuns({ lines, sequence: 'strict', useYesPrice: false }, tally)
   assert.deepEqual(
     runs.map((run) => run.lines.map(({ key }) => key)),
     [[1, 2, 3, 4, 5, 6]],
@@ -34,8 +34,8 @@ test('a line that another piece repeats later stays where it was received in tim
   const runs = [
     [a, b],
     [c, a, d],
-  ].flatMap((lines, number) => {
-    const piece = { name: String(number), lines, sequence: 'strict', useYesPrice: false } as const
+  ].flatMap((lines) => {
+    const piece = { lines, sequence: 'strict', useYesPrice: false } as const
     return readLineRuns(piece, tally).runs
   })
   const [joined] = joinLineRuns(runs, tally)
