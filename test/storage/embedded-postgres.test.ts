@@ -29,7 +29,7 @@ test('several clients at once', async (suite) => {
     const answers = await Promise.all(
       numbers.map(async (number) => {
         const [row] = await (clients[number % 4] as Postgres).run<{ a: number; b: number }>({
-          // Different statements with parameters: several protocol messages each, with a pause between them.
+          // Different statements with parameters: several protocol messages each, with pauses in between.
           text: `SELECT $1::int4 AS a, ${number} AS b`,
           parameters: [number],
         })
@@ -96,7 +96,7 @@ test('several clients at once', async (suite) => {
     await answer(raw)
     raw.destroy()
     assert.deepEqual((await run(reader, 'SELECT count(*)::int4 AS n FROM vanished'))[0]?.['n'], 0)
-    // Also in the middle of an extended query that no Sync ends.
+    // Also within an extended query without a final Sync.
     const second = await rawClient(t, address)
     second.write(message('P', `\0INSERT INTO vanished VALUES (1)\0\0\0`))
     second.write(message('H', ''))
@@ -158,7 +158,7 @@ test('several clients at once', async (suite) => {
   })
 })
 
-test('a thread that dies is a typed error, is started again and has kept its data', async (t) => {
+test('a thread that dies causes a typed error, is restarted and keeps its data', async (t) => {
   const failures: string[] = []
   const place = await makeEmbeddedStore()
   t.after(place.remove)
@@ -166,7 +166,7 @@ test('a thread that dies is a typed error, is started again and has kept its dat
   const store = connect(t, address)
   await run(store, 'CREATE TABLE survivors (n int)')
   await run(store, 'INSERT INTO survivors VALUES (7)')
-  // The log cannot be written: the store must not go on.
+  // The log cannot be written, so the store must stop.
   const log = join(place.dataDirectory, 'pglite', 'pg_wal')
   await rename(log, `${log}.away`)
   await assert.rejects(
@@ -189,7 +189,7 @@ test('the data directory belongs to one process', async (suite) => {
   const holder = startHolder(suite, place.dataDirectory)
   assert.equal(await firstLine(holder), 'ready')
 
-  await suite.test('a second one is refused and told who has it', async () => {
+  await suite.test('a second process is refused, and the error names the owner', async () => {
     await assert.rejects(EmbeddedPostgres.start({ directory: place.dataDirectory }), (error) => {
       assert.ok(error instanceof DataDirectoryLocked)
       assert.equal(error.pid, holder.pid)
@@ -202,7 +202,7 @@ test('the data directory belongs to one process', async (suite) => {
     )
   })
 
-  await suite.test('one that was killed leaves it to the next, with everything it committed', async (t) => {
+  await suite.test('after a kill the next process gets it with all committed data', async (t) => {
     holder.kill('SIGKILL')
     await once(holder, 'exit')
     const { address } = await startEmbedded(t, undefined, place.dataDirectory)
@@ -214,7 +214,7 @@ test('the data directory belongs to one process', async (suite) => {
   })
 })
 
-test('a store closed while a statement runs answers it first', async (t) => {
+test('a store that is closed while a statement runs answers it first', async (t) => {
   const place = await makeEmbeddedStore()
   t.after(place.remove)
   const embedded = await EmbeddedPostgres.start({ directory: place.dataDirectory })
@@ -225,7 +225,7 @@ test('a store closed while a statement runs answers it first', async (t) => {
   await assert.rejects(stat(join(place.dataDirectory, 'lock')), { code: 'ENOENT' })
 })
 
-test('nobody else may enter the sockets, and a long path does not keep the store from starting', async (t) => {
+test('other users cannot access the sockets, and the store starts with a long path', async (t) => {
   const place = await makeEmbeddedStore()
   t.after(place.remove)
   const embedded = await EmbeddedPostgres.start({ directory: place.dataDirectory })
@@ -241,7 +241,7 @@ test('nobody else may enter the sockets, and a long path does not keep the store
   assert.equal((await run(connect(t, address), 'SELECT 1 AS n')).length, 1)
 })
 
-test('a lock whose owner is gone is taken over', async (t) => {
+test('a lock of a dead owner is taken over', async (t) => {
   const directory = await temporaryDirectory(t)
   const path = join(directory, 'lock')
   const own = await DataDirectoryLock.acquire(directory, join(directory, 'clients'))
@@ -250,10 +250,10 @@ test('a lock whose owner is gone is taken over', async (t) => {
   await own.release()
 
   const dead: Record<string, unknown>[] = [
-    // Its process id was given to another process since: this one.
+    // The owner's process id now belongs to another process, this one.
     { ...owner, processStart: '1' },
     { ...owner, pid: 2 ** 22 + 1 },
-    // In another container nothing listens any more.
+    // The owner is in another container, where nothing listens any more.
     { ...owner, host: `not-${hostname()}` },
   ]
   for (const content of [...dead.map((each) => JSON.stringify(each)), '', '{"pid":']) {
@@ -264,7 +264,7 @@ test('a lock whose owner is gone is taken over', async (t) => {
   }
 })
 
-test("of several processes that want a dead one's lock, one gets it", async (t) => {
+test('only one of several processes takes over the lock of a dead owner', async (t) => {
   const directory = await temporaryDirectory(t)
   await writeFile(join(directory, 'lock'), '{"pid":')
   const settled = await Promise.allSettled(
@@ -301,7 +301,7 @@ function connect(t: TestContext, address: StoreAddress): Postgres {
   return store
 }
 
-/** The plain driver, as a worker would use it. */
+/** The plain driver, as a worker uses it. */
 function driver(t: TestContext, address: StoreAddress): postgres.Sql {
   const options = driverOptions(address, {
     applicationName: 'test',
@@ -319,7 +319,7 @@ function run(store: Postgres, text: string): Promise<readonly Record<string, unk
   return store.run({ text, parameters: [] })
 }
 
-/** Asks until the store answers; each attempt waits for the store itself. */
+/** Retries until the store answers; each attempt waits for the store. */
 async function untilAnswered(store: Postgres): Promise<void> {
   for (let attempt = 0; attempt < 200; attempt += 1) {
     if (await store.ping(5_000)) return
@@ -348,7 +348,7 @@ async function rawClient(t: TestContext, address: StoreAddress): Promise<Socket>
   return socket
 }
 
-/** Everything up to and with the given number of ReadyForQuery messages. */
+/** Everything up to and including the given number of ReadyForQuery messages. */
 function answer(socket: Socket, count = 1): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
@@ -356,7 +356,7 @@ function answer(socket: Socket, count = 1): Promise<Buffer> {
     let remaining = count
     const onData = (chunk: Buffer): void => {
       chunks.push(chunk)
-      // Byte by byte, so that the scanner is also tested on the worst cut.
+      // Byte by byte, which is the worst case for the scanner.
       for (const byte of chunk)
         if (scanner.scan(Buffer.from([byte])).readyStatus !== undefined) remaining -= 1
       if (remaining > 0) return
