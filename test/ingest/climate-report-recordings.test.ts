@@ -89,7 +89,7 @@ test('reads all real products as recorded, but for the one listed difference', S
   assert.deepEqual(differing, [...DIFFERENCES.keys()])
 })
 
-test('tells preliminary, final and corrected real products apart', SKIP, () => {
+test('distinguishes preliminary, final and corrected real products', SKIP, () => {
   const kinds = [...expectedProducts().keys()].map((name) => {
     const [report] = parseClimateText(realText(name)).reports
     return [name, report?.kind, report?.isCorrection] as const
