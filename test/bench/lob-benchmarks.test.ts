@@ -50,7 +50,7 @@ test('the seeking benchmark requests parts of the same day', async () => {
 })
 
 test(
-  'the memory benchmark reads the server process, or says that it cannot',
+  'the memory benchmark reads the server process, or reports that it cannot',
   { skip: inFullGear },
   async () => {
     const report = await runMemory(lake, 'smoke')

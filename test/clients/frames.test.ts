@@ -300,7 +300,7 @@ function withNumbers(row: Readonly<Record<string, unknown>>, types: ParquetAnswe
 }
 
 test(
-  'parquet files of the client, read by DuckDB, have the rows of the JSON answer, types and nulls included',
+  'parquet files of the client, read by DuckDB, have the rows of the JSON response, with types and nulls',
   { skip: withoutPython },
   async (t) => {
     const client = new PythonClient(PYTHON ?? '')
@@ -385,7 +385,7 @@ for (const [library, method] of [
 }
 
 test(
-  'to_polars and to_arrow hand whole parquet files to their libraries',
+  'to_polars and to_arrow pass complete parquet files to their libraries',
   { skip: withoutPython },
   async (t) => {
     // Fakes that record their arguments, because the libraries are not installed everywhere.

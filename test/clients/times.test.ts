@@ -36,7 +36,7 @@ test('TypeScript: a Date is an instant, or its UTC date where a date is expected
 })
 
 test(
-  'Python: dates and datetimes with a zone are taken, naive ones refused',
+  'Python: dates and datetimes with a zone are accepted, naive ones refused',
   { skip: withoutPython },
   async () => {
     const found = await printed(

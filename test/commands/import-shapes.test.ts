@@ -182,7 +182,7 @@ test('a lake that cannot be written is reported with the reason', async (t) => {
   const onFile = await importing(['--lake', file], { input })
   assert.equal(onFile.code, 1)
   assert.match(onFile.stderr, /the lake .*file cannot be written: .*\n\(nothing was written to the lake\)\n$/)
-  await t.test('its directory belongs to others', async (part) => {
+  await t.test('the directory belongs to another user', async (part) => {
     const lake = join(directory, 'owned')
     await mkdir(lake)
     await chmod(lake, 0o555)

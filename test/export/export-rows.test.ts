@@ -109,33 +109,36 @@ async function compare(
 
 test('the rows of an export are those of the responses for the same dates', async (t) => {
   const world = await makeWorld(t)
-  await t.test('parts of order books are what /lob answers, close times of markets included', async () => {
-    const scopes = ['KXHIGHNY', 'KXHIGHCHI']
-    const range = { from: '2026-07-01', to: '2026-07-04' }
-    const parameters = { interval: '300', levels: '2', columns: 'ts,market_id,bids,mid', nulls: 'true' }
-    const [first] = await compare(t, world, { dataset: 'lob', scopes, range, parameters })
-    assert.ok(first)
-    const { plan, manifest } = first
-    assert.deepEqual(
-      plan.parts.map(({ scope, period }) => `${scope} ${period}`),
-      scopes.flatMap((scope) => ['01', '02', '03'].map((day) => `${scope} 2026-07-${day}`)),
-    )
-    assert.deepEqual(
-      plan.left_out,
-      scopes.map((scope) => ({ scope, from: '2026-07-04', to: '2026-07-04', reason: 'no_file' })),
-    )
-    const { key, first_ts, last_ts, known_s, gap_s } = manifest.parts[1]!
-    assert.match(key, /^lob\/source=kalshi\/series=KXHIGHNY\/date=2026-07-02\/lob-[0-9a-f]{16}\.parquet$/)
-    assert.deepEqual([first_ts, last_ts], ['2026-07-02T00:00:00.000Z', '2026-07-02T23:55:00.000Z'])
-    assert.deepEqual([known_s, gap_s], [86_400, 0])
-    // Without a store no close time is known: the plan states that no store was used, and its parts have other names.
-    const target = await temporaryDirectory(t)
-    const blind = await planned(world.threads, { dataset: 'lob', scopes, range, parameters, target })
-    assert.deepEqual([blind.store_asked, plan.store_asked], [false, true])
-    assert.ok(blind.rows > plan.rows)
-  })
+  await t.test(
+    'parts of order books equal the responses of /lob, including close times of markets',
+    async () => {
+      const scopes = ['KXHIGHNY', 'KXHIGHCHI']
+      const range = { from: '2026-07-01', to: '2026-07-04' }
+      const parameters = { interval: '300', levels: '2', columns: 'ts,market_id,bids,mid', nulls: 'true' }
+      const [first] = await compare(t, world, { dataset: 'lob', scopes, range, parameters })
+      assert.ok(first)
+      const { plan, manifest } = first
+      assert.deepEqual(
+        plan.parts.map(({ scope, period }) => `${scope} ${period}`),
+        scopes.flatMap((scope) => ['01', '02', '03'].map((day) => `${scope} 2026-07-${day}`)),
+      )
+      assert.deepEqual(
+        plan.left_out,
+        scopes.map((scope) => ({ scope, from: '2026-07-04', to: '2026-07-04', reason: 'no_file' })),
+      )
+      const { key, first_ts, last_ts, known_s, gap_s } = manifest.parts[1]!
+      assert.match(key, /^lob\/source=kalshi\/series=KXHIGHNY\/date=2026-07-02\/lob-[0-9a-f]{16}\.parquet$/)
+      assert.deepEqual([first_ts, last_ts], ['2026-07-02T00:00:00.000Z', '2026-07-02T23:55:00.000Z'])
+      assert.deepEqual([known_s, gap_s], [86_400, 0])
+      // Without a store no close time is known: the plan states that no store was used, and its parts have other names.
+      const target = await temporaryDirectory(t)
+      const blind = await planned(world.threads, { dataset: 'lob', scopes, range, parameters, target })
+      assert.deepEqual([blind.store_asked, plan.store_asked], [false, true])
+      assert.ok(blind.rows > plan.rows)
+    },
+  )
 
-  await t.test('parts of trades are what /trades answers, a date of a series each', async () => {
+  await t.test('parts of trades equal the responses of /trades, one date of a series each', async () => {
     const scopes = ['KXHIGHNY']
     const range = { from: '2026-06-30', to: '2026-07-03' }
     const made = await compare(t, world, { dataset: 'trades', scopes, range, parameters: {} })
@@ -165,7 +168,7 @@ test('the rows of an export are those of the responses for the same dates', asyn
     }
   })
 
-  await t.test('parts of candles are what /candles answers, over the change of a month', async () => {
+  await t.test('parts of candles equal the responses of /candles, across the end of a month', async () => {
     const scopes = ['KXHIGHNY', 'KXHIGHCHI']
     // The candle that ends at the end of the range is in the next month's file.
     for (const [range, parameters, months] of [
@@ -181,7 +184,7 @@ test('the rows of an export are those of the responses for the same dates', asyn
   })
 
   await t.test(
-    'a month before that came into the lake since the plan is named, as aggregates read it',
+    'an earlier month that was added to the lake after the plan is named, because aggregates read it',
     async () => {
       const { threads } = world
       const month = join(threads.lake, 'candles', 'series=KXHIGHNY', 'month=2026-06')
@@ -199,7 +202,7 @@ test('the rows of an export are those of the responses for the same dates', asyn
   )
 
   await t.test(
-    'parts of observations are what /observations answers, and rows of the store are named',
+    'parts of observations equal the responses of /observations, and rows of the store are named',
     async () => {
       const wishes = { dataset: 'observations', scopes: ['NYC', 'MDW'] } as const
       const parameters = { units: 'metric', columns: 'observed_at,station_code,temp_f,sky_cover_1' }

@@ -1,4 +1,4 @@
-// A date whose order-book files were pruned locally but are kept in object storage: a replacement must not silently remove a series there.
+// Order-book files of a date were pruned locally but kept in object storage: a replacement must not silently remove a series there.
 
 import assert from 'node:assert/strict'
 import { rm } from 'node:fs/promises'

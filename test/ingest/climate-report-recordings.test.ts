@@ -23,7 +23,7 @@ interface ExpectedProduct {
 }
 
 /**
- * Where the parser and the recorded decoding differ, and who is right. CLIPPG: the recorded decoder gives up at a
+ * Differences between the parser and the recorded decoding, and which is right. CLIPPG: the recorded decoder stops at a
  * table heading with single blanks. The text says plainly TODAY, maximum 89 and minimum 77 for 2020-12-28: the
  * parser is right.
  */

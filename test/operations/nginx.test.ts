@@ -113,7 +113,7 @@ test('requests and streams pass through unchanged', options, async (t) => {
 })
 
 test(
-  'nginx closes a quiet connection before a server does, since a request might meet the closing',
+  'nginx closes an idle connection before a server does, because a request could race with the close',
   options,
   async (t) => {
     const server = createServer({ keepAliveTimeout: SERVER_IDLE_MS }, (_, response) => response.end('there'))
@@ -207,7 +207,7 @@ test(
 )
 
 test(
-  'a killed server costs what it was sending and nothing else, and what broke off is not kept',
+  'a killed server breaks off only its running responses, and these are not cached',
   options,
   async (t) => {
     const [first, second] = replicas

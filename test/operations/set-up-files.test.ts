@@ -212,7 +212,7 @@ test('the systemd units call the program with existing options', async () => {
 const hasSystemd = spawnSync('systemd-analyze', ['--version']).error === undefined
 
 test(
-  'systemd finds nothing wrong with the units',
+  'systemd-analyze reports no problems of the units',
   { skip: hasSystemd ? false : 'systemd-analyze is not installed' },
   async (t) => {
     const directory = await temporaryDirectory(t)

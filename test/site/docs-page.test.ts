@@ -29,7 +29,7 @@ async function open(path: string): Promise<{ readonly page: Page; readonly fault
 }
 
 test(
-  '/docs shows every endpoint of the document and asks nobody else',
+  '/docs shows every endpoint of the document and sends requests only to this server',
   { skip: withoutChromium },
   async () => {
     const { url } = file.service
@@ -47,7 +47,7 @@ test(
 )
 
 test(
-  '/docs lists every endpoint before and without its viewer, and opens the one that is chosen',
+  '/docs lists every endpoint before and without its viewer, and opens the selected one',
   { skip: withoutChromium },
   async () => {
     const { url } = file.service
@@ -96,23 +96,19 @@ test(
   },
 )
 
-test(
-  '/docs shows the beginning of an answer that is too long to be shown',
-  { skip: withoutChromium },
-  async () => {
-    const { page, faults } = await open('/docs')
-    await page.locator('.opblock-summary').first().click()
-    await page.locator('tr[data-param-name="hour"] input').fill('')
-    await page.locator('tr[data-param-name="levels"] input').fill('50')
-    await page.locator('button.execute').click()
-    await page.getByText('(cut here: use the curl line)').first().waitFor()
-    assert.deepEqual(faults, [])
-    await page.close()
-  },
-)
+test('/docs shows the beginning of a response that is too long', { skip: withoutChromium }, async () => {
+  const { page, faults } = await open('/docs')
+  await page.locator('.opblock-summary').first().click()
+  await page.locator('tr[data-param-name="hour"] input').fill('')
+  await page.locator('tr[data-param-name="levels"] input').fill('50')
+  await page.locator('button.execute').click()
+  await page.getByText('(cut here: use the curl line)').first().waitFor()
+  assert.deepEqual(faults, [])
+  await page.close()
+})
 
 test(
-  'the guides name the address that they are read from, and copy their snippets',
+  'the guides use the address of their server, and copy their snippets',
   { skip: withoutChromium },
   async () => {
     const { page, faults } = await open('/docs')

@@ -38,7 +38,7 @@ function own(faults: readonly string[]): string[] {
 
 for (const view of ['day', 'book', 'weather', 'candles'])
   test(
-    `${view}: a date without a recording is told, with the nearest one that has some`,
+    `${view}: a date without a recording is reported with the nearest recorded date`,
     { skip },
     async () => {
       const { page, faults } = await open(`#view=${view}&series=KXHIGHNY&date=2026-06-25`)
@@ -116,7 +116,7 @@ test('the mids of several events are no distribution', { skip }, async () => {
 })
 
 test(
-  'an event of which not every strike was recorded implies nothing, and says how many were',
+  'an event with unrecorded strikes shows no distribution, and states how many strikes were recorded',
   { skip },
   async (t) => {
     const strikes = ['T76', 'B76.5', 'B78.5', 'B80.5', 'B82.5', 'T83', 'B84.5']

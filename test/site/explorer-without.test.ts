@@ -65,7 +65,7 @@ test(
 )
 
 test(
-  'while the store is away the order books are shown, and the names when it is back',
+  'while the store is unavailable the order books are shown, and the names once it is back',
   { skip },
   async (t) => {
     const title = 'Highest temperature of KXHIGHCHI'
@@ -192,7 +192,7 @@ async function dyingServer(
 }
 
 test(
-  'an answer whose server goes away is told, what came stays, and the next view is right',
+  'a response whose server disappears is reported, received rows stay, and the next view is correct',
   { skip },
   async (t) => {
     const { server } = await startSampleServer(t)

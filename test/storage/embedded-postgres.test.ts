@@ -23,7 +23,7 @@ const HOLDER = new URL('../support/embedded-holder.js', import.meta.url)
 test('several clients at once', async (suite) => {
   const { address } = await startEmbedded(suite)
 
-  await suite.test('each get their own answers, whatever they interleave', async (t) => {
+  await suite.test('interleaved clients each get their own results', async (t) => {
     const clients = Array.from({ length: 4 }, () => connect(t, address))
     const numbers = Array.from({ length: 200 }, (_, index) => index)
     const answers = await Promise.all(
@@ -42,28 +42,31 @@ test('several clients at once', async (suite) => {
     )
   })
 
-  await suite.test('statements are prepared once, and those of who is gone are closed', async (t) => {
-    const observer = connect(t, address)
-    const prepared = async (): Promise<number> => {
-      const text =
-        "SELECT count(*)::int4 AS n FROM pg_prepared_statements WHERE statement LIKE '%prepared once%'"
-      const [row] = await run(observer, `${text} AND statement NOT LIKE '%pg_prepared%'`)
-      return Number(row?.['n'])
-    }
-    const others = Array.from({ length: 4 }, () => connect(t, address))
-    for (let round = 0; round < 3; round += 1) {
-      for (const other of others) {
-        const statement = { text: "SELECT $1::int4 AS n, 'prepared once' AS text", parameters: [round] }
-        assert.deepEqual((await other.run<{ n: number }>(statement))[0]?.n, round)
+  await suite.test(
+    'statements are prepared once, and those of disconnected clients are closed',
+    async (t) => {
+      const observer = connect(t, address)
+      const prepared = async (): Promise<number> => {
+        const text =
+          "SELECT count(*)::int4 AS n FROM pg_prepared_statements WHERE statement LIKE '%prepared once%'"
+        const [row] = await run(observer, `${text} AND statement NOT LIKE '%pg_prepared%'`)
+        return Number(row?.['n'])
       }
-    }
-    const count = await prepared()
-    assert.ok(count >= 4 && count <= 8, `${count} for four clients of one or two connections`)
-    await Promise.all(others.map((other) => other.close(0)))
-    while ((await prepared()) > 0) await new Promise((resolve) => setTimeout(resolve, 5))
-  })
+      const others = Array.from({ length: 4 }, () => connect(t, address))
+      for (let round = 0; round < 3; round += 1) {
+        for (const other of others) {
+          const statement = { text: "SELECT $1::int4 AS n, 'prepared once' AS text", parameters: [round] }
+          assert.deepEqual((await other.run<{ n: number }>(statement))[0]?.n, round)
+        }
+      }
+      const count = await prepared()
+      assert.ok(count >= 4 && count <= 8, `${count} for four clients of one or two connections`)
+      await Promise.all(others.map((other) => other.close(0)))
+      while ((await prepared()) > 0) await new Promise((resolve) => setTimeout(resolve, 5))
+    },
+  )
 
-  await suite.test('a cursor of one is not disturbed by statements of another', async (t) => {
+  await suite.test('statements of one client do not affect a cursor of another', async (t) => {
     const other = connect(t, address)
     const sql = driver(t, address)
     const isOtherDone: Promise<unknown>[] = []
@@ -76,7 +79,7 @@ test('several clients at once', async (suite) => {
     await Promise.all(isOtherDone)
   })
 
-  await suite.test('a transaction of one is seen by the other when it commits', async (t) => {
+  await suite.test('other clients see a transaction when it commits', async (t) => {
     const [writer, reader] = [connect(t, address), connect(t, address)]
     await run(writer, 'CREATE TABLE seen (n int)')
     let isCounted: Promise<readonly Record<string, unknown>[]> | undefined
@@ -88,24 +91,27 @@ test('several clients at once', async (suite) => {
     assert.deepEqual((await isCounted)?.[0]?.['n'], 2)
   })
 
-  await suite.test('one that vanishes in a transaction is rolled back and holds nobody up', async (t) => {
-    const [reader, sql] = [connect(t, address), driver(t, address)]
-    await run(reader, 'CREATE TABLE vanished (n int)')
-    const raw = await rawClient(t, address)
-    raw.write(query('BEGIN; INSERT INTO vanished VALUES (1)'))
-    await answer(raw)
-    raw.destroy()
-    assert.deepEqual((await run(reader, 'SELECT count(*)::int4 AS n FROM vanished'))[0]?.['n'], 0)
-    // Also within an extended query without a final Sync.
-    const second = await rawClient(t, address)
-    second.write(message('P', `\0INSERT INTO vanished VALUES (1)\0\0\0`))
-    second.write(message('H', ''))
-    await once(second, 'data')
-    second.destroy()
-    assert.deepEqual((await sql`SELECT count(*)::int4 AS n FROM vanished`)[0]?.['n'], 0)
-  })
+  await suite.test(
+    'the transaction of a client that disconnects is rolled back and does not block others',
+    async (t) => {
+      const [reader, sql] = [connect(t, address), driver(t, address)]
+      await run(reader, 'CREATE TABLE vanished (n int)')
+      const raw = await rawClient(t, address)
+      raw.write(query('BEGIN; INSERT INTO vanished VALUES (1)'))
+      await answer(raw)
+      raw.destroy()
+      assert.deepEqual((await run(reader, 'SELECT count(*)::int4 AS n FROM vanished'))[0]?.['n'], 0)
+      // Also within an extended query without a final Sync.
+      const second = await rawClient(t, address)
+      second.write(message('P', `\0INSERT INTO vanished VALUES (1)\0\0\0`))
+      second.write(message('H', ''))
+      await once(second, 'data')
+      second.destroy()
+      assert.deepEqual((await sql`SELECT count(*)::int4 AS n FROM vanished`)[0]?.['n'], 0)
+    },
+  )
 
-  await suite.test('one that talks nonsense is sent away and the others are served', async (t) => {
+  await suite.test('a client that sends garbage is disconnected, and others are served', async (t) => {
     const reader = connect(t, address)
     for (const bytes of [Buffer.from('GET / HTTP/1.1\r\n\r\n'), Buffer.alloc(64)]) {
       const socket = createConnection(pathOf(address))
@@ -121,7 +127,7 @@ test('several clients at once', async (suite) => {
     assert.equal((await run(reader, 'SELECT 1 AS n')).length, 1)
   })
 
-  await suite.test('encryption is declined and a cancel request is not answered', async (t) => {
+  await suite.test('encryption is declined, and a cancel request gets no reply', async (t) => {
     const socket = createConnection(pathOf(address))
     t.after(() => socket.destroy())
     socket.write(Buffer.from([0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f]))

@@ -1,4 +1,4 @@
-// Trades files beside the order books: they follow a replacement, midnight and the merge of an hour's slices, and change no order-book file.
+// Trades files follow a replacement, midnight and the merge of an hour's slices, and change no order-book file.
 
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
