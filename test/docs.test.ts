@@ -1,5 +1,5 @@
-// README and the pages beside it are held to the code: every folder, route, option and error code stands in them, and what
-// they say of adding something names files that are there.
+// README and the other pages match the code: they name every folder, route, option and error code, and their instructions for
+// adding something name existing files.
 
 import assert from 'node:assert/strict'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
@@ -17,7 +17,7 @@ const PAGES = readdirSync(join(ROOT, 'docs')).map((name) => `docs/${name}`)
 const TEXT_OF = new Map(PAGES.map((path) => [path, readFileSync(join(ROOT, path), 'utf8')]))
 const ALL = [README, ...TEXT_OF.values()].join('\n')
 
-/** Made by installing, building or running, or hidden. */
+/** Hidden folders, and those created by installing, building or running. */
 const NO_PART = /^(?:\.|node_modules$|dist$|bookcast-)/
 
 test('README names every folder', () => {
@@ -33,7 +33,7 @@ test('README names every folder', () => {
   )
 })
 
-test('the page of rooms has every folder of source', () => {
+test('docs/rooms.md has every folder of source', () => {
   const rooms = TEXT_OF.get('docs/rooms.md') ?? ''
   const roots = ['server', 'workers', 'shared', 'clients', 'explorer', 'bench', 'operations']
   const inside = roots.slice(0, 4).flatMap((root) =>
@@ -58,7 +58,7 @@ test('the pages name every error code', () => {
   )
 })
 
-test('the pages name every option of serve as it is given: secrets by their variables', () => {
+test('the pages name every option of serve, and secrets by their variables', () => {
   const options: readonly OptionDeclaration[] = SERVE_OPTIONS
   const names = options.map(({ name, env, isSecret }) => (isSecret === true ? env : `--${name}`))
   assert.ok(names.length > 20)
@@ -84,7 +84,7 @@ test('the pages name every route', async (t) => {
   )
 })
 
-test('README is a door: short, and it leads to every page', () => {
+test('README is short and links to every page', () => {
   assert.ok(README.split('\n').length <= 200)
   assert.deepEqual(
     PAGES.filter((path) => !README.includes(`](${path})`)),
@@ -92,7 +92,7 @@ test('README is a door: short, and it leads to every page', () => {
   )
 })
 
-test('every link of a page leads somewhere', () => {
+test('every link of a page has a target', () => {
   const texts = new Map([['README.md', README], ...TEXT_OF])
   const broken = [...texts].flatMap(([path, text]) =>
     [...text.matchAll(/\]\(([^)#:]+)\)/g)]
@@ -103,7 +103,7 @@ test('every link of a page leads somewhere', () => {
   assert.deepEqual(broken, [])
 })
 
-test('what is to be touched to add something is there', () => {
+test('files named in the instructions for adding something exist', () => {
   const page = TEXT_OF.get('docs/extending.md') ?? ''
   for (const subject of ['An endpoint', 'An output format', 'An upstream', 'An exchange'])
     assert.match(page, new RegExp(`^## ${subject}`, 'm'))

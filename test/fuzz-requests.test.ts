@@ -1,7 +1,7 @@
 // Random requests (20,000 with full effort) over every documented endpoint, with the sample's records behind them: whatever a client says,
-// it is never our fault, and a refusal always names what is wrong. Most are nonsense; some are a documented example with
-// one or two things changed, so that what lies behind the checks is reached too. A seed makes a failure the same one
-// again: FUZZ_SEED sets another, FUZZ_REQUESTS their number.
+// the server never answers 500, and a refusal always names what is wrong. Most requests are nonsense; some are a documented
+// example with one or two changes, so that the code behind the validation is reached, too. The seed makes failures
+// reproducible: FUZZ_SEED sets another one, FUZZ_REQUESTS the number of requests.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -14,7 +14,7 @@ import type { Problem } from './support/test-server.ts'
 const REQUESTS = runs(700, 20_000, 'FUZZ_REQUESTS')
 const CONNECTIONS = 8
 const SEED = Number(process.env['FUZZ_SEED'] ?? 2026)
-/** One request in so many begins as an example that is answered: those are the dear ones. */
+/** One request in this many starts as a valid example; these are the expensive ones. */
 const EXAMPLE_EVERY = 3
 const LIMIT_OF_EXAMPLES = 20
 
@@ -48,7 +48,7 @@ class Requests {
     this.#paths = paths
   }
 
-  /** A request and the documented path that it is one of. */
+  /** A request and its documented path. */
   next(): { path: string; target: string } {
     const [path, operation] = this.#pick(this.#paths)
     const names = operation.parameters.filter((parameter) => parameter.in === 'query').map(({ name }) => name)
@@ -72,7 +72,7 @@ class Requests {
     return this.#random.below(20) === 0 ? name : `${name}=${this.#pick(VALUES)}`
   }
 
-  /** An example with up to two parameters set anew, and a small limit where there is one. */
+  /** An example with up to two parameters changed, and with a small limit if it has one. */
   #changedExample(operation: Operation, names: readonly string[]): string {
     const answered = operation['x-examples'].filter(({ status }) => status === 200)
     const [path = '', query = ''] = this.#pick(answered).target.split('?')
@@ -91,12 +91,12 @@ class Requests {
   }
 }
 
-/** A refusal names the parameter that is wrong: one that the request has, or one that it lacks. */
+/** Asserts that a refusal names the wrong parameter: one that the request has, or one that it lacks. */
 function assertRefusal(target: string, contentType: unknown, body: string, operation: Operation): void {
   assert.equal(contentType, 'application/problem+json', target)
   const problem: Problem = JSON.parse(body)
   assert.equal(problem.status, 400, target)
-  // What is too much is said of the whole request.
+  // A row limit concerns the whole request.
   if (problem.code === 'too_many_rows') return
   assert.equal(problem.code, 'invalid_parameter', target)
   assert.ok(problem.errors.length > 0, target)
@@ -108,7 +108,7 @@ function assertRefusal(target: string, contentType: unknown, body: string, opera
   }
 }
 
-/** Whether one of the target's names means this one. */
+/** Whether one of the target's names refers to this parameter. */
 function decodesTo(target: string, name: string): boolean {
   return [...new URLSearchParams(target.split('?', 2)[1]).keys()].includes(name)
 }
@@ -145,11 +145,11 @@ test(
     const answered = [...operations.keys()].filter((path) => statuses.has(`${path} 200`))
     assert.ok(answered.length > operations.size / 2, `${answered.length} paths are answered`)
     for (const [path, { parameters }] of operations) {
-      // Of a few examples every one may have been changed for the worse.
+      // With few examples every one may have become invalid.
       if (IS_WHOLE_EFFORT)
         assert.ok((statuses.get(`${path} 200`) ?? 0) > REQUESTS / 1_000, `${path} is answered now and then`)
       assert.ok((statuses.get(`${path} 400`) ?? 0) > REQUESTS / 200, `${path} refuses often`)
-      // Rare: all else has to be right. Only the whole effort is sure to meet it on every path.
+      // Rare, because everything else must be valid. Only the full effort is sure to reach it on every path.
       if (IS_WHOLE_EFFORT && parameters.some(({ name }) => name === 'format'))
         assert.ok(statuses.has(`${path} 406`), path)
     }

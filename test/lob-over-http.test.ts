@@ -65,10 +65,10 @@ async function open(lake: string): Promise<Lob> {
 const NY = 'series=KXHIGHNY'
 const DAY = `${NY}&date=2026-07-02`
 
-/** Of four clients each. */
+/** Rounds of four clients each. */
 const LEAVING_ROUNDS = runs(6, 250)
 
-test('serves the same rows as json, ndjson, csv and parquet, whatever columns are asked for', async () => {
+test('serves the same rows as json, ndjson, csv and parquet, with any columns', async () => {
   const { get, rows } = samples
   for (const columns of ['', '&columns=asks,ts,mid,market_id', '&columns=bids', '&columns=spread,best_ask']) {
     const query = `${DAY}&hour=18&interval=120&levels=4${columns}`
@@ -89,7 +89,7 @@ test('serves the same rows as json, ndjson, csv and parquet, whatever columns ar
   }
 })
 
-/** JSON numbers of the columns that parquet has as INT64, as the readers' common text has them. */
+/** Converts JSON numbers of INT64 columns to the text that the parquet readers return. */
 function withInt64AsText(row: NaiveRow): object {
   const levels = (side: NaiveRow['bids']): object[] =>
     side.map(({ price, qty }) => ({ price, qty: String(qty) }))
@@ -162,7 +162,7 @@ test('finds Polymarket markets and series in the lake itself', async () => {
   assert.equal((await readProblem(unknown)).code, 'unknown_market')
 })
 
-test('answers what it does not have with 404 and says which kind of nothing it is', async () => {
+test('answers 404 with a code that distinguishes unknown names from missing data', async () => {
   const { get } = samples
   for (const [query, code] of [
     ['series=KXNOSUCH&date=2026-07-02', 'unknown_series'],
@@ -183,9 +183,9 @@ test('answers what it does not have with 404 and says which kind of nothing it i
   await some.arrayBuffer()
 })
 
-test('a known market without rows in the hour asked for is an empty answer in every format', async () => {
+test('a known market without rows in the requested hour is an empty response in every format', async () => {
   const { get } = samples
-  // The event of the third opens at 14:00Z of the second.
+  // The event of 3 July opens at 14:00Z on 2 July.
   const query = 'series=KXHIGHNY-26JUL03&date=2026-07-02&hour=3&levels=1'
   assert.equal(await (await get(query)).text(), '[]')
   assert.equal(await (await get(`${query}&format=ndjson`)).text(), '')
@@ -218,7 +218,7 @@ test('refuses more rows than a format may have before the first byte, with the n
   }
 })
 
-test('HEAD has the status and headers of GET without running the answer', async () => {
+test('HEAD has the status and headers of GET without making the body', async () => {
   const { get } = samples
   for (const query of [
     `${DAY}&format=csv`,
@@ -237,7 +237,7 @@ test('HEAD has the status and headers of GET without running the answer', async 
 
 test('a damaged file is 503 by name before the first byte and a broken transfer after it', async (t) => {
   const lake = await temporaryDirectory(t)
-  // Incompressible quantities, so that the last hours lie far behind the first chunk.
+  // Incompressible quantities, so that the last hours are far behind the first chunk.
   const events = Array.from({ length: 90_000 }, (_, index) =>
     index === 0
       ? bookEvent(`${SERIES}-A`, DAY_START, 0)
@@ -274,7 +274,7 @@ test('a damaged file is 503 by name before the first byte and a broken transfer 
   await until(() => server.lobPool.takenSlots === 0)
 })
 
-test('a client that leaves mid-stream frees its slot, a thousand times over with full effort', async () => {
+test('a client that disconnects during a stream frees its slot', async () => {
   const { server, get, rows } = samples
   const query = `${DAY}&interval=1&format=ndjson&hour=18`
   for (let round = 0; round < LEAVING_ROUNDS; round++) {
@@ -337,7 +337,7 @@ function recordedEvents(text: string): NaiveEvent[] {
   return events
 }
 
-test('serves a file that appears, changes and goes away while the server runs', async (t) => {
+test('serves a file that is added, changed and removed while the server runs', async (t) => {
   const lake = await temporaryDirectory(t)
   const { get, rows } = await serve(t, lake)
   const query = `${NY}&date=2026-07-01&interval=3600`

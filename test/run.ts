@@ -11,19 +11,19 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 import { inFullGear, IS_WHOLE_EFFORT } from './support/effort.ts'
 import { COLD_THREADS, PLAIN_PROMISES, START_FLAGS } from './support/start-flags.ts'
 
-/** More than processors: most tests wait now and then. */
+/** More than there are processors, because most tests wait at times. */
 const PROCESSES_AT_ONCE = 6
 
 const MEMORY = '/dev/shm'
-/** Several times what a run has there at any time. */
+/** Several times the peak use of a run. */
 const MEMORY_BYTES_MIN = 4e9
 
 const TESTS = fileURLToPath(new URL('.', import.meta.url))
 const TOGETHER = new URL('support/files-together.js', import.meta.url).href
 
 /**
- * Files that keep a process of their own: they change the environment, the settings of a library, the offered formats
- * or the store's tables, spend what a whole process may ask of an upstream, end it, or count what the whole of it holds.
+ * Files with their own process: they change the environment, the settings of a library, the offered formats or the
+ * store's tables, use up a process's rate limit for an upstream, end the process, or count its resources.
  */
 const ALONE: ReadonlySet<string> = new Set([
   'clients/memory.test.js',
@@ -40,8 +40,8 @@ const ALONE: ReadonlySet<string> = new Set([
 ])
 
 /**
- * What takes longest alone begins first, whether it computes or waits: at the end both processors still have work. By what
- * they compute, the processors stood idle for a quarter of a run behind the waits of the last ones.
+ * The files that take longest start first, whether they compute or wait, so that both processors have work until the end.
+ * Ordered by computing time alone, the processors were idle for a quarter of a run, waiting for the last files.
  */
 const FIRST: readonly string[] = [
   'collect',
@@ -72,7 +72,7 @@ function allTests(): string[] {
     .map((name) => join(TESTS, name))
 }
 
-/** Files by what they share a process with, in the order in which they shall begin. */
+/** Groups of files that share a process, in the order in which they start. */
 function grouped(files: readonly string[]): [key: string, files: string[]][] {
   const groups = new Map<string, string[]>()
   for (const file of files) {
@@ -91,7 +91,7 @@ function grouped(files: readonly string[]): [key: string, files: string[]][] {
 function makeDirectory(): string {
   const isRoomy = !IS_WHOLE_EFFORT && existsSync(MEMORY) && freeBytes(MEMORY) >= MEMORY_BYTES_MIN
   const path = mkdtempSync(join(isRoomy ? MEMORY : tmpdir(), 'bookcast-tests-'))
-  // PostgreSQL's server has a user of its own.
+  // The PostgreSQL server runs as another user.
   chmodSync(path, 0o711)
   return path
 }
@@ -101,7 +101,7 @@ function freeBytes(path: string): number {
   return bavail * bsize
 }
 
-/** A file for the runner that has the tests of others. Its name has its place: the runner sorts by names. */
+/** A file for the runner with the tests of several files. Its name determines its order, because the runner sorts by name. */
 function groupFile(place: number, key: string, files: readonly string[]): string {
   const path = join(directory, `${String(place).padStart(4, '0')}-${key.replaceAll('/', '-')}.mjs`)
   const names = files.map((file) => [relative(TESTS, file), pathToFileURL(file).href])
@@ -115,7 +115,7 @@ testTogether(${JSON.stringify(Object.fromEntries(names))})
 const given = process.argv.slice(2)
 const options = given.filter((argument) => argument.startsWith('--'))
 const named = given.filter((argument) => !argument.startsWith('--'))
-/** The log as the runner writes it, then the failed tests. Options for other reporters replace both. */
+/** The runner's log, then the failed tests. Options for other reporters replace both. */
 const REPORTERS = [
   `--test-reporter=${process.stdout.isTTY ? 'spec' : 'tap'}`,
   '--test-reporter-destination=stdout',

@@ -1,5 +1,4 @@
-// What keeps the house in order: imports run one way, without circles (types included), and what a comment or a document
-// names is there.
+// Rules for the sources: imports go one way, without cycles (types included), and names in comments and documents exist.
 
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
@@ -11,7 +10,7 @@ import { lobSources } from '../shared/lob-sources.ts'
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 
-/** From the lowest floor to the highest: a folder imports from its own and from lower ones. */
+/** Layers from the lowest to the highest: a folder imports only from its own and lower layers. */
 const FLOORS = [
   ['shared', 'shared/lob-file', 'shared/sql'],
   ['server/tasks', 'server/lake', 'server/options', 'server/query'],
@@ -83,14 +82,14 @@ function floorOf(path: string): number {
   return floor
 }
 
-test('imports run from higher floors to lower ones', () => {
+test('imports go from higher layers to lower ones', () => {
   const upwards = [...IMPORTS].flatMap(([path, imported]) =>
     imported.filter((other) => floorOf(other) > floorOf(path)).map((other) => `${path} > ${other}`),
   )
   assert.deepEqual(upwards, [])
 })
 
-/** Where exchanges are called by their names: their rooms, where they are listed, and what only one of them has. */
+/** Files that may name an exchange: their folders, the registries, and features of a single exchange. */
 const NAMING = [
   'shared/lob-sources.ts',
   'server/exchanges/',
@@ -98,15 +97,15 @@ const NAMING = [
   'server/ingest/exchange/',
   'server/ingest/ingest-config.ts',
   'server/ingest/registry.ts',
-  // The sample imitates two.
+  // The sample imitates two exchanges.
   'server/sample-data/',
   'server/commands/sample-data.ts',
 ]
 
-test('nobody else knows an exchange by its name', () => {
+test('no other file names an exchange', () => {
   const names = new RegExp(lobSources().join('|'), 'i')
   assert.ok(names.test('Kalshi'))
-  // Tests and benchmarks record, import and serve those that there are; the clients' types list them.
+  // Tests and benchmarks record, import and serve the existing exchanges; the clients' types list them.
   const naming = SOURCES.filter(
     (path) => !/^(?:test|bench|clients)\//.test(path) && names.test(TEXTS.get(path) ?? ''),
   )
@@ -120,7 +119,7 @@ test('nobody else knows an exchange by its name', () => {
   )
 })
 
-/** Everything a file reaches by imports. */
+/** All files that a file imports, directly or indirectly. */
 function reachOf(path: string, imports = IMPORTS): Set<string> {
   const reached = new Set<string>()
   const waiting = [path]
@@ -143,7 +142,7 @@ test('no files import each other, not even for types', () => {
   assert.deepEqual([...new Set(circles)], [])
 })
 
-/** Those of some files that wait while they are loaded, which no CommonJS module can. */
+/** The files with a top-level await, which no CommonJS module can have. */
 async function waitingFiles(paths: readonly string[]): Promise<string[]> {
   try {
     await build({
@@ -163,8 +162,8 @@ async function waitingFiles(paths: readonly string[]): Promise<string[]> {
   }
 }
 
-test('no test file waits while it is loaded, nor does what it loads', async () => {
-  // Where several share a process, what is registered after a wait may join the tests of another one.
+test('no test file and no module that it loads has a top-level await', async () => {
+  // If several files share a process, tests registered after an await may join those of another file.
   const imports = new Map(
     [...TEXTS].map(([path, text]) => {
       return [path, importedBy(path, text.replaceAll(/^(?:import|export) type [^']*'[^']*'/gm, ''))]
@@ -175,14 +174,14 @@ test('no test file waits while it is loaded, nor does what it loads', async () =
   for (const path of SOURCES)
     if (path.endsWith('.test.ts')) for (const other of reachOf(path, imports)) loaded.add(other)
   assert.deepEqual(await waitingFiles([...loaded]), [])
-  // A program of its own may.
+  // A separate program may have one.
   assert.deepEqual(await waitingFiles(['server/main.ts']), ['server/main.ts'])
 })
 
 /** Names of files in text: with an ending that sources and documents have, in words of their own. */
 const FILE_NAME = /(?<![\w./*{<:@-])((?:[\w.-]+\/)*[\w-][\w.-]*\.(?:ts|md|sql|py|yml))(?![\w*/{-])/g
 
-test('every file that a comment or README names is there', () => {
+test('every file that a comment or README names exists', () => {
   const files = new Set([...FOLDERS, 'operations', 'docs'].flatMap(filesBelow))
   for (const name of readdirSync(ROOT)) files.add(name)
   const names = new Set([...files].map((path) => basename(path)))
@@ -212,7 +211,7 @@ test('every file that a comment or README names is there', () => {
 
 /** The rules that a text cites: `contract.md 17`, `contract.md 26, 27 and 31`, `contract.md 33 to 35`. */
 function citedRules(text: string): number[] {
-  // A citation may go on in the comment's next line.
+  // A citation may continue in the comment's next line.
   const flowing = text.replaceAll(/\n\s*(?:\/\/|\*) ?/g, ' ')
   return [...flowing.matchAll(/contract\.md (\d+(?:(?:, | and | to )\d+)*)/g)].flatMap(([, list = '']) =>
     list.split(/\D+/).map(Number),

@@ -12,7 +12,7 @@ function put(cache: AnswerCache, key: string, length: number): ReturnType<Answer
   return cache.put(key, bytesOf(length, key.length), () => key)
 }
 
-test('what was asked for least lately gives way, and the memory is bounded', () => {
+test('the least recently used answer is evicted, and the memory is bounded', () => {
   const cache = new AnswerCache(MB)
   for (let index = 0; index < 8; index += 1) put(cache, `answer ${index}`, 120_000)
   assert.equal(cache.count, 8)
@@ -27,7 +27,7 @@ test('what was asked for least lately gives way, and the memory is bounded', () 
   }
 })
 
-test('a body too long for its share is not kept, and an older one of its key goes', () => {
+test('a body too long for its share is not kept, and a new body replaces the old one of its key', () => {
   const cache = new AnswerCache(MB)
   put(cache, 'key', 100)
   put(cache, 'key', 200)
@@ -40,7 +40,7 @@ test('a body too long for its share is not kept, and an older one of its key goe
   assert.deepEqual([nothing.count, nothing.usedBytes], [0, 0])
 })
 
-test('what is being sent counts until its last client has it, kept or not', () => {
+test('a body that is being sent counts until its last client has it, even if it is not kept', () => {
   const cache = new AnswerCache(MB)
   const releases = Array.from({ length: 8 }, (_, index) => put(cache, `answer ${index}`, 125_000).hold())
   const before = cache.usedBytes
@@ -51,7 +51,7 @@ test('what is being sent counts until its last client has it, kept or not', () =
   release()
   release()
   assert.equal(cache.usedBytes, before)
-  // Replaced while it is sent: two of them are in memory.
+  // This answer is replaced while it is sent, so two bodies are in memory.
   releases[1]?.()
   put(cache, 'answer 0', 100)
   assert.ok(cache.usedBytes > before)
@@ -61,7 +61,7 @@ test('what is being sent counts until its last client has it, kept or not', () =
   assert.equal(cache.find('room now')?.facts, 'room now')
 })
 
-test('a coded form is made once and counts', async () => {
+test('a body is compressed once, and the compressed bytes count', async () => {
   const cache = new AnswerCache(MB)
   const { body } = cache.put('key', bytesOf(100_000, 65), () => undefined)
   const before = cache.usedBytes

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Rounds } from '../../server/answers/rounds.ts'
 
-/** Work that ends when it is told to. */
+/** Work that the test ends. */
 class Work {
   readonly begun: { finish: (result: string) => void; fail: (error: Error) => void; signal: AbortSignal }[] =
     []
@@ -20,7 +20,7 @@ async function settle(): Promise<void> {
 
 const { signal: NEVER } = new AbortController()
 
-test('who comes while work is under way shares the next round, which begins after it', async () => {
+test('callers that join during a round share the next round, which begins after it', async () => {
   const rounds = new Rounds<string>()
   const work = new Work()
   const first = rounds.join('key', NEVER, work.make)
@@ -42,7 +42,7 @@ test('who comes while work is under way shares the next round, which begins afte
   assert.equal(await again, 'again')
 })
 
-test('a failure is told to all who share it and does not outlive them', async () => {
+test('a failure rejects the callers of its round and does not affect the next round', async () => {
   const rounds = new Rounds<string>()
   const work = new Work()
   const both = [rounds.join('key', NEVER, work.make), rounds.join('key', NEVER, work.make)]
@@ -54,7 +54,7 @@ test('a failure is told to all who share it and does not outlive them', async ()
   assert.equal(await both[1], 'mended')
 })
 
-test('work goes on while anybody waits for it or behind it, and no longer', async () => {
+test('work continues while a caller waits for it or for the next round, and is then cancelled', async () => {
   const rounds = new Rounds<string>()
   const work = new Work()
   const [one, two, three] = [new AbortController(), new AbortController(), new AbortController()]
@@ -83,7 +83,7 @@ test('work goes on while anybody waits for it or behind it, and no longer', asyn
   assert.equal(work.begun[2]?.signal.aborted, true)
 })
 
-test('a round that all have left before it began is not begun for who comes then', async () => {
+test('a caller that joins after all others left a waiting round does not get a second round', async () => {
   const rounds = new Rounds<string>()
   const work = new Work()
   const first = rounds.join('key', NEVER, work.make)

@@ -1,4 +1,4 @@
-// The client benchmark at smoke size: rows are compared, times never.
+// The client benchmark at smoke size: the test compares rows, never times.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'

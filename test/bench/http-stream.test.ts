@@ -53,7 +53,7 @@ test('finds the body in a chunked response that arrives in pieces of any size', 
   )
 })
 
-test('reads bodies of a given length, and none', async (t) => {
+test('reads bodies of a given length, and empty ones', async (t) => {
   const address = await listen(t, (request, response) => {
     if (request.url === '/empty') response.writeHead(204).end()
     else response.end('x'.repeat(100_000))
@@ -71,7 +71,7 @@ test('is rejected when the transfer breaks off', async (t) => {
   await assert.rejects(readStream({ address, target: '/' }), /ended after \d+ body bytes|ECONNRESET/)
 })
 
-test('a stalled stream reads no further, and can be given up', async (t) => {
+test('a stalled stream reads no further, and can be abandoned', async (t) => {
   let unsent = 0
   const address = await listen(t, (_request, response) => {
     response.write(Buffer.alloc(64 * 1024 * 1024))
@@ -82,7 +82,7 @@ test('a stalled stream reads no further, and can be given up', async (t) => {
   while (stream.bodyBytes === 0) await new Promise((resolve) => setImmediate(resolve))
   const stalledAt = stream.bodyBytes
   assert.ok(stalledAt <= 256 * 1024)
-  // A whole other transfer goes through in the meantime.
+  // Meanwhile another transfer completes.
   const other = startStream({ address, target: '/', stallAfterBytes: 8 * 1024 * 1024 })
   const otherRejected = assert.rejects(other.done)
   while (other.bodyBytes < 8 * 1024 * 1024) await new Promise((resolve) => setImmediate(resolve))

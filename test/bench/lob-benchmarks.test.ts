@@ -1,4 +1,4 @@
-// Every benchmark runs at smoke size against the real server. Rows and hashes are checked, times never.
+// Every benchmark runs at smoke size against the real server. The tests check rows and hashes, never times.
 
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
@@ -38,7 +38,7 @@ test('the end-to-end benchmark gets the same bytes from the service and every pe
   assert.match(reportMarkdown(report), /\| rows \| 7,200 \|/)
 })
 
-test('the seeking benchmark asks for parts of the same day', async () => {
+test('the seeking benchmark requests parts of the same day', async () => {
   const report = await runSeeking(lake, 'smoke')
   assert.equal(figure(report, 'day: rows'), 5 * 1440)
   assert.equal(figure(report, 'hour 0: rows'), 5 * 60)
@@ -50,7 +50,7 @@ test('the seeking benchmark asks for parts of the same day', async () => {
 })
 
 test(
-  'the memory benchmark reads the server process, or says that it cannot',
+  'the memory benchmark reads the server process, or reports that it cannot',
   { skip: inFullGear },
   async () => {
     const report = await runMemory(lake, 'smoke')
@@ -65,7 +65,7 @@ test(
   },
 )
 
-test('the coverage benchmark asks a settled server twice', { skip: inFullGear }, async () => {
+test('the coverage benchmark sends its request to a settled server twice', { skip: inFullGear }, async () => {
   const report = await runCoverage(lake, 'smoke')
   assert.ok(figure(report, 'first: wall time') > 0)
   assert.ok(figure(report, 'again: wall time') > 0)

@@ -1,4 +1,4 @@
-// The peers of the benchmarks answer the same question as the service: their rows are compared with the naive reference.
+// The peers of the benchmarks return the rows of the service: the test compares them with the naive reference.
 
 import assert from 'node:assert/strict'
 import { join } from 'node:path'

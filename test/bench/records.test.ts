@@ -1,4 +1,4 @@
-// The benchmarks of records at smoke size: bodies are compared, times never.
+// The benchmarks of records at smoke size: the tests compare bodies, never times.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'

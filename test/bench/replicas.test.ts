@@ -1,4 +1,4 @@
-// Two servers behind nginx that are ended and started in turn, at smoke size.
+// Two servers behind nginx that are restarted in turn, at smoke size.
 
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
@@ -18,7 +18,7 @@ after(() => lake.remove())
 
 const skip = NGINX === undefined ? 'nginx is not installed' : inFullGear
 
-test('a server that is ended and started again behind nginx costs no request', { skip }, async () => {
+test('no request fails when a server behind nginx is restarted', { skip }, async () => {
   const { figures, notes } = await runReplicas(lake, 'smoke')
   const value = (name: string): number => figures.find((figure) => figure.name === name)?.value ?? Number.NaN
   assert.ok(value('restarts') > 0)

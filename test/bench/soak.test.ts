@@ -1,4 +1,4 @@
-// The soak at smoke size: the real recorder over a midnight, with kills. And the comparison itself notices what it must.
+// The soak at smoke size: the real recorder over a midnight, with kills. Also tests that the comparison detects differences.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -60,7 +60,7 @@ function compared(truth: SoakTruth, rows: readonly Told[], isKnown = true) {
   return comparison.result()
 }
 
-test('the comparison takes true rows, and tells of each that is not', () => {
+test('the comparison accepts correct rows and reports each wrong one', () => {
   const { truth, seqs } = scene()
   const [first, second, third] = seqs as [number, number, number]
   const right: Told[] = [
@@ -72,7 +72,7 @@ test('the comparison takes true rows, and tells of each that is not', () => {
   assert.deepEqual([good.differentRows, good.missingRows, good.unknownRows, good.lostAtEnds], [0, 0, 0, [0]])
   assert.equal(compared(truth, right.slice(0, 2)).lostAtEnds[0], 1)
   assert.equal(compared(truth, right, false).unknownRows, 3)
-  // A row less: it is missing, and the book after the next one is wrong.
+  // Without the second row, one row is missing, and the book after the third is wrong.
   const less = compared(truth, [right[0]!, right[2]!])
   assert.deepEqual([less.missingRows, less.differentRows], [1, 1])
   for (const wrong of [

@@ -1,4 +1,4 @@
-// The benchmark of volume at smoke size: answers are compared, times never.
+// The benchmark of volume at smoke size: the test compares answers, never times.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'

@@ -1,4 +1,4 @@
-// How the catalogue in memory follows the store: what is read again, what a mixture of states is called, and failures.
+// How the catalogue in memory follows the store: what is read again, slow transactions, and failures.
 
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
@@ -30,7 +30,7 @@ async function startFeed(t: TestContext, store: MemoryStore) {
   return { catalogue, feed, text, until }
 }
 
-test('reads changed markets again, not all of them', async (t) => {
+test('reads only changed markets again', async (t) => {
   const old = Array.from({ length: 500 }, (_, index) =>
     marketRow(`KXHIGHNY-26JUN01-T${index}`, { written_at: 0 }),
   )
@@ -54,7 +54,7 @@ test('sees a change that a slow transaction wrote before the newest one', async 
   await until(() => text().includes('26JUL01-T2'))
 })
 
-test('goes on asking a store that is away, and closes while it is', async (t) => {
+test('keeps polling an unavailable store, and can close meanwhile', async (t) => {
   const store = new MemoryStore([seriesRow('KXHIGHNY')], [])
   store.isAway = true
   const { catalogue, feed, until } = await startFeed(t, store)
@@ -65,7 +65,7 @@ test('goes on asking a store that is away, and closes while it is', async (t) =>
   await feed.close()
 })
 
-test('the market index lists in ticker order what was put last, in whatever batches it came', () => {
+test('the market index lists the latest rows in ticker order, in whatever batches they are put', () => {
   const ticker = fc.integer({ min: 0, max: 30 }).map((number) => `S${number % 3}-E${number % 7}-T${number}`)
   const batches = fc.array(fc.array(fc.tuple(ticker, fc.integer()), { maxLength: 10 }), { maxLength: 8 })
   fc.assert(

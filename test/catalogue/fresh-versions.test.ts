@@ -7,7 +7,7 @@ function versionsAt(number: number): DataVersions {
   return new Map([['candles', String(number)]])
 }
 
-test('whoever asks gets what was read after it asked, and readings are shared', async () => {
+test('each caller gets versions read after its call, and callers share readings', async () => {
   const readings: ((versions: DataVersions) => void)[] = []
   const versions = new FreshVersions({
     read: () => new Promise((resolve) => readings.push(resolve)),
@@ -24,7 +24,7 @@ test('whoever asks gets what was read after it asked, and readings are shared', 
   assert.deepEqual(await Promise.all(later), [versionsAt(2), versionsAt(2), versionsAt(2)])
 })
 
-test('a store that is away is not asked, and one that fails or stays silent keeps nobody', async () => {
+test('an unavailable store is not read, and a failing or silent one does not block callers', async () => {
   let isAway = true
   let asked = 0
   const versions = new FreshVersions({

@@ -1,4 +1,4 @@
-// The catalogue over a real relational store: what is written there is served, soon after it changed.
+// The catalogue over a real relational store: rows are served soon after they change.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -21,7 +21,7 @@ const PUT_MARKETS = `
   SELECT 'KXHIGHNY-26JUL01-T' || number, 'KXHIGHNY-26JUL01', 'KXHIGHNY', 'active', '', '2026-07-02T03:59:00Z', now()
   FROM generate_series(1, $1::int) AS number`
 
-test('serves what the store holds, and changes within a poll', async (t) => {
+test('serves the rows of the store, and changes within one poll', async (t) => {
   const { postgres } = context.store
   const write = (dataset: 'series' | 'markets', text: string, parameters: number[] = []): Promise<void> =>
     postgres.transaction(async (transaction) => {
@@ -63,7 +63,7 @@ test('serves what the store holds, and changes within a poll', async (t) => {
   assert.equal(await services.ping(5_000), true)
 })
 
-test('tells the age of what was ingested', async () => {
+test('reports the age of ingested rows', async () => {
   const { postgres } = context.store
   await postgres.run({
     text: `INSERT INTO ingest_cursors (source, scope, last_success_at)

@@ -1,4 +1,4 @@
-// to_df where pyarrow is installed: the frame that the rows make, read from parquet. And its columns where nothing is.
+// With pyarrow, to_df reads parquet and gives the same frame as the rows. Also tests its columns without any library.
 
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'

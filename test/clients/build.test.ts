@@ -1,4 +1,4 @@
-// What the build makes: types that say what the server declares, one module that runs, a wheel that pip takes.
+// The build's output: types that match the server's declarations, one module that runs, and a wheel that pip installs.
 
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
@@ -29,12 +29,12 @@ import { temporaryDirectory } from '../support/temporary-lake.ts'
 const ROOT = new URL('../../../', import.meta.url)
 const SERVED = new URL('../../site/clients/', import.meta.url)
 
-// These do not compile when the client's types and the server's are not the same.
+// These do not compile if the types of client and server differ.
 type SameNames<A, B> = [keyof A, keyof B] extends [keyof B, keyof A] ? true : never
 type LobNames = ParameterValues<readonly [...typeof LOB_PARAMETERS, typeof VERSION_PARAMETER]>
 const namesAgree: SameNames<LobParameters, LobNames> = true
 
-/** The declarations with one thing more. */
+/** The declarations with one change. */
 function changed(path: string, change: (endpoint: ClientEndpoint) => ClientEndpoint): ClientEndpoint[] {
   return declaredEndpoints().map((endpoint) => (endpoint.path.startsWith(path) ? change(endpoint) : endpoint))
 }
@@ -45,7 +45,7 @@ function outdatedNames(endpoints: readonly ClientEndpoint[]): Promise<string[]> 
 
 const BOTH = ['clients/typescript/wire.ts', 'clients/python/bookcast.py']
 
-test('a declaration that the clients do not say fails the build', async () => {
+test('a declaration that the clients lack fails the build', async () => {
   assert.ok(namesAgree)
   assert.deepEqual(await outdatedNames(declaredEndpoints()), [])
   const withField = changed('/api/v1/lob', (endpoint) => ({
@@ -97,7 +97,7 @@ test('an endpoint without a method fails the build', async (t) => {
   })
   assert.ok(isDocumented(unknown))
   assert.throws(() => clientEndpoint(unknown), /the clients have no method for \/api\/v1\/quotes/)
-  // The real server documents nothing else than the build looks at.
+  // The real server documents only endpoints that the build covers.
   const { url } = await startSampleServer(t)
   const served = Object.keys(
     (JSON.parse(await (await fetch(`${url}/openapi.json`)).text()) as { paths: object }).paths,
@@ -117,12 +117,12 @@ test('the TypeScript client has a method for every endpoint', () => {
   )
 })
 
-test('the columns of a row are the columns that may be asked for', () => {
+test('the columns of a row are the columns that can be requested', () => {
   const columns: readonly (keyof Snapshot)[] = SNAPSHOT_COLUMNS
   assert.ok(columns.length > 0)
 })
 
-test('the declaration file is enough for a program that uses the client', async (t) => {
+test('a program that uses the client compiles with the declaration file alone', async (t) => {
   const directory = await temporaryDirectory(t)
   await writeFile(join(directory, 'bookcast.d.ts'), await readFile(new URL('bookcast.d.ts', SERVED)))
   await writeFile(join(directory, 'package.json'), '{ "type": "module" }')
@@ -166,7 +166,7 @@ void temperature; void ApiError`),
   assert.match(await compile(use(`client.lob({ day: 'D' })`)), /'day' does not exist/)
 })
 
-test('the npm package has the served module and its types, and the same bytes from build to build', async () => {
+test('the npm package has the served module and its types, and each build gives the same bytes', async () => {
   const [module, types] = await Promise.all(
     ['bookcast.js', 'bookcast.d.ts'].map((name) => readFile(new URL(name, SERVED), 'utf8')),
   )
@@ -202,7 +202,7 @@ print(found.metadata["Name"], found.version, bookcast.__version__)`
   assert.equal(stdout, `bookcast ${readVersion()} ${readVersion()}\n`, stderr)
 })
 
-test('the Python client is one file that Python itself finds no fault with', { skip: withoutPython }, () => {
+test('the Python client is one file that Python compiles without warnings', { skip: withoutPython }, () => {
   const file = fileURLToPath(new URL('bookcast.py', SERVED))
   const args = ['-W', 'error', '-m', 'py_compile', file]
   const { status, stderr } = spawnSync(PYTHON ?? '', args, {

@@ -18,7 +18,7 @@ const clients = clientsOfThisFile()
 const FORMATS = ['json', 'ndjson', 'csv', 'parquet'] as const
 const RANGE = { from: '2026-07-01', to: '2026-07-02' }
 
-/** One request to each list, by method, with its path and what the server names differently. */
+/** One request to each list: the client's method, the server's path and the parameters. */
 const LISTS: readonly (readonly [method: string, path: string, parameters: Record<string, unknown>])[] = [
   ['lob', 'lob', { series: 'KXHIGHNY', date: '2026-07-01', interval: 600, levels: 3 }],
   [
@@ -59,15 +59,15 @@ function targetOf(path: string, parameters: Readonly<Record<string, unknown>>): 
   return `/api/v1/${path}?${query.join('&')}`
 }
 
-test('Python is there', { skip: withoutPython }, () =>
+test('Python is installed', { skip: withoutPython }, () =>
   assert.ok(clients.some(({ name }) => name === 'Python')),
 )
 
 for (const reason of missingRuntimes)
-  test(`the TypeScript client elsewhere: ${reason}`, { skip: reason }, () => {})
+  test(`the TypeScript client in other runtimes: ${reason}`, { skip: reason }, () => {})
 
 for (const client of clients) {
-  test(`${client.name}: every list gives the rows of the JSON answer`, async () => {
+  test(`${client.name}: every list method returns the rows of the JSON response`, async () => {
     const { url, rows } = file.service
     for (const [method, path, parameters] of LISTS) {
       const wanted = await rows(
@@ -84,7 +84,7 @@ for (const client of clients) {
     }
   })
 
-  test(`${client.name}: every format goes into a file as the server gives it`, async (t) => {
+  test(`${client.name}: every format is saved to a file byte for byte`, async (t) => {
     const { url, bytes } = file.service
     const directory = await temporaryDirectory(t)
     for (const [method, path, parameters] of LISTS) {
@@ -140,7 +140,7 @@ for (const client of clients) {
     const parameters = { station: 'NYC', ...RANGE, limit: 7, offset: 5 }
     const wanted = await rows(targetOf('observations', parameters))
     assert.equal(wanted.length, 7)
-    // A program without types reads its numbers from texts.
+    // A program without types may pass numbers as strings.
     for (const limit of [7, '7']) {
       const given = await client.call({
         url,
@@ -152,14 +152,14 @@ for (const client of clients) {
     }
   })
 
-  test(`${client.name}: dates without a recording are told`, async () => {
+  test(`${client.name}: dates without a recording are reported`, async () => {
     const { url } = file.service
     const parameters = { series: 'KXHIGHNY', from: '2026-06-29', to: '2026-07-01', interval: 3600 }
     const given = await client.call({ url, method: 'lob', parameters, action: 'rows' })
     assert.deepEqual(given.missingDates, ['2026-06-29', '2026-06-30'])
   })
 
-  test(`${client.name}: wrong values are answered with the server's sentence and the parameter`, async () => {
+  test(`${client.name}: errors for wrong values have the server's message and parameter`, async () => {
     const { url, get } = file.service
     const market = `<script>alert("x")</script>‮'${'k'.repeat(1000)}`
     for (const [method, path, parameters] of [
@@ -205,7 +205,7 @@ for (const client of clients) {
         [answer.status, problem.detail, problem.code, problem.errors],
       )
     }
-    // Half of a pair of surrogates cannot be sent.
+    // A lone surrogate cannot be sent.
     for (const call of [
       { method: 'lob', parameters: { market: 'K\uD800', date: '2026-07-01' }, action: 'rows' },
       { method: 'marketNamed', positional: ['K\uD800'], action: 'one' },
@@ -216,7 +216,7 @@ for (const client of clients) {
     }
     const long: ClientCall = { url, method: 'marketNamed', positional: ['k'.repeat(10_000)], action: 'one' }
     assert.equal((await client.call(long)).error?.code, 'target_too_long')
-    // What fetch makes of an address would be another path.
+    // fetch would normalize these names to another path.
     for (const name of ['.', '..']) {
       const { error } = await client.call({ url, method: 'marketNamed', positional: [name], action: 'one' })
       assert.equal(error?.code, client.name === 'Python' ? 'unknown_market' : undefined, name)

@@ -1,4 +1,4 @@
-// Both clients check exports alike: whole ones, and such with a wrong, a missing and a foreign file.
+// Both clients check exports in the same way: complete ones, and ones with a wrong, a missing or a foreign file.
 
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'

@@ -1,4 +1,4 @@
-// Both clients against servers that are busy, slow, broken or gone: never a short result that looks whole.
+// Both clients against servers that are busy, slow, broken or gone: a truncated result never looks complete.
 
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
@@ -19,7 +19,7 @@ import { answerForms, refuse, startRaw, startScripted } from '../support/scripte
 import { temporaryDirectory } from '../support/temporary-lake.ts'
 
 const CUTS = runs(10, 200)
-/** In other runtimes than Node's. */
+/** In runtimes other than Node. */
 const CUTS_ELSEWHERE = runs(5, 40)
 const LINES = Array.from({ length: 200 }, (_, index) =>
   JSON.stringify({ ts: index, text: 'ü'.repeat(index % 7) }),
@@ -29,7 +29,7 @@ const LOB = { method: 'lob', parameters: { series: 'KXHIGHNY', date: '2026-07-01
 const QUICK = { firstWaitMs: 1, attempts: 6 }
 
 for (const client of clientsOfThisFile()) {
-  test(`${client.name}: a busy server is asked until it is free, and no more often than is said`, async (t) => {
+  test(`${client.name}: a request to a busy server is retried until it is free, up to the limit of attempts`, async (t) => {
     const server = await startScripted(t, (_, response, count) => {
       if (count < 4) refuse(response, 429, 'too_many_requests', { 'Retry-After': '0' })
       else response.writeHead(200, { 'Content-Type': 'application/x-ndjson' }).end(NDJSON)
@@ -43,7 +43,7 @@ for (const client of clientsOfThisFile()) {
     assert.equal(impatient.requests.length, QUICK.attempts)
   })
 
-  test(`${client.name}: 503 is waited for, but not a damaged file, nor a wait without reason`, async (t) => {
+  test(`${client.name}: 503 is retried, but not for a damaged file or a long Retry-After`, async (t) => {
     const starting = await startScripted(t, (_, response, count) => {
       if (count < 2) refuse(response, 503, 'not_ready')
       else response.writeHead(200).end(NDJSON)
@@ -63,7 +63,7 @@ for (const client of clientsOfThisFile()) {
     }
   })
 
-  test(`${client.name}: a connection that ends before its answer is tried again, and no more often than is said`, async (t) => {
+  test(`${client.name}: a connection that ends before its response is retried, up to the limit of attempts`, async (t) => {
     const call: ClientCall = { url: '', ...LOB, options: QUICK, action: 'rows' }
     const dropping = await startScripted(t, ({ socket }, response, count) => {
       if (count === 0) socket.resetAndDestroy()
@@ -71,7 +71,7 @@ for (const client of clientsOfThisFile()) {
       else response.writeHead(200).end(NDJSON)
     })
     assert.equal((await client.call({ ...call, url: dropping.url })).rows?.length, 200)
-    // Browsers have tries of their own.
+    // Browsers retry by themselves.
     const isExact = ['TypeScript', 'Python'].includes(client.name)
     if (isExact) assert.equal(dropping.requests.length, 3)
     const never = await startScripted(t, ({ socket }) => void socket.destroy())
@@ -87,7 +87,7 @@ for (const client of clientsOfThisFile()) {
     assert.equal(later.rows?.length, 200, later.error?.message)
   })
 
-  test(`${client.name}: a refusal that is none of ours has its status`, async (t) => {
+  test(`${client.name}: an error response of another server has its status`, async (t) => {
     const server = await startScripted(t, (_, response) =>
       response.writeHead(502, { 'Content-Type': 'text/html' }).end('<h1>Bad gateway</h1>'),
     )
@@ -95,11 +95,11 @@ for (const client of clientsOfThisFile()) {
     assert.deepEqual([error?.type, error?.status, error?.code], ['ApiError', 502, 'http_502'])
   })
 
-  test(`${client.name}: an answer that is cut at any byte is an error, in every form`, async (t) => {
+  test(`${client.name}: a response that is cut at any byte is an error, in every form`, async (t) => {
     await testCuts(t, client)
   })
 
-  test(`${client.name}: an answer that ends in the wrong place is an error, though its transfer ends well`, async (t) => {
+  test(`${client.name}: a body that ends in the wrong place is an error, even if its transfer completes`, async (t) => {
     const gzip = gzipSync(NDJSON)
     for (const [what, body, headers] of [
       ['within a row', NDJSON.slice(0, 1001), {}],
@@ -116,22 +116,22 @@ for (const client of clientsOfThisFile()) {
     assert.equal(error?.type, 'IncompleteError')
   })
 
-  test(`${client.name}: a server that is killed in mid-stream`, async (t) => {
+  test(`${client.name}: a server that is killed during a stream is an error`, async (t) => {
     await testKill(t, client)
   })
 
-  test(`${client.name}: silence is a time-out, before the answer and within it`, async (t) => {
+  test(`${client.name}: a silent server causes a timeout, before and during the response`, async (t) => {
     const call = { ...LOB, options: { timeoutMs: 150 }, action: 'rows' } as const
     const silent = await startScripted(t, () => {})
     const before = await client.call({ ...call, url: silent.url })
     assert.deepEqual([before.error?.type, before.error?.rows], ['TimeoutError', 0])
     const stalled = await startScripted(t, (_, response) => void response.write(`${LINES[0]}\n${LINES[1]}\n`))
-    // What is sent at once comes in less than two seconds on a busy machine too.
+    // The first bytes arrive within two seconds, even on a busy machine.
     const { error } = await client.call({ ...call, url: stalled.url, options: { timeoutMs: 2_000 } })
     assert.deepEqual([error?.type, error?.rows], ['TimeoutError', 2])
   })
 
-  test(`${client.name}: a reading that is cancelled or left gives the connection up`, async (t) => {
+  test(`${client.name}: cancelling or leaving a read closes the connection`, async (t) => {
     for (const action of ['cancel', 'leave'] as const) {
       let closed: Promise<unknown> | undefined
       const server = await startScripted(t, (request, response) => {
@@ -145,7 +145,7 @@ for (const client of clientsOfThisFile()) {
     }
   })
 
-  test(`${client.name}: the API key goes with every request`, async (t) => {
+  test(`${client.name}: every request has the API key`, async (t) => {
     const keys = { apiKeys: [{ name: 'charts', sha256: sha256Hex('a-key') }] }
     const { url } = await startSampleServer(t, keys)
     const call: ClientCall = { url, ...LOB, action: 'rows' }
@@ -153,7 +153,7 @@ for (const client of clientsOfThisFile()) {
     assert.equal((await client.call({ ...call, options: { apiKey: 'wrong' } })).error?.code, 'unauthorized')
     const { rows, error } = await client.call({ ...call, options: { apiKey: 'a-key' } })
     assert.ok((rows?.length ?? 0) > 0, error?.message)
-    // What no header holds is told before anything is sent, without the key.
+    // A key that no header can hold is refused before anything is sent, and the error does not show it.
     for (const apiKey of ['ключ', 'a-key\n', 'a-key\r\nX-Other: 1']) {
       const refused = (await client.call({ ...call, options: { apiKey } })).error
       assert.deepEqual(
@@ -163,7 +163,7 @@ for (const client of clientsOfThisFile()) {
     }
   })
 
-  test(`${client.name}: answers travel compressed, and progress tells what they are`, async (t) => {
+  test(`${client.name}: responses are compressed, and progress counts the decompressed bytes`, async (t) => {
     const server = await startScripted(t, (request, response) => {
       assert.match(String(request.headers['accept-encoding']), /gzip/)
       response.writeHead(200, { 'Content-Encoding': 'gzip' }).end(gzipSync(NDJSON))
@@ -176,7 +176,7 @@ for (const client of clientsOfThisFile()) {
     assert.deepEqual(given.progress?.at(-1), [200, Buffer.byteLength(NDJSON)])
   })
 
-  test(`${client.name}: pages are followed by the query of their links alone`, async (t) => {
+  test(`${client.name}: the next page uses only the query of the link`, async (t) => {
     const server = await startScripted(t, (request, response) => {
       const { searchParams } = new URL(request.url ?? '', 'http://host')
       const offset = Number(searchParams.get('offset') ?? 0)
@@ -211,7 +211,7 @@ for (const client of clientsOfThisFile()) {
     assert.match(server.requests.at(-1)?.url ?? '', /\blimit=20\b/)
   })
 
-  test(`${client.name}: a file of pages, and none where one answer does not hold them`, async (t) => {
+  test(`${client.name}: pages are joined to one file, except in parquet, where more pages are an error`, async (t) => {
     if (!client.hasFiles) {
       t.skip('it writes no files')
       return
@@ -236,7 +236,7 @@ for (const client of clientsOfThisFile()) {
     assert.deepEqual(await readdir(directory), ['all.csv'])
   })
 
-  test(`${client.name}: a server that is not there, and one that names its own page as the next`, async (t) => {
+  test(`${client.name}: an unreachable server and a page that links to itself are errors`, async (t) => {
     const { error } = await client.call({
       url: 'http://127.0.0.1:9',
       ...LOB,
@@ -258,7 +258,7 @@ for (const client of clientsOfThisFile()) {
   })
 }
 
-/** Answers of the real server, each cut at bytes drawn by chance, by an end of the connection and by its reset. */
+/** Responses of the real server, cut at random bytes, by closing or resetting the connection. */
 async function testCuts(t: TestContext, client: ClientDriver): Promise<void> {
   const { url } = await startSampleServer(t)
   const directory = await temporaryDirectory(t)
@@ -301,7 +301,7 @@ async function testCuts(t: TestContext, client: ClientDriver): Promise<void> {
   assert.deepEqual(await readdir(directory), client.hasFiles ? ['cut'] : [])
 }
 
-/** The real server in a process of its own, which dies when a megabyte of its answer has passed by. */
+/** The real server in its own process, which is killed after a megabyte of its response. */
 async function testKill(t: TestContext, client: ClientDriver): Promise<void> {
   const child = spawn(
     process.execPath,
@@ -334,7 +334,7 @@ async function testKill(t: TestContext, client: ClientDriver): Promise<void> {
     url: `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`,
     method: 'lob',
     options: QUICK,
-    // A row every two seconds of a day, of six markets: more than the buffers of both connections hold.
+    // Six markets with a row every two seconds of a day: more than the buffers of both connections hold.
     parameters: { series: 'KXHIGHNY-26JUL02', date: '2026-07-02', interval: 2, levels: 50 },
     action: 'rows',
   })

@@ -1,5 +1,5 @@
-// Frames of the Python client against the rows of the JSON answer: values, nulls and types. The libraries are other
-// people's: where one is missing, the test says so.
+// Frames of the Python client against the rows of the JSON response: values, nulls and types. If a library is not installed,
+// its tests are skipped.
 
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
@@ -33,7 +33,7 @@ interface Frame {
   readonly error?: { readonly message: string }
 }
 
-/** Loading pandas takes longer than a frame: one process makes all of them. */
+/** Loading pandas takes longer than making a frame, so one process makes all of them. */
 let pandas: PythonClient | undefined
 const withPandas = (): PythonClient => (pandas ??= new PythonClient(PANDAS_PYTHON ?? ''))
 after(() => pandas?.close())
@@ -48,7 +48,7 @@ async function frameOf(method: string, parameters: object, raw = false): Promise
 
 const INSTANT = 'datetime64[ns, UTC]'
 
-/** What a value of the JSON answer is in a column of a type. */
+/** A value of the JSON response as a value of a typed column. */
 function framed(value: unknown, dtype: string): unknown {
   if (value === null) return null
   if (dtype === INSTANT) {
@@ -90,7 +90,7 @@ const FRAMES: readonly (readonly [string, Record<string, unknown>, string, Recor
     { observation_date: 'datetime64[ns]', issued_at: INSTANT, report_type: 'object' },
   ],
   ['series', {}, 'series', { active: 'bool', last_seen_at: INSTANT, tags: 'object' }],
-  // Types hold where there is no row, too.
+  // The types are the same without rows.
   [
     'observations',
     { station: 'NYC', start: '2020-01-01', end: '2020-01-01' },
@@ -99,7 +99,7 @@ const FRAMES: readonly (readonly [string, Record<string, unknown>, string, Recor
   ],
 ]
 
-test('to_df gives the rows of the JSON answer, with types and nulls', { skip: withoutPandas }, async () => {
+test('to_df has the rows of the JSON response, with types and nulls', { skip: withoutPandas }, async () => {
   let nulls = 0
   for (const [method, parameters, target, dtypes] of FRAMES) {
     const rows = await file.service.rows(`/api/v1/${target}`)
@@ -151,7 +151,7 @@ test(
   },
 )
 
-test('instants with and without fractions stand in one column', { skip: withoutPandas }, async (t) => {
+test('instants with and without fractions can be in one column', { skip: withoutPandas }, async (t) => {
   const times = ['2026-07-02T05:00:00Z', '2026-07-02T05:00:00.250Z', null]
   const server = await startScripted(t, (_, response) => {
     const markets = times.map((time, index) => ({
@@ -174,7 +174,7 @@ test('instants with and without fractions stand in one column', { skip: withoutP
   ])
 })
 
-test('a limit may be a number of numpy', { skip: withoutPandas }, async () => {
+test('a limit may be a numpy number', { skip: withoutPandas }, async () => {
   const program = `
 import numpy, sys, bookcast
 client = bookcast.Client(sys.argv[1])
@@ -200,7 +200,7 @@ test('a frame without rows has the columns of one with rows', { skip: withoutPan
   }
 })
 
-test('columns are in the order asked', { skip: withoutPandas }, async () => {
+test('columns are in the requested order', { skip: withoutPandas }, async () => {
   const parameters = {
     market: 'KXHIGHNY-26JUL01-B81.5',
     date: '2026-07-01',
@@ -214,7 +214,7 @@ test('columns are in the order asked', { skip: withoutPandas }, async () => {
 interface ParquetAnswer {
   readonly method: string
   readonly parameters: Readonly<Record<string, unknown>>
-  /** Of the same rows as JSON. */
+  /** The same rows as JSON. */
   readonly target: string
   readonly types: Readonly<Record<string, string>>
 }
@@ -273,7 +273,7 @@ const PARQUET: readonly ParquetAnswer[] = [
   },
 ]
 
-/** A value of the JSON answer as a reader gives it: instants in one spelling, dates as `dates` says. */
+/** A value of the JSON response as the reader returns it: instants in one format, dates according to `dates`. */
 function asRead(value: unknown, type: string | undefined, dates: 'midnight' | 'day'): unknown {
   if (type === TIMESTAMP && typeof value === 'number') return new Date(value / 1e6).toISOString()
   if (typeof value !== 'string') return value
@@ -287,7 +287,7 @@ function rowsAsRead(rows: readonly JsonRecord[], { types }: ParquetAnswer, dates
   )
 }
 
-/** 64-bit integers, which the reader gives as texts, as the numbers they are. */
+/** Converts 64-bit integers, which the reader returns as text, to numbers. */
 function withNumbers(row: Readonly<Record<string, unknown>>, types: ParquetAnswer['types']): object {
   return Object.fromEntries(
     Object.entries(row).map(([name, value]) => {
@@ -300,7 +300,7 @@ function withNumbers(row: Readonly<Record<string, unknown>>, types: ParquetAnswe
 }
 
 test(
-  'parquet files of the client, read by DuckDB, have the rows of the JSON answer, types and nulls included',
+  'parquet files of the client, read by DuckDB, have the rows of the JSON response, with types and nulls',
   { skip: withoutPython },
   async (t) => {
     const client = new PythonClient(PYTHON ?? '')
@@ -329,7 +329,7 @@ test(
   },
 )
 
-/** What the libraries give: of order books timestamps, and missing values unless they are raw. */
+/** The libraries' values: timestamps for order books, and missing values except in raw columns. */
 const TABLES = PARQUET.flatMap((answer): (ParquetAnswer & { readonly raw: boolean })[] => {
   if (answer.method !== 'lob') return [{ ...answer, raw: false }]
   const types = { ...answer.types, ts: TIMESTAMP }
@@ -346,7 +346,7 @@ for (const [library, method] of [
   const python = pythonWith(library)
   const skip =
     python === null ? `no Python with ${library} is installed (BOOKCAST_TEST_PYTHON names one)` : false
-  test(`${method} gives the rows of the JSON answer, types and nulls included`, { skip }, async (t) => {
+  test(`${method} has the rows of the JSON response, with types and nulls`, { skip }, async (t) => {
     const client = new PythonClient(python ?? '')
     t.after(() => client.close())
     const { url, rows } = file.service
@@ -385,10 +385,10 @@ for (const [library, method] of [
 }
 
 test(
-  'to_polars and to_arrow hand whole parquet files to their libraries',
+  'to_polars and to_arrow pass complete parquet files to their libraries',
   { skip: withoutPython },
   async (t) => {
-    // Stand-ins, which note what they are given, since the libraries are not everywhere.
+    // Fakes that record their arguments, because the libraries are not installed everywhere.
     const directory = await temporaryDirectory(t)
     await mkdir(join(directory, 'pyarrow'))
     const reading =

@@ -1,4 +1,4 @@
-// A stream of half a million rows is read in memory that does not grow with it: both clients, each in a process of its own.
+// Both clients, each in its own process, read a stream of half a million rows in bounded memory.
 
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
@@ -11,9 +11,9 @@ import { startScripted } from '../support/scripted-server.ts'
 
 const ROWS = 500_000
 const BLOCK_ROWS = 1000
-/** All rows take several times that. Machines that are busy collect garbage late. */
+/** All rows would take several times this. The bound allows for late garbage collection on busy machines. */
 const GROWN_MB_MAX = 120
-/** A process that kept the rows would end. */
+/** A process that kept the rows would run out of memory. */
 const HEAP_OPTIONS = ['--max-old-space-size=64']
 const TYPESCRIPT_CHILD = fileURLToPath(new URL('../../bench/client-child.js', import.meta.url))
 const PYTHON_CHILD = fileURLToPath(new URL('../../../bench/client-child.py', import.meta.url))

@@ -1,4 +1,4 @@
-// What the Python client promises beyond what both clients do.
+// Behaviour of the Python client beyond what both clients share.
 
 import { execFile } from 'node:child_process'
 import { test } from 'node:test'
@@ -24,7 +24,9 @@ answer.iter_bytes().close()
 assert opened == [], opened
 assert b"".join(answer.iter_bytes()).startswith(b"ts,market_id"), opened`
 
-test('bytes that are not read are not requested', { skip: withoutPython }, () => passes(BYTES))
+test('the Python client does not request bytes that are not read', { skip: withoutPython }, () =>
+  passes(BYTES),
+)
 
 const HINTS = `
 import bookcast, inspect, typing
@@ -43,7 +45,7 @@ for address in ("http://a..b", "http://" + "a" * 70 + ".test", "http://localhost
         continue
     raise AssertionError(address)`
 
-test('a host that no name can be is an error of the client', { skip: withoutPython }, () => passes(HOSTS))
+test('an invalid host name is an error of the client', { skip: withoutPython }, () => passes(HOSTS))
 
 const THREADS = `
 import os, sys, bookcast, pyarrow.parquet
@@ -56,6 +58,6 @@ assert threads() == before, (before, threads())`
 const noThreads =
   python === null || process.platform !== 'linux' ? 'no Python with pyarrow is installed, or no Linux' : false
 
-test('Arrow is left without threads, which can kill a process that ends', { skip: noThreads }, () =>
+test('Arrow is used without threads, which can crash a process at its exit', { skip: noThreads }, () =>
   passes(THREADS, python),
 )

@@ -1,5 +1,5 @@
-// Both clients where a connection breaks off: an answer that the server names by a tag goes on where it ended, byte for byte;
-// one that is another since, or that breaks off again and again, is an error.
+// Both clients when a connection breaks off: a response with an entity tag is resumed where it ended, byte for byte. A response
+// that has changed since, or that keeps breaking off, is an error.
 
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
@@ -22,25 +22,25 @@ import {
 import { temporaryDirectory } from '../support/temporary-lake.ts'
 
 const CUTS = runs(25, 200)
-/** In other runtimes than Node's. */
+/** In runtimes other than Node. */
 const CUTS_ELSEWHERE = runs(10, 40)
 const QUICK = { firstWaitMs: 1, resumes: 3 }
 const LOB = { method: 'lob', parameters: { series: 'KXHIGHNY', date: '2026-07-01' } } as const
 const LINES = Array.from({ length: 200 }, (_, index) => JSON.stringify({ ts: index, mid: index / 2 }))
 const BODY = Buffer.from(`${LINES.join('\n')}\n`)
 const ROWS = LINES.map((line): unknown => JSON.parse(line))
-/** Of some 100 kB that a browser, which always has it compressed, gets of the real server's stream. */
+/** Of about 100 kB of the real server's stream, which a browser always gets compressed. */
 const FIRST_BYTES = 40_000
 const FIRST_CODED_BYTES = 5_000
 const TAG = '"one"'
 
-/** Sends the beginning of the body, promises all of it, and hangs up. */
+/** Sends the beginning of the body with the length of the whole body, and closes the connection. */
 function breakOff(response: Parameters<Script>[1], bytes: number, headers: Record<string, string>): void {
   response.writeHead(200, { 'Content-Length': String(BODY.length), ...headers })
   response.write(BODY.subarray(0, bytes), () => setTimeout(() => response.destroy(), 20))
 }
 
-/** Browsers and Bun may drop what came just before the connection broke off. */
+/** Browsers and Bun may drop bytes received just before the connection broke off. */
 function keepsAll({ name }: ClientDriver): boolean {
   return ['TypeScript', 'TypeScript in Deno', 'Python'].includes(name)
 }
@@ -51,16 +51,16 @@ function assertReached(client: ClientDriver, bytes: number | undefined, sent: nu
 }
 
 for (const client of clientsOfThisFile()) {
-  test(`${client.name}: an answer that is cut at any byte goes on where it was cut, in every form`, async (t) => {
+  test(`${client.name}: a response that is cut at any byte is resumed there, in every form`, async (t) => {
     await testCuts(t, client)
   })
 
   for (const compress of [false, true])
-    test(`${client.name}: a ${compress ? 'compressed' : 'plain'} stream of the real server goes on over another connection`, async (t) => {
+    test(`${client.name}: a ${compress ? 'compressed' : 'plain'} stream of the real server is resumed over another connection`, async (t) => {
       await testRealStream(t, client, compress)
     })
 
-  test(`${client.name}: compressed rows of the present server are not put behind those of another answer`, async (t) => {
+  test(`${client.name}: compressed rows of a changed response are not appended to the first part`, async (t) => {
     const placed = LINES.map((_, index) => `${JSON.stringify({ ts: index, market_id: 'M' })}\n`)
     const first = gzipSync(placed.join(''), { level: 0 })
     const coded = { ETag: TAG, 'Content-Encoding': 'gzip' }
@@ -75,7 +75,7 @@ for (const client of clientsOfThisFile()) {
     assert.match(error.message, /the answer is another one since/)
   })
 
-  test(`${client.name}: an answer that comes on is asked for again as often as it breaks off`, async (t) => {
+  test(`${client.name}: a response that makes progress is resumed as often as it breaks off`, async (t) => {
     const line = `${JSON.stringify({ ts: 1, mid: 0.5 })}\n`
     const whole = Buffer.from(line.repeat(40_000))
     const step = 100_000
@@ -95,14 +95,14 @@ for (const client of clientsOfThisFile()) {
       })
     })
     const given = await client.call({ url: server.url, ...LOB, options: QUICK, action: 'rows' })
-    // Others drop what came just before the connection broke off.
+    // Other runtimes drop bytes received just before the connection broke off.
     if (!keepsAll(client)) return
     assert.equal(given.error, undefined)
     assert.equal(given.rows?.length, 40_000)
     assert.ok(server.requests.length > QUICK.resumes + 1)
   })
 
-  test(`${client.name}: a server of ranges is asked for the rest alone`, async (t) => {
+  test(`${client.name}: only the rest is requested from a server with ranges`, async (t) => {
     const server = await startScripted(t, (request, response, count) => {
       if (count === 0) return breakOff(response, 1000, { ETag: TAG, 'Accept-Ranges': 'bytes' })
       if (request.headers.range === undefined) return void response.writeHead(200, { ETag: TAG }).end(BODY)
@@ -119,12 +119,12 @@ for (const client of clientsOfThisFile()) {
     assert.deepEqual(given.rows, ROWS, given.error?.message)
     const [first, second] = server.requests.map(({ headers }) => headers)
     assert.deepEqual([first?.range, first?.['if-range'], server.requests.length], [undefined, undefined, 2])
-    // Who dropped all of it asks for all of it.
+    // A client that dropped all bytes requests all of them.
     if (keepsAll(client) || second?.range !== undefined)
       assert.deepEqual([second?.range, second?.['if-range']], ['bytes=1000-', TAG])
   })
 
-  test(`${client.name}: a server of ranges that has another answer by now is not put together with the first`, async (t) => {
+  test(`${client.name}: a range of a changed response is not appended to the first part`, async (t) => {
     for (const [what, status, headers] of [
       ['a part of another answer', 206, { ETag: '"two"', 'Content-Range': 'bytes 1000-1999/2000' }],
       ['another part', 206, { ETag: TAG, 'Content-Range': 'bytes 7-1999/2000' }],
@@ -143,7 +143,7 @@ for (const client of clientsOfThisFile()) {
     }
   })
 
-  test(`${client.name}: what has no strong tag, or nobody wants resumed, is asked for once`, async (t) => {
+  test(`${client.name}: a response without a strong tag, or with resumes: 0, is requested once`, async (t) => {
     for (const [headers, resumes] of [
       [{}, 3],
       [{ ETag: 'W/"one"' }, 3],
@@ -162,7 +162,7 @@ for (const client of clientsOfThisFile()) {
     }
   })
 
-  test(`${client.name}: an answer that never comes to its end is asked for so often and no more`, async (t) => {
+  test(`${client.name}: a response that never completes is requested up to the limit of resumes`, async (t) => {
     const server = await startScripted(t, (_, response, count) =>
       breakOff(response, 500 + 100 * count, { ETag: TAG }),
     )
@@ -173,11 +173,11 @@ for (const client of clientsOfThisFile()) {
   })
 }
 
-/** Answers of the real server, each cut once at a byte drawn by chance, by an end of the connection or by its reset. */
+/** Responses of the real server, each cut at a random byte, by closing or resetting the connection. */
 async function testCuts(t: TestContext, client: ClientDriver): Promise<void> {
   const { url } = await startSampleServer(t)
   const path = join(await temporaryDirectory(t), 'cut')
-  // What was recorded is no answer to a request for the rows behind a place: see `testRealStream`.
+  // A recorded response cannot answer a request for the rows after a position; `testRealStream` tests that.
   const isRows = ({ action, answer }: AnswerForm): boolean =>
     action === 'rows' && /^content-encoding: gzip/im.test(answer.toString('latin1', 0, 1000))
   const forms = (await answerForms(url)).filter((form) => !isRows(form))
@@ -227,7 +227,7 @@ async function testCuts(t: TestContext, client: ClientDriver): Promise<void> {
   }
 }
 
-/** Between client and server stands one that ends the first connection when half of the answer has passed by. */
+/** A proxy between client and server ends the first connection within the response. */
 async function testRealStream(t: TestContext, client: ClientDriver, compress: boolean): Promise<void> {
   const firstBytes = compress ? FIRST_CODED_BYTES : FIRST_BYTES
   let asked = ''
@@ -243,7 +243,7 @@ async function testRealStream(t: TestContext, client: ClientDriver, compress: bo
     upstream.on('data', (bytes) => {
       passed += bytes.length
       if (!isFirst || passed <= firstBytes) return
-      // What came is passed on first, and there is time to read it: who has no row asks for all of them.
+      // Received bytes are passed on first, with time to read them: a client without a row would request all of them.
       setImmediate(() => {
         upstream.unpipe(socket)
         setTimeout(() => socket.end(() => upstream.destroy()), 300)
@@ -270,6 +270,6 @@ async function testRealStream(t: TestContext, client: ClientDriver, compress: bo
   assert.ok((given.rows?.length ?? 0) > 1000)
   assert.deepEqual(given.rows, whole.rows)
   assert.ok(connections >= 2, `${connections} connections`)
-  // Who dropped all of it asks for all of it.
+  // A client that dropped all bytes requests all of them.
   if (keepsAll(client)) assert.match(asked, compress ? /after=/ : /\r\nrange: bytes=\d+-/i)
 }

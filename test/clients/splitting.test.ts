@@ -1,4 +1,4 @@
-// Ranges of order books that have too many rows for one answer: both clients ask for them date by date and hour by hour.
+// Ranges of order books with too many rows for one response: both clients request them by date and by hour.
 
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
@@ -12,7 +12,7 @@ import { temporaryDirectory } from '../support/temporary-lake.ts'
 
 const RANGE = { series: 'KXHIGHNY', from: '2026-06-30', to: '2026-07-02' }
 
-/** 1 July has an answer for each hour, 2 July one, 30 June none, and the range is too long; a row says what was asked. */
+/** 1 July has a response for each hour, 2 July one, 30 June none, and the range is too long. A row states the request. */
 function answer(request: IncomingMessage, response: ServerResponse): void {
   const asked = new URL(request.url ?? '', 'http://host').searchParams
   const [date, hour] = [asked.get('date'), asked.get('hour')]
@@ -32,7 +32,7 @@ for (const client of clientsOfThisFile()) {
     const given = await client.call(call)
     assert.deepEqual(given.rows, WHOLE)
     assert.deepEqual(given.missingDates, ['2026-06-30'])
-    // The range, three dates, and the hours of one.
+    // Requests for the range, three dates, and the hours of one date.
     assert.equal(server.requests.length, 1 + 3 + 24)
     assert.ok(!server.requests.at(-1)?.url?.includes('from='), server.requests.at(-1)?.url)
     if (!client.hasFiles) return
@@ -44,26 +44,26 @@ for (const client of clientsOfThisFile()) {
     assert.equal(parquet.error?.code, 'too_many_rows')
   })
 
-  test(`${client.name}: what cannot be split any more is the server's refusal`, async (t) => {
+  test(`${client.name}: a range that cannot be split further gets the server's error`, async (t) => {
     const server = await startScripted(t, (_, response) => refuse(response, 400, 'too_many_rows'))
     const ask = (parameters: object) =>
       client.call({ url: server.url, method: 'lob', parameters: { ...parameters }, action: 'rows' })
     const hour = { series: 'KXHIGHNY', date: '2026-07-01', hour: 3 }
     assert.equal((await ask(hour)).error?.code, 'too_many_rows')
     assert.equal(server.requests.length, 1)
-    // The range, its first date, and the first hour of it.
+    // Requests for the range, its first date, and its first hour.
     assert.equal((await ask(RANGE)).error?.code, 'too_many_rows')
     assert.equal(server.requests.length, 1 + 3)
   })
 
-  test(`${client.name}: the rows of the parts are the rows of the range`, async (t) => {
+  test(`${client.name}: the rows of the parts join to the rows of the range`, async (t) => {
     const { url } = await startSampleServer(t, { lake: SAMPLE_LAKE })
     const parameters = { ...RANGE, interval: 20, columns: ['ts', 'market_id', 'mid'] }
     const rowsAs = (format: string) =>
       client.call({ url, method: 'lob', parameters: { ...parameters, format }, action: 'rows' })
     const whole = await rowsAs('ndjson')
     assert.ok((whole.rows?.length ?? 0) > 50_000, `${whole.rows?.length} ${whole.error?.message}`)
-    // As json one answer has at most 50,000 rows.
+    // One json response has at most 50,000 rows.
     assert.deepEqual(await rowsAs('json').then(({ rows, missingDates }) => ({ rows, missingDates })), {
       rows: whole.rows,
       missingDates: whole.missingDates,

@@ -1,4 +1,4 @@
-// Dates and instants as the languages have them, in the addresses of both clients.
+// How dates and instants of each language appear in the URLs of both clients.
 
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
@@ -24,7 +24,7 @@ async function printed(python: string | null, program: string): Promise<string[]
 const DAY = '/api/v1/lob?series=S&from=2026-07-01&to=2026-07-02'
 const SPAN = '/api/v1/observations?station=NYC&from=2026-07-01T04:30:00'
 
-test('TypeScript: a Date is an instant, or its date in UTC where a date is wanted', () => {
+test('TypeScript: a Date is an instant, or its UTC date where a date is expected', () => {
   const [from, to] = [new Date('2026-07-01T00:00:00Z'), new Date('2026-07-02T23:59:59Z')]
   assert.equal(client.lob({ series: 'S', from, to }).url(), `http://host${DAY}`)
   const instant = new Date('2026-07-01T00:30:00-04:00')
@@ -36,7 +36,7 @@ test('TypeScript: a Date is an instant, or its date in UTC where a date is wante
 })
 
 test(
-  'Python: dates and datetimes with a zone are taken, naive ones refused',
+  'Python: dates and datetimes with a zone are accepted, naive ones refused',
   { skip: withoutPython },
   async () => {
     const found = await printed(

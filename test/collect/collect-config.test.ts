@@ -1,4 +1,4 @@
-// What a collecting process is told to do by options and variables, and what is refused.
+// How options and environment variables configure a collecting process, and which are refused.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -21,12 +21,12 @@ function read(lake: string | null, args: readonly string[], env: NodeJS.ProcessE
   return readCollectConfig(parseOptions(args, env, COLLECT_OPTIONS), env, lake)
 }
 
-test('without a lake only the upstreams are asked', () => {
+test('without a lake only the sources are polled', () => {
   const { recording, compaction, push } = read(null, [])
   assert.deepEqual([recording, compaction, push], [null, null, null])
 })
 
-test('a server and a collector ask the sources that BOOKCAST_INGEST_SOURCES names', () => {
+test('a server and a collector poll the sources that BOOKCAST_INGEST_SOURCES names', () => {
   const env = { BOOKCAST_COLLECT: 'yes', BOOKCAST_LAKE: 'l', BOOKCAST_INGEST_SOURCES: 'iem, climate-nws' }
   const call = readServeCall([], env)
   assert.ok(call !== 'help')
@@ -39,7 +39,7 @@ test('a server and a collector ask the sources that BOOKCAST_INGEST_SOURCES name
   })
 })
 
-test('a lake is compacted, and rows stay for a while when it is pushed', () => {
+test('a lake is compacted, and rows stay in the store for the grace period if the lake is pushed', () => {
   const delayMs = 36 * 60 * MINUTE_MS
   const intervalMs = 15 * MINUTE_MS
   assert.deepEqual(read('l', []).compaction, { lake: 'l', delayMs, graceMs: 0, intervalMs })
@@ -74,7 +74,7 @@ for (const [what, lake, args, message] of [
   })
 }
 
-test('a server collects into the lake it serves, and into none that it only copies', () => {
+test('a server collects into the lake that it serves, unless it only copies the lake', () => {
   const env = { ...KEY, BOOKCAST_COLLECT: 'yes', BOOKCAST_KALSHI_SERIES: 'KXHIGHNY', BOOKCAST_LAKE: 'l' }
   const call = readServeCall([], env)
   assert.ok(call !== 'help')
@@ -90,7 +90,7 @@ test('a server collects into the lake it serves, and into none that it only copi
   assert.equal(copy.config.collect?.compaction, null)
 })
 
-test('ingest refuses a metrics address that is none', async () => {
+test('ingest refuses an invalid metrics address', async () => {
   const io = { env: {} } as unknown as CommandIo
   await assert.rejects(ingestCommand(['--metrics', 'on'], io), {
     name: 'UsageError',

@@ -1,4 +1,4 @@
-// Everything that collects in one process: sources, recorder, compaction and push beside each other.
+// All collecting tasks in one process: sources, recorder, compaction and push run concurrently.
 
 import assert from 'node:assert/strict'
 import { cp, mkdir, rename, rm, writeFile } from 'node:fs/promises'
@@ -24,13 +24,13 @@ import { startWorld, WORLD_NOW_MS, WORLD_STATIONS } from '../support/upstream-wo
 
 const file = storeOfThisFile()
 const MARKET = 'KXHIGHNY-26NOV20-B45.5'
-/** A report of a day that is over. */
+/** A report of a past day. */
 const CLOSED = 'NYC 2026-08-29T11:51:00.000Z'
 const NEW_YORK = 'observations/station=NYC/year=2026/observations.parquet'
 
-/** Between two rounds of a task: shorter rests cost more processor time while a test waits for the recorder. */
+/** Pause between two rounds of a task: shorter pauses cost more processor time while a test waits for the recorder. */
 const REST_MS = 600
-/** The world's day, and short rests. */
+/** The date of the test world, and short pauses. */
 const CLOCK = {
   nowMs: () => WORLD_NOW_MS + performance.now(),
   sleep: async (ms: number, signal?: AbortSignal): Promise<void> => {
@@ -47,7 +47,7 @@ interface Collecting {
   readonly collection: Collection
   readonly lake: string
   readonly remote: string
-  /** The figures of one task. */
+  /** The metrics of one task. */
   readonly task: (name: string) => ReturnType<Collection['metrics']>['tasks'][number]
 }
 
@@ -97,7 +97,7 @@ async function collecting(
   }
 }
 
-test('what fails stops nothing else, keeps rows where they are safe, and goes on when it is mended', async (t) => {
+test('a failing task stops no other task and loses no rows, and it resumes once the cause is removed', async (t) => {
   const root = await temporaryDirectory(t)
   const world = await startWorld(t)
   const exchange = await LocalKalshi.start(t)
@@ -138,7 +138,7 @@ test('what fails stops nothing else, keeps rows where they are safe, and goes on
   })
 })
 
-/** What Prometheus reads. */
+/** Checks the metrics as Prometheus scrapes them. */
 async function checkMetrics(collection: Collection): Promise<void> {
   const text = await collectorMetrics(() => collection.metrics()).metrics()
   for (const line of [
@@ -157,7 +157,7 @@ async function checkMetrics(collection: Collection): Promise<void> {
   }
 }
 
-test('a row that comes late for a day that has moved is in the file after the next compaction', async (t) => {
+test('a late row for a day that has moved to the lake is in its file after the next compaction', async (t) => {
   const root = await temporaryDirectory(t)
   await mkdir(join(root, 'remote'))
   const world = await startWorld(t)
@@ -179,7 +179,7 @@ test('a row that comes late for a day that has moved is in the file after the ne
   })
 })
 
-test('what a recorder publishes when it is stopped is pushed, too', async (t) => {
+test('files that a recorder publishes when it stops are pushed, too', async (t) => {
   const root = await temporaryDirectory(t)
   const remote = join(root, 'remote')
   await mkdir(remote)
@@ -201,7 +201,7 @@ test('what a recorder publishes when it is stopped is pushed, too', async (t) =>
     )
 })
 
-test('a collector with an empty lake, or a copied one, goes on from what object storage holds of today', async (t) => {
+test('a collector with an empty or copied lake resumes from the files of today in object storage', async (t) => {
   const root = await temporaryDirectory(t)
   const [lake, remote] = [join(root, 'lake'), join(root, 'remote')]
   await mkdir(remote)
@@ -223,7 +223,7 @@ test('a collector with an empty lake, or a copied one, goes on from what object 
       for (let change = 0; change < 5; change++) exchange.change(MARKET, 0, cents++, 100)
       await eventually(async () => {
         const now = await toldIn(remote)
-        // At every look, not only at the end.
+        // Checked at every poll, not only at the end.
         assert.deepEqual(
           told.filter((text) => !now.includes(text)),
           [],
@@ -231,7 +231,7 @@ test('a collector with an empty lake, or a copied one, goes on from what object 
         )
         return now.filter((text) => !told.includes(text)).length >= 6
       }, `${begin}: what it hears is pushed`)
-      // A conflict that the latest push has met is merged by one of the next.
+      // One of the next pushes merges a conflict that the latest push found.
       await eventually(
         () => collection.metrics().syncs?.every(({ conflictCount }) => conflictCount === 0) === true,
         `${begin}: no conflict stays`,
@@ -245,7 +245,7 @@ test('a collector with an empty lake, or a copied one, goes on from what object 
   }
 })
 
-test('a collector with an empty lake fetches the days that have moved before it adds to them', async (t) => {
+test('a collector with an empty lake fetches the files of moved days before it adds rows to them', async (t) => {
   const root = await temporaryDirectory(t)
   const world = await startWorld(t)
   await mkdir(join(root, 'remote'))
@@ -265,7 +265,7 @@ test('a collector with an empty lake fetches the days that have moved before it 
   })
 })
 
-test('a collector goes on from where another one went on from its lake', async (t) => {
+test('two collectors that take turns continue from each other', async (t) => {
   const root = await temporaryDirectory(t)
   const world = await startWorld(t)
   const [lake, old] = [join(root, 'lake'), join(root, 'old')]
@@ -280,7 +280,7 @@ test('a collector goes on from where another one went on from its lake', async (
         [0],
       )
     })
-    // Each of two machines has its turn.
+    // Two machines take turns.
     await rename(lake, join(root, 'changing'))
     await rename(old, lake)
     await rename(join(root, 'changing'), old)
@@ -292,7 +292,7 @@ async function rowsOf(lake: string): Promise<number> {
   return row!['rows'] as number
 }
 
-test('a file that no row comes to any more is fetched where another collector has gone on from it', async (t) => {
+test('a file that another collector has extended is fetched, even if no row is added to it', async (t) => {
   const root = await temporaryDirectory(t)
   const world = await startWorld(t)
   const [lake, old] = [join(root, 'lake'), join(root, 'old')]
@@ -304,7 +304,7 @@ test('a file that no row comes to any more is fetched where another collector ha
     })
     if (hour === 10) await cp(lake, old, { recursive: true })
   }
-  // The first machine comes back as it was.
+  // The first machine returns in its old state.
   await rm(lake, { recursive: true })
   await rename(old, lake)
   await collecting(world.config, root, undefined, async ({ collection }) => {
@@ -314,7 +314,7 @@ test('a file that no row comes to any more is fetched where another collector ha
   })
 })
 
-/** The rows of messages in the order books below a directory. */
+/** The rows of messages in the order-book files below a directory. */
 async function toldIn(directory: string): Promise<string[]> {
   const names = (await entriesBelow(directory)).filter((name) => /^lob\/.*\.parquet$/.test(name))
   const rows = await Promise.all(names.map((name) => readRows(join(directory, name))))

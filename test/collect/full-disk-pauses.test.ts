@@ -1,4 +1,4 @@
-// How long after a full disk has space again each task goes on: by the clock of the pauses, which no test waits for.
+// How soon each task resumes once a full disk has space again, by a simulated clock.
 
 import assert from 'node:assert/strict'
 import { mkdir } from 'node:fs/promises'
@@ -27,7 +27,7 @@ beforeEach(async () => {
   await file.store.postgres.run({ text: tables, parameters: [] })
 })
 
-/** The store of this file, which writes nothing before there is space. */
+/** The store of this file, whose writes fail until there is space. */
 function storeWithSpaceFrom(spaceAtMs: number, clock: ManualClock): Postgres {
   const { postgres } = file.store
   return new Proxy(postgres, {
@@ -41,7 +41,7 @@ function storeWithSpaceFrom(spaceAtMs: number, clock: ManualClock): Postgres {
 }
 
 for (const name of ['iem', 'ncei'] as const) {
-  test(`${name}, which is asked once an hour, goes on within a minute of space`, async (t) => {
+  test(`${name}, which is polled once an hour, resumes within a minute once there is space`, async (t) => {
     const world = await startWorld(t)
     for (const fullMs of [1_000, 59_000, runs(2, 7) * HOUR_MS + 123_456]) {
       const clock = new ManualClock(WORLD_NOW_MS)
@@ -69,7 +69,7 @@ for (const name of ['iem', 'ncei'] as const) {
   })
 }
 
-test('an upstream that fails once after hours of a full disk is asked again as after its first failure', async () => {
+test('an upstream that fails after hours of a full disk is retried as after its first failure', async () => {
   const clock = new ManualClock(WORLD_NOW_MS)
   const ended = new AbortController()
   let runCount = 0
@@ -90,7 +90,7 @@ test('an upstream that fails once after hours of a full disk is asked again as a
   assert.equal(loop.metrics.failureCount, 102)
 })
 
-test('a compaction into a full lake is tried again every 20 seconds, and told once', async (t) => {
+test('a compaction into a full lake is retried every 20 seconds, and logged once', async (t) => {
   await file.store.postgres.transaction((transaction) => writeCandles(transaction, manyCandles(3)))
   await onSmallDisk(t, 1, async (disk) => {
     const lake = join(disk.path, 'lake')

@@ -1,6 +1,6 @@
 // A full disk below the data directory of the embedded store, and below the directory for temporary files, with the real
-// process that collects and serves: it says so before the disk is full, serves nothing wrong meanwhile, and goes on by
-// itself with the space.
+// process that collects and serves: it warns before the disk is full, serves nothing wrong meanwhile, and resumes by itself
+// once there is space.
 
 import assert from 'node:assert/strict'
 import { cp, mkdir, truncate, writeFile } from 'node:fs/promises'
@@ -16,13 +16,13 @@ import { metarEntry } from '../support/upstream-world.ts'
 const MARKET = 'KXHIGHNY-26NOV20-B45.5'
 const DATA_MIB = 192
 const TEMPORARY_MIB = 4
-/** What is left of a disk that is nearly full. */
+/** The free share of a disk that is nearly full. */
 const LOW_SHARE = 0.06
 const MINUTE_MS = 60_000
-/** More than fits into the pages that the store has, and less than the live feed takes for a whole answer. */
+/** More than fit into the store's existing pages, but few enough that the live feed takes the response as complete. */
 const MANY = 300
 
-/** Tells of ever more reports, one for each minute into the past. */
+/** Adds ever more reports to the test world, one for each minute into the past. */
 class Reports {
   readonly #world: CollectingWorld
   readonly #startMs = Math.floor(Date.now() / MINUTE_MS) * MINUTE_MS
@@ -43,7 +43,7 @@ class Reports {
   }
 }
 
-/** The reports that are served; undefined when the server says that it cannot. */
+/** The reports that are served; undefined on 503. */
 async function served({ url }: CollectingProcess, reports: Reports): Promise<Set<string> | undefined> {
   const day = (ms: number): string => new Date(Date.now() + ms).toISOString().slice(0, 10)
   const span = `from=${day(-2 * 86_400_000)}&to=${day(86_400_000)}`
@@ -59,7 +59,7 @@ async function served({ url }: CollectingProcess, reports: Reports): Promise<Set
   return new Set(found)
 }
 
-/** Resolves when everything that was told is served, and nothing else. */
+/** Resolves when exactly the reports of the test world are served. */
 async function servesAll(collecting: CollectingProcess, reports: Reports): Promise<void> {
   await soon(
     async () => (await served(collecting, reports))?.size === reports.told.size,
@@ -68,7 +68,7 @@ async function servesAll(collecting: CollectingProcess, reports: Reports): Promi
   )
 }
 
-/** The best bid of the market at this moment, as it is served. */
+/** The current best bid of the market that the server returns. */
 async function bestBid({ url }: CollectingProcess): Promise<number | undefined> {
   const now = new Date()
   const query = `date=${now.toISOString().slice(0, 10)}&hour=${now.getUTCHours()}&interval=1&columns=ts,best_bid`
@@ -79,7 +79,7 @@ async function bestBid({ url }: CollectingProcess): Promise<number | undefined> 
   return last === '' ? undefined : (JSON.parse(last) as { best_bid: number }).best_bid
 }
 
-/** A change of the book is served soon: the recorder goes on. */
+/** Waits until a change of the book is served, which shows that the recorder works. */
 async function recordsOn(
   world: CollectingWorld,
   collecting: CollectingProcess,
@@ -92,7 +92,7 @@ async function recordsOn(
   )
 }
 
-/** Leaves a little space, and waits for the warning and the metric. */
+/** Leaves a little space on the disk, and waits for the warning and the metric. */
 async function isToldBefore(disk: SmallDisk, collecting: CollectingProcess, place: string): Promise<void> {
   const most = join(disk.path, 'most-of-it')
   const free = (await collecting.metric(`bookcast_disk_free_bytes{place="${place}"}`)) ?? 0
@@ -132,7 +132,7 @@ async function startWorld(...arguments_: Parameters<typeof startCollectingWorld>
   return { world, reports }
 }
 
-test('a full disk below the embedded store: nothing wrong, and everything with the space', async (t) => {
+test('with a full disk below the embedded store nothing wrong is served, and all rows are served once there is space', async (t) => {
   const { world, reports } = await startWorld(t)
   const place = await makeEmbeddedStore()
   t.after(place.remove)

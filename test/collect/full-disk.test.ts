@@ -1,5 +1,5 @@
-// A disk that is full, for each place that a recorder writes to: what is recorded stays right, nothing stays locked, and
-// recording goes on by itself when there is space again.
+// A full disk for each directory that a recorder writes to: recorded data stays correct, no lock stays held, and recording
+// resumes by itself when there is space again.
 
 import assert from 'node:assert/strict'
 import { mkdir, rename, writeFile } from 'node:fs/promises'
@@ -16,7 +16,7 @@ import { temporaryDirectory } from '../support/temporary-lake.ts'
 const MARKET = 'KXHIGHNY-26NOV20-B45.5'
 const DISK_MIB = 4
 
-/** Rests of at most a twentieth of a second. */
+/** Pauses of at most 50 ms. */
 const CLOCK = {
   nowMs: () => Date.now(),
   sleep: async (ms: number, signal?: AbortSignal): Promise<void> => {
@@ -63,7 +63,7 @@ async function recording(
   }
 }
 
-/** Changes the book until `isReached`; more than a small disk can hold, if it takes that. */
+/** Changes the book until `isReached`, if necessary more often than a small disk can hold. */
 async function changeUntil({ exchange }: World, isReached: () => boolean | Promise<boolean>): Promise<void> {
   await eventually(async () => {
     for (let change = 0; change < 20; change++) exchange.change(MARKET, 0, 40 + (change % 5), 100)
@@ -77,7 +77,7 @@ const isRecorded = async ({ exchange, lake }: World): Promise<boolean> => {
   return known > 0 && books.get(MARKET) !== undefined
 }
 
-/** Rows after `count` changes more have been recorded; every one of them is held against the exchange's own books. */
+/** Waits until new changes are recorded, and compares the recorded rows with the books of the exchange. */
 async function recordsOn(world: World): Promise<void> {
   const { exchange, lake } = world
   const last = exchange.changes.size
@@ -90,7 +90,7 @@ async function recordsOn(world: World): Promise<void> {
   assert.ok(exchange.changes.size > last)
 }
 
-test('a full disk below the log: recording ends, is tried again, and goes on with the space', async (t) => {
+test('with a full disk below the log, recording fails, is retried, and resumes once there is space', async (t) => {
   await onSmallDisk(t, DISK_MIB, async (disk) => {
     const lake = join(await temporaryDirectory(t), 'lake')
     await recording(t, lake, join(disk.path, 'work'), async (world) => {
@@ -114,7 +114,7 @@ test('an error at the end of a recording is logged', async (t) => {
   assert.match(errors.at(-1) ?? '', /ENOTDIR.*"msg":"cannot stop the recording"/)
 })
 
-test('a full disk below the lake: the log keeps everything until there is space', async (t) => {
+test('with a full disk below the lake, the log keeps all messages until there is space', async (t) => {
   await onSmallDisk(t, DISK_MIB, async (disk) => {
     const lake = join(disk.path, 'lake')
     await recording(t, lake, join(await temporaryDirectory(t), 'work'), async (world) => {
@@ -136,7 +136,7 @@ test('a full disk below the lake: the log keeps everything until there is space'
   })
 })
 
-test('everything on one full disk: recording goes on with the space', async (t) => {
+test('with log and lake on one full disk, recording resumes once there is space', async (t) => {
   await onSmallDisk(t, DISK_MIB, async (disk) => {
     const lake = join(disk.path, 'lake')
     await recording(t, lake, join(lake, '.recorder'), (world) => fillAndFree(disk, world))

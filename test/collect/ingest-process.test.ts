@@ -1,4 +1,4 @@
-// `bookcast ingest` with a lake, as a process: what it says, its metrics and its end.
+// `bookcast ingest` with a lake, as a process: its log, its metrics and its exit.
 
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
@@ -14,7 +14,7 @@ import { makeEmptyStore } from '../support/postgres.ts'
 import { eventually } from '../support/recorder-harness.ts'
 import { entriesBelow, temporaryDirectory } from '../support/temporary-lake.ts'
 
-test('compacts and pushes its lake, tells so in its metrics and ends tidily', async (t) => {
+test('compacts and pushes its lake, reports this in its metrics and exits cleanly', async (t) => {
   const place = await makeEmptyStore()
   t.after(place.remove)
   const store = await openRelationalStore(place)
@@ -54,7 +54,7 @@ test('compacts and pushes its lake, tells so in its metrics and ends tidily', as
   assert.deepEqual(await exited, [0, null], output)
 })
 
-test('a last push that fails ends with exit code 1 and names the files, which a sync then brings', async (t) => {
+test('if its last push fails, it exits with code 1 and names the files, which a sync then uploads', async (t) => {
   const place = await makeEmptyStore()
   t.after(place.remove)
   const root = await temporaryDirectory(t)
@@ -74,7 +74,7 @@ test('a last push that fails ends with exit code 1 and names the files, which a 
   const path = (series: string): string => `candles/series=${series}/month=2026-03/candles.parquet`
   await eventually(async () => output.includes('the lake was pushed'), 'the file is pushed')
   assert.ok((await entriesBelow(remote)).includes(path('KXA')))
-  // Object storage is away from now on.
+  // From now on object storage is unavailable.
   await rename(remote, `${remote}.away`)
   await writeFile(remote, 'in the way')
   await makeCandlesFile(lake, 'KXB')

@@ -1,5 +1,4 @@
-// What an exchange calls its markets: the listing that a recorder follows is kept in the store, and the explorer's page gets it
-// from there.
+// Names of markets: the store keeps the listing that a recorder follows, and the explorer's page gets it from there.
 
 import assert from 'node:assert/strict'
 import { join } from 'node:path'

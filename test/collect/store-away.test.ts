@@ -1,4 +1,4 @@
-// The store goes away while a compaction is under way: nothing is wrong with any of its partitions.
+// The store becomes unavailable during a compaction: this is no failure of its partitions.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -14,7 +14,7 @@ import { temporaryDirectory } from '../support/temporary-lake.ts'
 const file = storeOfThisFile()
 const HOUR_MS = 3_600_000
 
-/** The store of this file, which is away as soon as it is known which partitions there are. */
+/** The store of this file, which becomes unavailable once the partitions are known. */
 function storeThatGoes(): Postgres {
   const { postgres } = file.store
   return new Proxy(postgres, {
@@ -34,7 +34,7 @@ function storeThatGoes(): Postgres {
   })
 }
 
-test('a store that is away is one warning a run, with the number of partitions', async (t) => {
+test('an unavailable store causes one warning with the number of partitions', async (t) => {
   await file.store.postgres.run({
     text: `INSERT INTO observations (station_code, observed_at, observation_type, source)
       SELECT station, '2026-07-01T00:51:00Z', 'METAR', 'iem' FROM unnest(ARRAY['NYC', 'MIA', 'DEN', 'AUS']) station`,

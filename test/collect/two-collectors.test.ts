@@ -1,4 +1,4 @@
-// Two collectors of one series that push to one place: what either has recorded is there when both have ended.
+// Two collectors of one series push to one place: when both have ended, it has everything that either has recorded.
 
 import assert from 'node:assert/strict'
 import { mkdir } from 'node:fs/promises'
@@ -21,14 +21,14 @@ import { startWorld, WORLD_STATIONS } from '../support/upstream-world.ts'
 const file = storeOfThisFile()
 const MARKET = 'KXHIGHNY-26NOV20-B45.5'
 
-test('what a collector heard until its end is pushed, though it has just merged with another', async (t) => {
+test('all messages that a collector received are pushed, even if it has just merged with another collector', async (t) => {
   const root = await temporaryDirectory(t)
   const remote = join(root, 'remote')
   await mkdir(remote)
   const { config: ingest } = await startWorld(t)
   const collectors: Collector[] = []
   for (const name of ['first', 'second']) {
-    // A second connection to this exchange would go on with the numbers of the first; those of the real one count anew.
+    // Each has its own exchange: a second connection to one would continue its numbers, while the real exchange starts at 1.
     const exchange = await LocalKalshi.start(t)
     exchange.markets.set(MARKET, 'active')
     exchange.setBook(MARKET, [[0, 40, 1000]])
@@ -42,7 +42,7 @@ test('what a collector heard until its end is pushed, though it has just merged 
     await Promise.all(collectors.map((one) => one.change()))
     await collector.stop()
   }
-  // On a busy machine the last push of either may have left the fold to the next one.
+  // On a busy machine the last push of either may leave the fold to the next push.
   for (const name of ['first', 'second'])
     await syncLake({ lake: join(root, name), remote: new DirectoryStore(remote), direction: 'push' })
   const sent = collectors.reduce((sum, { sentFrames }) => sum + sentFrames, 0)
@@ -93,7 +93,7 @@ class Collector {
     return (this.#ended ??= this.#collection.stop())
   }
 
-  /** A change that is heard, unless the collector has ended. */
+  /** Changes the book and waits until the collector has received it, unless the collector has ended. */
   async change(): Promise<void> {
     const before = this.frames
     if (!this.#exchange.isFollowed(MARKET)) return

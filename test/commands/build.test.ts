@@ -1,5 +1,5 @@
-// How the program comes to be on a machine: the build does only what is needed, and the documented ways to run a command
-// run the checkout's own program.
+// Building and running the program: the build does only what is needed, and the documented ways to run a command run the
+// checkout's own program.
 
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
@@ -14,7 +14,7 @@ const run = promisify(execFile)
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
 const { version }: { version: string } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
 
-/** A checkout with the real build script whose compiler makes an empty program, counts itself, and fails if `fail` is there. */
+/** A checkout with the real build script and a fake compiler, which counts its runs and fails if the file `fail` exists. */
 function checkout(root: string): {
   build: () => Promise<unknown>
   compilations: () => number
@@ -57,7 +57,7 @@ test('builds once, and again only when a source has changed', async (t) => {
   assert.equal(compilations(), 2)
 })
 
-test('does a build again that was broken off', async (t) => {
+test('repeats an interrupted build', async (t) => {
   const root = await temporaryDirectory(t)
   const { build, compilations, write } = checkout(root)
   write('fail')
@@ -72,7 +72,7 @@ test('does a build again that was broken off', async (t) => {
 })
 
 test('"npm run -s bookcast --" prints what the program prints, and nothing else', async () => {
-  // Without the script before it, which would build a checkout that was compiled by hand under the other tests.
+  // Skips the pre-script, which would rebuild a checkout that was compiled by hand while other tests use it.
   const { stdout } = await run('npm', ['run', '-s', '--ignore-scripts', 'bookcast', '--', '--version'], {
     cwd: ROOT,
   })

@@ -41,7 +41,7 @@ async function storeWithCandle(t: TestContext): Promise<string> {
   return place.dataDirectory
 }
 
-test('moves closed days of the embedded store to the lake and says what it moved', async (t) => {
+test('moves closed days of the embedded store to the lake and reports what it moved', async (t) => {
   const dataDirectory = await storeWithCandle(t)
   const lake = await temporaryDirectory(t)
   const args = ['--lake', lake, '--data-dir', dataDirectory]
@@ -51,7 +51,7 @@ test('moves closed days of the embedded store to the lake and says what it moved
   assert.ok((await entriesBelow(lake)).includes(PATH))
 })
 
-test('a full disk is named with the remedy, and the next run moves the rows', async (t) => {
+test('the error for a full disk names the remedy, and the next run moves the rows', async (t) => {
   const dataDirectory = await storeWithCandle(t)
   await onSmallDisk(t, 1, async (disk) => {
     const lake = join(disk.path, 'lake')
@@ -68,7 +68,7 @@ test('a full disk is named with the remedy, and the next run moves the rows', as
   })
 })
 
-test('a store that is not there is told, not made and taken for one without rows', async (t) => {
+test('a missing store is reported and not created', async (t) => {
   const directory = await temporaryDirectory(t)
   const { code, stdout, stderr } = await compact([
     '--lake',
@@ -81,7 +81,7 @@ test('a store that is not there is told, not made and taken for one without rows
   assert.deepEqual(await entriesBelow(directory), [])
 })
 
-test('wrong use is told with the option in question, a password is not repeated', async () => {
+test('errors for wrong use name the option, and do not show a password', async () => {
   for (const [args, environment, message] of [
     [[], {}, /--lake \(or BOOKCAST_LAKE\) must be given/],
     [['--lake', 'x', '--delay-hours', 'soon'], {}, /--delay-hours must be a whole number/],

@@ -1,5 +1,5 @@
-// The shapes in which users keep their recordings, through the program itself: each wrapper and each compression from a
-// file, from stdin and as gzip gives the same bytes, and what cannot be read is refused with file, line and what to do.
+// The shapes of users' recordings, imported by the program itself: each wrapper and each compression gives the same bytes from
+// a file, from stdin and as gzip. Input that cannot be read is refused with file, line and remedy.
 
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
@@ -44,7 +44,7 @@ const WRAPPERS: readonly (readonly [name: string, line: (frame: object, seq: num
   ['a time within the frame', (frame, seq) => JSON.stringify({ ...frame, _received_at: iso(seq) })],
 ]
 
-/** Wrappers that are read in another way, too; there are three. */
+/** Number of wrappers that are also read in one of the three other ways. */
 const SECOND_WAYS = runs(3, WRAPPERS.length)
 
 test('each wrapper from a file, from stdin and as gzip gives the same lake', async (t) => {
@@ -56,7 +56,7 @@ test('each wrapper from a file, from stdin and as gzip gives the same lake', asy
     await writeFile(path, text)
     await writeFile(`${path}.gz`, gzipSync(text))
     const ways: [string[], Buffer?][] = [[[path]], [[`${path}.gz`]], [[], text], [['-'], gzipSync(text)]]
-    // Every wrapper by file; the ways besides have nothing to do with it, so they take turns.
+    // Every wrapper is read from a file; the other ways do not depend on the wrapper, so they take turns.
     const tried = index < SECOND_WAYS ? [ways[0]!, ways[1 + (index % 3)]!] : [ways[0]!]
     for (const [way, [args, input]] of tried.entries()) {
       const lake = join(directory, `lake-${index}-${way}`)
@@ -96,7 +96,7 @@ test('zstd is read like plain text, where the compressor is installed', async (t
   for (const other of others) assert.deepEqual(other, plain)
 })
 
-test('what cannot be read is refused with its file and line, and with what to do', async (t) => {
+test('input that cannot be read is refused with its file and line, and with the remedy', async (t) => {
   const directory = await temporaryDirectory(t)
   const lake = join(directory, 'lake')
   const good = `${WRAPPERS[0]![1](FRAMES[0]!, 1)}\n`
@@ -162,7 +162,7 @@ test('what cannot be read is refused with its file and line, and with what to do
   assert.deepEqual(await entriesBelow(lake), [])
 })
 
-test('a name of 200 letters, or one that is no name, is refused before anything is read', async (t) => {
+test('a name of 200 letters or an invalid name is refused before anything is read', async (t) => {
   const lake = join(await temporaryDirectory(t), 'lake')
   for (const [series, problem] of [
     ['s'.repeat(200), /--series takes a series' name; "s{200}" .*(?:long|at most|letters|bytes)/],
@@ -174,7 +174,7 @@ test('a name of 200 letters, or one that is no name, is refused before anything 
   }
 })
 
-test('a lake that may not be written is said to be so, with the reason', async (t) => {
+test('a lake that cannot be written is reported with the reason', async (t) => {
   const directory = await temporaryDirectory(t)
   const input = Buffer.from(`${WRAPPERS[0]![1](FRAMES[0]!, 1)}\n`)
   const file = join(directory, 'file')
@@ -182,12 +182,12 @@ test('a lake that may not be written is said to be so, with the reason', async (
   const onFile = await importing(['--lake', file], { input })
   assert.equal(onFile.code, 1)
   assert.match(onFile.stderr, /the lake .*file cannot be written: .*\n\(nothing was written to the lake\)\n$/)
-  await t.test('its directory belongs to others', async (part) => {
+  await t.test('the directory belongs to another user', async (part) => {
     const lake = join(directory, 'owned')
     await mkdir(lake)
     await chmod(lake, 0o555)
     await chmod(directory, 0o755)
-    // Rights do not bind root, who can be another user instead.
+    // Permissions do not apply to root, so root runs the import as another user.
     const uid = process.getuid?.() === 0 ? NOBODY : undefined
     if (
       uid !== undefined &&
@@ -219,7 +219,7 @@ test('a lake that may not be written is said to be so, with the reason', async (
   })
 })
 
-test('--report writes as JSON what the lake shows', async (t) => {
+test('--report writes JSON that agrees with the lake', async (t) => {
   const directory = await temporaryDirectory(t)
   const [lake, path] = [join(directory, 'lake'), join(directory, 'report.json')]
   const at = (second: number, frame: object): string =>
@@ -252,7 +252,7 @@ test('--report writes as JSON what the lake shows', async (t) => {
     day.gaps.map(({ cause }: { cause: string }) => cause),
     ['no snapshot yet', 'sequence gap'],
   )
-  // Counted from the rows: known from each `clear` to the next `gap` or the end of what is covered.
+  // Counted from the rows: known from each `clear` to the next `gap` or the end of the coverage.
   const rows = await readRows(await fileIn(lake))
   const end = BigInt(Date.parse(report.files[0].covers_to)) * 1_000_000n
   let known = 0n

@@ -1,4 +1,4 @@
-// What an import says at its end: of messages that come late by the recorder's own clock, and of those of another exchange.
+// The summary of an import: messages that are late by the recorder's clock, and messages of another exchange.
 
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
@@ -9,7 +9,7 @@ import { MS, delta, snapshot } from '../support/kalshi-frames.ts'
 import { polymarketBook, polymarketChange } from '../support/segmented-recordings.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
 
-test('a clock that is ahead, or a slow connection, is told; a right one is not', async (t) => {
+test('late receive times, from a fast clock or a slow connection, are reported, normal ones are not', async (t) => {
   const directory = await temporaryDirectory(t)
   for (const lateMs of [20, 4_000, 90_000]) {
     const received = (ms: number, msg: object): string => JSON.stringify({ recv_ts: MS + ms + lateMs, msg })
@@ -23,12 +23,12 @@ test('a clock that is ahead, or a slow connection, is told; a right one is not',
     const text = importSummary(result, { lake, source: 'kalshi', sequence: 'strict' }, 1)
     const [, seconds] = /^messages of 1 market day were received .* by up to (\d+) s: /m.exec(text) ?? []
     assert.equal(seconds !== undefined, lateMs > 5_000, text)
-    // A percentile is right to a tenth of itself.
+    // A percentile is accurate to a tenth.
     if (seconds !== undefined) assert.ok(Math.abs(Number(seconds) * 1_000 - lateMs) < lateMs / 10, seconds)
   }
 })
 
-test('messages of another exchange are named as such, not called private', async (t) => {
+test('messages of another exchange are reported as such, not as private', async (t) => {
   const lake = join(await temporaryDirectory(t), 'lake')
   const kalshi = JSON.stringify({ recv_ts: MS, msg: snapshot(1, { yes: [[40, 9]] }) })
   const lines = [kalshi, polymarketBook('10:00:00'), '{"type":"fill","msg":{}}', polymarketChange('10:00:01')]

@@ -48,13 +48,13 @@ async function run(
 ): Promise<Run> {
   const [stdout, stderr] = [new Output(isTTY), new Output(isTTY)]
   const stdin = Readable.from([Buffer.from(input)])
-  // The streams of a process have more than a command may use.
+  // Process streams have more members than a command may use.
   const io = { env, stdin, stdout, stderr, signal: new AbortController().signal } as unknown as CommandIo
   const code = await importCommand(args, io)
   return { code, out: stdout.text, err: stderr.text }
 }
 
-test('imports files and says what became of them', async (t) => {
+test('imports files and reports the results', async (t) => {
   const directory = await temporaryDirectory(t)
   const path = join(directory, 'recording.ndjson')
   await writeFile(path, TEXT)
@@ -81,7 +81,7 @@ test('imports files and says what became of them', async (t) => {
   assert.equal(err, `${steps.join('\n')}\n`)
 })
 
-test('shows a bar on a terminal', async (t) => {
+test('shows a progress bar on a terminal', async (t) => {
   const directory = await temporaryDirectory(t)
   const path = join(directory, 'recording.ndjson')
   await writeFile(path, TEXT)
@@ -90,7 +90,7 @@ test('shows a bar on a terminal', async (t) => {
   assert.match(err, /reading .* \[.*\] 0%/)
 })
 
-test('every option may come from the environment, and the command line wins', async (t) => {
+test('every option can be set in the environment, and the command line wins', async (t) => {
   const lake = await temporaryDirectory(t)
   const env = {
     BOOKCAST_LAKE: lake,
@@ -104,13 +104,13 @@ test('every option may come from the environment, and the command line wins', as
   assert.equal(first.code, 0, first.err)
   assert.match(first.out, /series=mine/)
   assert.match(first.out, /1 bad line of stdin skipped, the first of them:\n  stdin:4: neither JSON/)
-  // A date is replaced as a whole: another series would stay behind without its messages.
+  // A date is replaced as a whole: otherwise the files of another series would remain without messages.
   const second = await run(['--series', 'other', '-'], { env, input: LINES[0]! })
   assert.equal(second.code, 1)
   assert.match(second.err, /has order-book files of mine, of which the recording holds no messages/)
   const third = await run([], { env, input: LINES[0]! })
   assert.match(third.out, /replaced .*series=mine/)
-  // Without it more is added to what is there, and what is there already changes nothing.
+  // Without --replace messages are added, and known messages change nothing.
   const merging = { ...env, BOOKCAST_REPLACE: '' }
   const fourth = await run([], { env: merging, input: TEXT })
   assert.match(fourth.out, /replaced .*series=mine.* 5 rows/)
@@ -118,7 +118,7 @@ test('every option may come from the environment, and the command line wins', as
   assert.match(fifth.out, /unchanged .*series=mine.* 5 rows/)
 })
 
-test('says what is wrong with the input and exits with 1', async (t) => {
+test('reports what is wrong with the input and exits with 1', async (t) => {
   const lake = await temporaryDirectory(t)
   const args = ['--source', 'kalshi', '--lake', lake]
   const cases: [string[], string, RegExp][] = [
@@ -151,7 +151,7 @@ test('disconnects without any order-book message are kept', async (t) => {
   }
 })
 
-test('wrong use names the option', async () => {
+test('errors for wrong use name the option', async () => {
   const cases: [string[], NodeJS.ProcessEnv, RegExp][] = [
     [[], {}, /--source \(or BOOKCAST_IMPORT_SOURCE\) must be given/],
     [['--source', 'nyse', '--lake', 'x'], {}, /--source must be one of kalshi, polymarket, not "nyse"/],
@@ -174,7 +174,7 @@ test('wrong use names the option', async () => {
   }
 })
 
-test('half a last line is refused with what to do', async (t) => {
+test('an incomplete last line is refused with the remedy', async (t) => {
   const directory = await temporaryDirectory(t)
   const lake = join(directory, 'lake')
   const to = ['--source', 'kalshi', '--lake', lake]
@@ -224,7 +224,7 @@ test('--help names every option, its variable and every key of a wrapper', async
   assert.ok(out.split('\n').every((line) => line.length <= 120))
 })
 
-test('loads nothing of object storage, which takes longer than a short import', async () => {
+test('does not load the object storage client, which takes longer than a short import', async () => {
   const preload =
     "import { createRequire } from 'node:module'; process.on('exit', () => " +
     "console.log(Object.keys(createRequire('/').cache).some((path) => path.includes('@aws-sdk'))))"
@@ -262,11 +262,11 @@ test('SIGINT while it waits for input ends the process with nothing written', as
   assert.deepEqual(await entriesBelow(lake), [])
 })
 
-test('an import that ends in the midst of publishing says what is written, and completes it when run again', async (t) => {
+test('an import that fails while publishing reports what is written, and completes when run again', async (t) => {
   const directory = await temporaryDirectory(t)
   const [lake, clean] = [join(directory, 'lake'), join(directory, 'clean')]
   await run(['--source', 'kalshi', '--lake', clean], { input: TEXT })
-  // Nothing can be renamed to what is a directory.
+  // A file cannot be renamed to a non-empty directory.
   const inTheWay = join(lake, 'raw/source=kalshi/date=2026-06-24/fold.json.gz')
   await mkdir(join(inTheWay, 'something'), { recursive: true })
   const broken = await run(['--source', 'kalshi', '--lake', lake], { input: TEXT })
@@ -292,7 +292,7 @@ test('an import that ends in the midst of publishing says what is written, and c
   }
 })
 
-test('on a disk that is nearly full all of an import is written or nothing', async (t) => {
+test('on a nearly full disk an import writes everything or nothing', async (t) => {
   await onSmallDisk(t, 1, async (disk) => {
     const lake = join(disk.path, 'lake')
     let failures = 0
@@ -328,7 +328,7 @@ test('the temporary file of an import does not fill a disk that has room for the
   })
 })
 
-test('numbers that one file lacks and another has are not told to be missing', async (t) => {
+test('sequence numbers that another file has are not reported as missing', async (t) => {
   const directory = await temporaryDirectory(t)
   const frames = [snapshot(1, { yes: [[40, 9]], ts_ms: MS })]
   for (let seq = 2; seq <= 40; seq++) frames.push(delta(seq, seq % 2 === 0 ? {} : { market_ticker: B }))
@@ -342,7 +342,7 @@ test('numbers that one file lacks and another has are not told to be missing', a
   assert.doesNotMatch(out, /sequence gap|numbers are missing/)
 })
 
-test('a part of a connection is recognised by its holes, and --sequence per-market knows its books', async (t) => {
+test('a part of a connection is detected by its holes, and its books are known with --sequence per-market', async (t) => {
   const lake = await temporaryDirectory(t)
   const frames = [snapshot(1, { yes: [[40, 9]], ts_ms: MS }), delta(5), delta(9), delta(14)]
   const input = frames.map((frame) => JSON.stringify(frame)).join('\n')

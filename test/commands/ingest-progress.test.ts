@@ -3,7 +3,7 @@ import { PassThrough } from 'node:stream'
 import { test } from 'node:test'
 import { IngestProgressView } from '../../server/commands/ingest-progress.ts'
 
-/** What a view writes of ten steps, each a second and twenty rows, of which four are done. */
+/** The output of a view for ten steps of a second and twenty rows each, of which four are done. */
 function written(isTTY: boolean): string {
   const output = Object.assign(new PassThrough(), { isTTY, columns: 200 })
   let text = ''
@@ -28,7 +28,7 @@ test('a terminal shows steps, rows, rate and time left of each source', () => {
   assert.match(text, /iem: 4 steps/)
 })
 
-test('elsewhere every step is a line', () => {
+test('without a terminal every step is a line', () => {
   const lines = [1, 2, 3, 4].map((month) => `iem NYC month ${month}: 20 rows\n`)
   assert.equal(written(false), `${lines.join('')}iem: 4 steps\n`)
 })

@@ -22,7 +22,7 @@ interface Terminal {
   readonly stdout: PassThrough
 }
 
-/** A command's process: an empty store, the world's addresses in the environment, streams that are no terminal. */
+/** A command's process: an empty store, the test world's addresses in the environment, streams without a terminal. */
 async function terminal(
   t: TestContext,
   world: UpstreamWorld,
@@ -53,7 +53,7 @@ async function terminal(
   }
 }
 
-test('a backfill brings the catalogue first, says every step and is shown by status', async (t) => {
+test('a backfill fetches the catalogue first, prints every step and is shown by status', async (t) => {
   const world = await startWorld(t)
   const open = await terminal(t, world)
   const sources = 'exchange-candles,exchange-catalogue,climate-nws'
@@ -71,7 +71,7 @@ test('a backfill brings the catalogue first, says every step and is shown by sta
   assert.match(status.out(), /^ncei +0 +0 +never +- +0 +0$/m)
 })
 
-test('a backfill in the environment of a collector leaves its lake alone', async (t) => {
+test("a backfill in a collector's environment does not use its lake", async (t) => {
   const world = await startWorld(t)
   const { io } = (await terminal(t, world))()
   const lake = join(await temporaryDirectory(t), 'lake')
@@ -82,7 +82,7 @@ test('a backfill in the environment of a collector leaves its lake alone', async
   assert.ok(!existsSync(lake))
 })
 
-test('a backfill of trades fills the lake that is named, and verify reads it', async (t) => {
+test('a backfill of trades fills the given lake, and verify reads it', async (t) => {
   const world = await startWorld(t)
   const open = await terminal(t, world)
   const lake = join(await temporaryDirectory(t), 'lake')
@@ -118,7 +118,7 @@ test('a backfill of trades fills the lake that is named, and verify reads it', a
   assert.match(repaired.out(), / (\d+) findings, \1 windows opened: bookcast ingest /)
 })
 
-test('one look at a source that fails is exit code 1 and names the upstream', async (t) => {
+test('a single poll of a failing source exits with 1 and names the upstream', async (t) => {
   const world = await startWorld(t)
   world.fault = () => send(403, 'forbidden')
   const open = await terminal(t, world)
@@ -130,7 +130,7 @@ test('one look at a source that fails is exit code 1 and names the upstream', as
   assert.match(status.out(), /^aviation-weather: rejected: awc: status 403: forbidden$/m)
 })
 
-test('collecting goes on until it is stopped and then ends cleanly', async (t) => {
+test('collecting continues until it is stopped and then exits cleanly', async (t) => {
   const world = await startWorld(t)
   const controller = new AbortController()
   const open = await terminal(t, world, controller.signal)
@@ -142,7 +142,7 @@ test('collecting goes on until it is stopped and then ends cleanly', async (t) =
   assert.equal(await running, 0)
 })
 
-test('wrong use is refused with the option named, before anything is opened', async () => {
+test('wrong use is refused before anything is opened, and the error names the option', async () => {
   const io = { env: {} } as unknown as CommandIo
   for (const [args, message] of [
     [['--source', 'iem,metars'], /--source .*"metars"/],

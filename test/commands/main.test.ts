@@ -14,13 +14,13 @@ test('describes itself and its version on stdout', async () => {
   assert.deepEqual(await bookcast(['--version']), { code: 0, stdout: `${version}\n`, stderr: '' })
 })
 
-test('ends without a word when the reader of its output has gone', async () => {
+test('exits silently when the reader of its output has closed the pipe', async () => {
   const program = [process.execPath, ...PROGRAM_ARGUMENTS, '--help'].join(' ')
   const command = `set -o pipefail; (sleep 0.2; ${program}) | true`
   assert.deepEqual(await processEnd(['bash', '-c', command]), { code: 141, stdout: '', stderr: '' })
 })
 
-test('says in one line that its output cannot be written', async () => {
+test('reports in one line that its output cannot be written', async () => {
   const program = [process.execPath, ...PROGRAM_ARGUMENTS].join(' ')
   const { code, stderr } = await processEnd(['bash', '-c', `${program} --help > /dev/full`])
   assert.equal(code, 1)

@@ -32,7 +32,7 @@ async function prune(...args: string[]): Promise<{ code: number; text: string }>
 const filesOf = async (lake: string): Promise<string[]> =>
   (await entriesBelow(lake)).filter((name) => name.endsWith('.parquet'))
 
-test('shows what would go, removes it when told to, and leaves what is kept nowhere else', async (t) => {
+test('lists files to remove, removes them with --apply, and keeps files without a copy', async (t) => {
   const [lake, remote] = [await temporaryDirectory(t), await temporaryDirectory(t)]
   for (const place of [lake, remote]) await cp(SAMPLE_LAKE, place, { recursive: true })
   await rm(join(remote, 'lob/source=kalshi/series=KXHIGHNY/date=2026-07-01/lob.parquet'))
@@ -56,7 +56,7 @@ test('shows what would go, removes it when told to, and leaves what is kept nowh
   )
 })
 
-test('a file of a date that was replaced and not pushed stays, since the push would remove it elsewhere', async (t) => {
+test('a file of a replaced date that is not yet pushed is kept, because the push would remove its copy', async (t) => {
   const [lake, remote] = [await temporaryDirectory(t), await temporaryDirectory(t)]
   const [date, hour] = ['2026-06-24', { fromMinute: 1, toMinute: 6, recorder: 'import' }]
   const { name } = await writeSegment(lake, { ...hour, date, hour: 3 })
@@ -73,7 +73,7 @@ test('a file of a date that was replaced and not pushed stays, since the push wo
   )
 })
 
-test('asks for the manifest of a date once', async (t) => {
+test('requests the manifest of a date once', async (t) => {
   const [lake, server] = [await temporaryDirectory(t), await startS3Server(t)]
   const date = '2026-06-24'
   for (const [hour, series] of ['NY', 'DEN', 'CHI'].entries()) {
@@ -104,14 +104,14 @@ test('refuses dates that are still written, and calls without a lake or a date',
   }
 })
 
-test('a lake that is not there is told, not taken for one without old files', async (t) => {
+test('a missing lake is an error', async (t) => {
   const lake = join(await temporaryDirectory(t), 'nowhere')
   await assert.rejects(prune('--lake', lake, '--before', '2026-07-01', '--apply'), {
     message: `--lake: there is no directory ${lake}`,
   })
 })
 
-test('what another writes to meanwhile stays', async (t) => {
+test('a series that another process is writing is kept', async (t) => {
   const lake = await temporaryDirectory(t)
   await cp(SAMPLE_LAKE, lake, { recursive: true })
   const before = await filesOf(lake)
@@ -130,7 +130,7 @@ test('what another writes to meanwhile stays', async (t) => {
   )
 })
 
-test('prune and migrate say that a lake is mounted read-only', async (t) => {
+test('prune and migrate report that a lake is mounted read-only', async (t) => {
   const lake = await temporaryDirectory(t)
   const partition = join(lake, 'lob/source=kalshi/series=A/date=2025-01-01')
   await mkdir(partition, { recursive: true })

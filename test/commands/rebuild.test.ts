@@ -16,7 +16,7 @@ const DAY_MS = 86_400_000
 const DATES = ['2026-06-24', '2026-06-25', '2026-06-26']
 const LONG_AGO = new Date('2026-01-01T00:00:00Z')
 
-/** Three dates of two series; the books go on over midnight. */
+/** Three dates of two series, with books that continue over midnight. */
 async function lakeOfThreeDates(directory: string): Promise<string> {
   const lake = join(directory, 'lake')
   const chicago = { market_ticker: 'KXHIGHCHI-26JUN24-T90' }
@@ -46,7 +46,7 @@ async function bytesOf(lake: string): Promise<Map<string, string>> {
   )
 }
 
-/** Puts another date's rows into a file, as a wrong decoder might; its manifest says that another version derived it. */
+/** Overwrites a date's file, as a wrong decoder might, and marks its manifest as derived by another version. */
 async function spoil(lake: string, date: string): Promise<string> {
   const path = join(lake, `lob/source=kalshi/series=KXHIGHNY/date=${date}/lob.parquet`)
   await writeFile(path, 'rows of a wrong decoder')
@@ -58,7 +58,7 @@ function rebuild(lake: string, ...args: string[]): ReturnType<typeof bookcast> {
   return bookcast(['rebuild', '--lake', lake, ...args])
 }
 
-test('repairs the dates that another version derived, and lists them before', async (t) => {
+test('lists and repairs the dates that another version derived', async (t) => {
   const lake = await lakeOfThreeDates(await temporaryDirectory(t))
   const whole = await bytesOf(lake)
   assert.equal((await lobFiles(lake)).length, 6)
@@ -84,7 +84,7 @@ test('repairs the dates that another version derived, and lists them before', as
   assert.equal((await rebuild(lake)).stdout, '0 files changed, 0 files unchanged, in 0 dates\n')
 })
 
-test('with dates, derives each of them, and writes only what differs', async (t) => {
+test('with given dates, derives each of them and writes only files that differ', async (t) => {
   const lake = await lakeOfThreeDates(await temporaryDirectory(t))
   const whole = await bytesOf(lake)
   await rm(join(lake, 'lob/source=kalshi/series=KXHIGHCHI/date=2026-06-26/lob.parquet'))
@@ -110,7 +110,7 @@ test('with dates, derives each of them, and writes only what differs', async (t)
   assert.equal(swapped.code, 2)
 })
 
-test('derives all dates from their segments alone, with the books that go on over midnight', async (t) => {
+test('derives all dates from their segments alone, with books that continue over midnight', async (t) => {
   const lake = await lakeOfThreeDates(await temporaryDirectory(t))
   const whole = await bytesOf(lake)
   const isSegment = (name: string): boolean => name.endsWith('.ndjson.gz')
@@ -124,12 +124,12 @@ test('derives all dates from their segments alone, with the books that go on ove
   }
 })
 
-test('derives two dates to which segments were added, with the books that go on from one to the other', async (t) => {
+test('derives two dates with added segments, with books that continue from one to the other', async (t) => {
   const directory = await temporaryDirectory(t)
   const whole = await lakeOfThreeDates(directory)
   const added = await bytesOf(whole)
   const lake = join(directory, 'other')
-  // A connection that ends on the first date. Its hour is in the lake already when the others come.
+  // A connection that ends on the first date. Its hour is already in the lake when the other segments are added.
   await runImport(lake, 'kalshi', { lines: [JSON.stringify(snapshot(1, { yes: [[30, 5]], ts_ms: MS }))] })
   await bookcast(['import', '--lake', whole, '--source', 'kalshi', ...(await segmentPaths(lake))])
   for (const name of added.keys()) {
@@ -142,7 +142,7 @@ test('derives two dates to which segments were added, with the books that go on 
   assert.deepEqual(await bytesOf(lake), await bytesOf(whole))
 })
 
-test('names a damaged or a missing segment, and derives the date without it when told to', async (t) => {
+test('names a damaged or missing segment, and derives the date without it on request', async (t) => {
   const lake = await lakeOfThreeDates(await temporaryDirectory(t))
   const directory = rawDateDirectory(lake, 'kalshi', DATES[1]!)
   const segments = (await readdir(directory)).filter((name) => name.endsWith('.ndjson.gz'))
@@ -169,7 +169,7 @@ test('names a damaged or a missing segment, and derives the date without it when
   assert.match((await rebuild(lake, ...range)).stdout, /^0 files changed/)
 })
 
-test('derives dates without damaged segments, also where the fold of one date reads those of the next', async (t) => {
+test('derives dates without damaged segments, also if the fold of one date reads those of the next', async (t) => {
   const lake = await lakeOfThreeDates(await temporaryDirectory(t))
   const directory = rawDateDirectory(lake, 'kalshi', DATES[1]!)
   const [first] = (await readdir(directory)).filter((name) => name.endsWith('.ndjson.gz')).toSorted()
@@ -180,7 +180,7 @@ test('derives dates without damaged segments, also where the fold of one date re
   assert.match((await rebuild(lake, '--from', DATES[0]!)).stdout, /^0 files changed/)
 })
 
-test('a date that has lost all its segments can be added to again, but not if it has order-book files', async (t) => {
+test('segments can be added to a date that has lost all its segments, unless it has order-book files', async (t) => {
   const lake = await lakeOfThreeDates(await temporaryDirectory(t))
   const date = DATES[1]!
   const directory = rawDateDirectory(lake, 'kalshi', date)
@@ -197,7 +197,7 @@ test('a date that has lost all its segments can be added to again, but not if it
   assert.equal((await dateRules(rules, added)).size, 1)
 })
 
-test('a sealed date stays as it is', async (t) => {
+test('a sealed date is not changed', async (t) => {
   const directory = await temporaryDirectory(t)
   const lake = join(directory, 'lake')
   const lines = [snapshot(1, { ts_ms: MS }), delta(2)].map((line) => JSON.stringify(line))

@@ -1,4 +1,4 @@
-// The configuration of `bookcast record`: what it demands, and that it never repeats a secret. And that it does not give up.
+// The configuration of `bookcast record`: what it requires, and that it never prints a secret. Also that it keeps retrying.
 
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
@@ -50,7 +50,7 @@ for (const [what, args, env, message] of [
   })
 }
 
-test('a key that is none is refused without being shown', () => {
+test('an invalid key is refused without being shown', () => {
   const secret = 'c2VjcmV0LXNlY3JldC1zZWNyZXQ'
   const pem = `-----BEGIN PRIVATE KEY-----\n${secret}\n-----END PRIVATE KEY-----`
   assert.throws(
@@ -59,7 +59,7 @@ test('a key that is none is refused without being shown', () => {
   )
 })
 
-test('a log that cannot be written does not end it', async (t) => {
+test('a log that cannot be written does not end the recorder', async (t) => {
   const lake = await temporaryDirectory(t)
   await writeFile(join(lake, '.recorder'), 'in the place of the directory')
   const args = [...PROGRAM_ARGUMENTS, 'record', '--lake', lake, '--kalshi-series', 'KXHIGHNY']

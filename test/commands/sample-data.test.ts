@@ -19,11 +19,11 @@ const io = (env: NodeJS.ProcessEnv, lines: string[]) => ({
   }),
 })
 
-test('writes the sample of the seed and directory given', async (t) => {
+test('writes the sample with the given seed and directory', async (t) => {
   const directory = await temporaryDirectory(t)
   const lines: string[] = []
   const variables = { BOOKCAST_SAMPLE_OUT: directory, BOOKCAST_SAMPLE_SEED: '6' }
-  // The command line wins over the environment.
+  // The command line overrides the environment.
   assert.equal(await sampleDataCommand(['--seed', '5'], io(variables, lines)), 0)
   const metadata: { seed: number; files: unknown[] } = JSON.parse(
     await readFile(join(directory, 'metadata.json'), 'utf8'),
@@ -46,7 +46,7 @@ test('--deltas writes a busy day instead of the sample', async (t) => {
   await assert.rejects(readFile(join(directory, 'metadata.json')), { code: 'ENOENT' })
 })
 
-test('stops without a trace when it is told to', async (t) => {
+test('leaves no files when it is stopped', async (t) => {
   const directory = await temporaryDirectory(t)
   for (const args of [[], ['--deltas', '500']]) {
     const stopped = { ...io({}, []), signal: AbortSignal.abort() }

@@ -1,4 +1,4 @@
-// `bookcast serve` as a user and an orchestrator meet it: a process with arguments, output, signals and an exit code.
+// `bookcast serve` as users and orchestrators run it: a process with arguments, output, signals and an exit code.
 
 import assert from 'node:assert/strict'
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
@@ -21,7 +21,7 @@ import { lobFilePath } from '../../shared/lake-layout.ts'
 import { type LobSource } from '../../shared/lob-sources.ts'
 
 const SAMPLE_LAKE = fileURLToPath(new URL('../../../data-samples/lake', import.meta.url))
-// Six markets, a row every two seconds of a day: more than the socket buffers of both ends hold.
+// Six markets with a row every two seconds of a day: more than the socket buffers of both ends hold.
 const LONG_ANSWER = '/api/v1/lob?series=KXHIGHNY-26JUL02&date=2026-07-02&interval=2&format=csv'
 
 async function makeLake(t: TestContext, files: readonly [LobSource, string, string][]): Promise<string> {
@@ -54,14 +54,14 @@ function runServe(t: TestContext, args: readonly string[], env: NodeJS.ProcessEn
   return { child, stdout: () => texts.stdout, stderr: () => texts.stderr, exit }
 }
 
-/** Resolves when the texts so far are as wanted; fails when the process ends before. */
+/** Resolves when the output so far satisfies `isWanted`; fails if the process ends before. */
 async function heard(serving: ServeProcess, isWanted: () => boolean): Promise<void> {
   const ended = (async () => {
     const code = await serving.exit
     if (!isWanted()) throw new Error(`serve ended with ${code}: ${serving.stderr()}`)
   })()
   while (!isWanted()) {
-    // The one that is not heard of must not go on listening.
+    // The listener of the other stream must be removed.
     const heardOne = new AbortController()
     const texts = [serving.child.stdout, serving.child.stderr].map((stream) =>
       once(stream, 'data', { signal: heardOne.signal }),
@@ -72,7 +72,7 @@ async function heard(serving: ServeProcess, isWanted: () => boolean): Promise<vo
   }
 }
 
-/** What the server prints, once it has printed all of it. */
+/** The server's start message, once it is complete. */
 async function greeting(serving: ServeProcess): Promise<string> {
   await heard(serving, () => /(parquet|some\.)\n$/.test(serving.stdout()))
   return serving.stdout()
@@ -115,7 +115,7 @@ Open ${url}/ in a browser, or try:
   )
 })
 
-test('offers the second source when the lake has nothing else, and says so when it has nothing', async (t) => {
+test('offers the second source if the lake has no other, and reports an empty lake', async (t) => {
   const polymarket = await makeLake(t, [['polymarket', 'nyc', '2026-07-02']])
   const first = runServe(t, ['--lake', polymarket, '--port', '0', '--log-level', 'silent'])
   assert.match(await greeting(first), /lob\?source=polymarket&series=nyc&date=2026-07-02&hour=18/)
@@ -128,10 +128,10 @@ test('offers the second source when the lake has nothing else, and says so when 
   assert.equal(first.stderr(), '')
 })
 
-test('the first request asks for an hour that the recording covers, with a key where one is needed', async (t) => {
+test('the suggested request is for an hour that the recording covers, with a key if one is needed', async (t) => {
   const lake = await temporaryDirectory(t)
   const recording = join(lake, 'recording.ndjson')
-  // Two and a half minutes of the morning: the busy hour has not come yet.
+  // Two and a half minutes of the morning, before the busy hour.
   const frames = [
     {
       type: 'orderbook_snapshot',
@@ -163,7 +163,7 @@ test('the first request asks for an hour that the recording covers, with a key w
   )
 })
 
-/** Compressed, the long answer would fit into the buffers of the connection and be over at once. */
+/** Compressed, the long response would fit into the buffers of the connection and complete at once. */
 function fetchUncompressed(address: string): Promise<Response> {
   return fetch(address, { headers: { 'Accept-Encoding': 'identity' } })
 }
@@ -206,13 +206,13 @@ test('exits 1 without a lake directory, and when the port is taken', async (t) =
   assert.match(second.stderr(), /cannot listen on 127\.0\.0\.1 port \d+: .*\? Port 0 is any free one\.\n$/)
 })
 
-test('keeps its catalogue in an embedded database when no other is named', async (t) => {
+test('keeps its catalogue in an embedded database if no other is configured', async (t) => {
   const place = await makeEmbeddedStore('no tables')
   t.after(() => place.remove())
   const env = { BOOKCAST_STORE: 'on', DATABASE_URL: '', BOOKCAST_DATA_DIR: place.dataDirectory }
   const serving = runServe(t, ['--lake', SAMPLE_LAKE, '--port', '0'], env)
   const url = /http:\/\/[\d.:]+/.exec(await greeting(serving))?.[0] ?? ''
-  // On a busy machine the first reading of the catalogue may fail, and the first question about its health take too long.
+  // On a busy machine the first read of the catalogue may fail, and the first health check may time out.
   const isReady = async () => (await fetch(`${url}/readyz`)).status === 200
   await soon(isReady, () => `not ready: ${serving.stderr()}`)
   assert.equal(await (await fetch(`${url}/api/v1/series`)).text(), '[]')
@@ -225,7 +225,7 @@ test('keeps its catalogue in an embedded database when no other is named', async
   assert.equal(await serving.exit, 0)
 })
 
-test('collects in its own process when it is told to, and answers with what came', async (t) => {
+test('collects in its own process on request, and serves the collected rows', async (t) => {
   const place = await makeEmbeddedStore()
   t.after(() => place.remove())
   const { config } = await startWorld(t)
@@ -242,7 +242,7 @@ test('collects in its own process when it is told to, and answers with what came
     BOOKCAST_NWS_URL: config.nwsUrl,
     BOOKCAST_ACIS_URL: config.acisUrl,
   }
-  // Its days are long closed, so they also move: not into the sample.
+  // The days are long closed, so they also move to the lake, which must not be the sample.
   const serving = runServe(t, ['--lake', await makeLake(t, []), '--port', '0'], env)
   const url = /http:\/\/[\d.:]+/.exec(await greeting(serving))?.[0] ?? ''
   await heard(serving, () =>
@@ -255,7 +255,7 @@ test('collects in its own process when it is told to, and answers with what came
   assert.equal(await serving.exit, 0)
 })
 
-test('--check-config prints the configuration without its secrets and ends', async (t) => {
+test('--check-config prints the configuration without secrets and exits', async (t) => {
   const env = { BOOKCAST_API_KEYS: 'charts=a-secret-of-this-test' }
   const good = runServe(t, ['--lake', SAMPLE_LAKE, '--check-config'], env)
   assert.equal(await good.exit, 0)
@@ -267,7 +267,7 @@ test('--check-config prints the configuration without its secrets and ends', asy
   assert.ok(!`${good.stdout()}${good.stderr()}${bad.stderr()}`.includes('a-secret'))
 })
 
-test('ends with a message when the tables of DATABASE_URL do not fit this version', async (t) => {
+test('exits with a message if the tables of DATABASE_URL do not match this version', async (t) => {
   const place = await makeEmptyStore()
   t.after(() => place.remove())
   const store = await openRelationalStore(place)
@@ -276,7 +276,7 @@ test('ends with a message when the tables of DATABASE_URL do not fit this versio
   const text = "INSERT INTO schema_migrations (name, checksum) VALUES ('9999_later.sql', 'x')"
   await store.postgres.run({ text, parameters: [] })
   const { address } = store.postgres
-  // The embedded store plays the server, behind a TCP port.
+  // The embedded store acts as the server, behind a TCP port.
   const proxy = address.kind === 'embedded' ? await FaultProxy.toSocket(address.socketPath) : undefined
   t.after(() => proxy?.refuse())
   const url =
@@ -295,7 +295,7 @@ test('ends with a message when the tables of DATABASE_URL do not fit this versio
   assert.doesNotMatch(serving.stderr(), /Unhandled|ERR_UNHANDLED|    at /)
 })
 
-test('answers, and stops at a signal, while its log cannot be written', async (t) => {
+test('serves, and stops at a signal, even if its log cannot be written', async (t) => {
   const [node, ...args] = [
     process.execPath,
     ...PROGRAM_ARGUMENTS,

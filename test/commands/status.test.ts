@@ -1,4 +1,4 @@
-// `bookcast status` beside what it tells of: a running server that has the embedded store, and a recorder.
+// `bookcast status` with a running server that has the embedded store, and with a recorder.
 
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
@@ -18,7 +18,7 @@ import { temporaryDirectory } from '../support/temporary-lake.ts'
 
 const MARKETS = ['KXHIGHNY-26NOV20-B45.5', 'KXHIGHNY-26NOV20-T49'] as const
 
-test('asks a running server for what is in its embedded store; samples are known as such', async (t) => {
+test('reads the embedded store through the running server, and marks samples as such', async (t) => {
   const place = await makeEmbeddedStore('samples')
   t.after(place.remove)
   const environment = { ...process.env, DATABASE_URL: '', BOOKCAST_DATA_DIR: place.dataDirectory }
@@ -50,13 +50,13 @@ test('asks a running server for what is in its embedded store; samples are known
   serve.kill('SIGTERM')
   await once(serve, 'exit')
 
-  // Nothing real comes to lie among what is invented.
+  // Real data is not added to the sample data.
   const refused = await bookcast(['ingest', '--once', '--source', 'none'], { env: environment })
   assert.notEqual(refused.code, 0)
   assert.match(refused.stderr, /holds the sample records, which are invented/)
 })
 
-test('tells what the recorders of a lake do, and when they did it last', async (t) => {
+test('shows what the recorders of a lake do, and when they last did it', async (t) => {
   const exchange = await LocalKalshi.start(t)
   const [market, refused] = MARKETS
   exchange.setBook(market, [[0, 40, 1000]])
@@ -80,7 +80,7 @@ test('tells what the recorders of a lake do, and when they did it last', async (
   assert.match(await status(), /^kalshi +stopped \d{4}-/m)
 })
 
-test('a lake that is not there is told as such, before anything is opened or made', async (t) => {
+test('a missing lake is reported before anything is opened or created', async (t) => {
   const root = await temporaryDirectory(t)
   const [lake, dataDirectory] = [join(root, 'nowhere'), join(root, 'data')]
   const file = join(root, 'file')
@@ -96,7 +96,7 @@ test('a lake that is not there is told as such, before anything is opened or mad
   assert.deepEqual(await readdir(root), ['file'])
 })
 
-test('a store that is not there is told, and not made', async (t) => {
+test('a missing store is reported and not created', async (t) => {
   const root = await temporaryDirectory(t)
   const dataDirectory = join(root, 'data')
   const environment = { DATABASE_URL: '', BOOKCAST_DATA_DIR: dataDirectory }
@@ -108,7 +108,7 @@ test('a store that is not there is told, and not made', async (t) => {
       { code: 1, stdout: '', stderr: `bookcast ${args[0]}: ${told}` },
     )
   }
-  // A machine may only record.
+  // On a machine that only records, a missing store is not an error.
   const { code, stdout } = await bookcast(['status', '--lake', root], { env: environment })
   assert.equal(code, 0)
   assert.ok(stdout.startsWith(told), stdout)
@@ -116,13 +116,13 @@ test('a store that is not there is told, and not made', async (t) => {
   assert.deepEqual(await readdir(root), [])
 })
 
-test('recorders and disks are shown while the store is away', async (t) => {
+test('recorders and disks are shown while the store is unavailable', async (t) => {
   const root = await temporaryDirectory(t)
   const server = createServer()
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo
-  // Nobody listens there any more.
+  // Nothing listens on this port any more.
   server.close()
   await once(server, 'close')
   const environment = { DATABASE_URL: `postgres://nobody@127.0.0.1:${port}/none` }

@@ -13,7 +13,7 @@ const KEY = 'observations/station=NYC/year=2026/observations.parquet'
 
 const sync = (args: readonly string[], env: NodeJS.ProcessEnv = {}) => bookcast(['sync', ...args], { env })
 
-test('pushes to and pulls from a bucket, one line a step, and says what is in conflict', async (t) => {
+test('pushes to and pulls from a bucket with one line a step, and reports conflicts', async (t) => {
   const server = await startS3Server(t)
   const [lake, copy] = [await temporaryDirectory(t), await temporaryDirectory(t)]
   await writeTree(lake, { [KEY]: 'rows' })
@@ -48,7 +48,7 @@ test('a conflict names the file, the reason and the option that replaces it', as
   assert.match(stderr, new RegExp(`conflict: ${KEY}: .*--replace replaces it`))
 })
 
-test('a directory in the place of its own files is named, with the remedy', async (t) => {
+test('a directory in place of its own files is named, with the remedy', async (t) => {
   const [lake, place] = [await temporaryDirectory(t), await temporaryDirectory(t)]
   await writeTree(lake, { [KEY]: 'ours' })
   await mkdir(`${lake}/.sync/outcome.json`, { recursive: true })
@@ -60,7 +60,7 @@ test('a directory in the place of its own files is named, with the remedy', asyn
   )
 })
 
-test('raw segments are pushed unless they are not wanted, and pulled on demand', async (t) => {
+test('raw segments are pushed unless --no-raw is given, and pulled only with --raw', async (t) => {
   const [lake, place] = [await temporaryDirectory(t), await temporaryDirectory(t)]
   await writeSegment(lake, { recorder: 'import', date: '2026-06-24', hour: 3, fromMinute: 1, toMinute: 4 })
   await foldHere(lake, ['2026-06-24'])
@@ -91,7 +91,7 @@ test('raw segments are pushed unless they are not wanted, and pulled on demand',
   assert.match(stderr, /--raw belongs to --from/)
 })
 
-test('a side that is not there has no files, and is told by its option', async (t) => {
+test('a missing side is an error that names its option', async (t) => {
   const directory = await temporaryDirectory(t)
   const [there, nowhere] = [`${directory}/there`, `${directory}/nowhere`]
   await writeTree(there, { [KEY]: 'rows' })
@@ -107,7 +107,7 @@ test('a side that is not there has no files, and is told by its option', async (
   assert.deepEqual(await readdir(directory), ['there'])
 })
 
-test('wrong use is told with the option in question', async () => {
+test('errors for wrong use name the option', async () => {
   for (const [args, message] of [
     [['--from', 'x'], /--lake \(or BOOKCAST_LAKE\) must be given/],
     [['--lake', 'x'], /one of --from <place> and --to <place>/],
@@ -126,7 +126,7 @@ test('wrong use is told with the option in question', async () => {
   }
 })
 
-test('an operator decides the seal conflict of one date alone', async (t) => {
+test('an operator can decide the seal conflict of a single date', async (t) => {
   const [a, b, place] = [
     await temporaryDirectory(t),
     await temporaryDirectory(t),

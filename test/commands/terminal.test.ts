@@ -1,4 +1,4 @@
-// What people see: marks on terminals alone, text that keeps to the width, and what a misspelt word was meant to be.
+// Output for people: colours only on terminals, text wrapped to the width, and suggestions for misspelt words.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -12,7 +12,7 @@ function stream(isTTY: boolean): NodeJS.WriteStream {
   return { isTTY } as NodeJS.WriteStream
 }
 
-test('colours only on a terminal that shows them, and not with NO_COLOR', () => {
+test('uses colours only on a terminal that supports them, and not with NO_COLOR', () => {
   assert.equal(styleOf(stream(true), {}).red('no'), '\u001b[31mno\u001b[39m')
   assert.equal(styleOf(stream(true), { NO_COLOR: '' }).bold('no'), '\u001b[1mno\u001b[22m')
   for (const [tty, env] of [
@@ -23,7 +23,7 @@ test('colours only on a terminal that shows them, and not with NO_COLOR', () => 
     assert.equal(styleOf(stream(tty), env).red('no'), 'no')
 })
 
-test('a misspelt word is guessed, another word is not', () => {
+test('suggests a word for a misspelt one only', () => {
   for (const [word, meant] of [
     ['serv', 'serve'],
     ['server', 'serve'],
@@ -36,12 +36,12 @@ test('a misspelt word is guessed, another word is not', () => {
     assert.equal(closest(word, COMMANDS), meant, word)
 })
 
-test('text keeps to a width, but no word is broken', () => {
+test('wraps text to a width without breaking words', () => {
   assert.equal(wrapText('one two three', 7), 'one two\nthree')
   assert.equal(wrapText('unbreakable', 4), 'unbreakable')
 })
 
-test('a help text fits a terminal, each description below its own beginning, and nothing else', () => {
+test('wraps the descriptions of a help text in their column', () => {
   const terminal = (columns: number) => ({ isTTY: true, columns }) as NodeJS.WriteStream
   const help = [
     'Usage: bookcast serve --lake <dir> [options] and so on, in a sentence without columns',
@@ -66,7 +66,7 @@ test('a help text fits a terminal, each description below its own beginning, and
   ])
 })
 
-test('a wrong command and a wrong option say what to try next', async () => {
+test('errors for a wrong command or option suggest what to try next', async () => {
   const command = await bookcast(['serv'])
   assert.equal(command.code, 2)
   assert.equal(command.stderr, 'bookcast: there is no command "serv"\nDid you mean "bookcast serve"?\n')

@@ -7,7 +7,7 @@ import { verifyCommand } from '../../server/commands/verify.ts'
 import { STATIONS } from '../../shared/stations.ts'
 import { makeEmptyStore } from '../support/postgres.ts'
 
-test('a store without observations lists every station and day, and opens them when told to', async (t) => {
+test('lists every station and day of a store without observations, and reopens them on request', async (t) => {
   const place = await makeEmptyStore()
   t.after(place.remove)
   const env = {
@@ -47,7 +47,7 @@ test('a store without observations lists every station and day, and opens them w
   assert.match(repaired.out, /bookcast ingest --from 2026-03-01 --to 2026-03-02 fetches them$/m)
 })
 
-test('wrong use is refused with the option named, before anything is opened', async () => {
+test('wrong use is refused before anything is opened, and the error names the option', async () => {
   const io = { env: {} } as unknown as CommandIo
   for (const [args, message] of [
     [[], /--store or --trades must be given/],

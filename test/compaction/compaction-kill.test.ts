@@ -16,7 +16,7 @@ const VICTIM = fileURLToPath(new URL('../support/compaction-victim.js', import.m
 const NOW_MS = JULY_MS + 10 * 86_400_000
 const FILE = 'candles/series=KXHIGHNY/month=2026-07/candles.parquet'
 
-test('a process killed at any step, again and again, loses and doubles nothing', async (t) => {
+test('a process that is repeatedly killed at any step loses and duplicates nothing', async (t) => {
   const place = await makeEmbeddedStore()
   t.after(place.remove)
   const lake = await temporaryDirectory(t)

@@ -45,14 +45,14 @@ beforeEach(async () => {
   await file.store.postgres.run({ text: 'TRUNCATE candles, observations, lake_manifest', parameters: [] })
 })
 
-test('closed days move to the lake with every value and null, the open ones stay', async (t) => {
+test('closed days move to the lake with every value and null, open days stay', async (t) => {
   const lake = await temporaryDirectory(t)
   const candles = [...manyCandles(3), candleAt(JULY_MS, { market_ticker: 'A', open: 0, volume: 2n ** 62n })]
   const observations = manyObservations(3)
   await write(candles, observations)
   const result = await compact(lake)
   assert.deepEqual(result.failures, [])
-  // Closed 36 hours after its end: at noon of the 4th that is the 2nd.
+  // A day is closed 36 hours after its end: at noon of the 4th the last closed day is the 2nd.
   const closedMs = JULY_MS + 2 * MS_PER_DAY
   assert.deepEqual(
     await coldCandles(lake),
@@ -71,7 +71,7 @@ test('closed days move to the lake with every value and null, the open ones stay
   ])
 })
 
-test('the file tells its schema, rows and span, and the manifest its cut-over, size and digest', async (t) => {
+test('the file states its schema, rows and span, and the manifest its cut-over, size and digest', async (t) => {
   const lake = await temporaryDirectory(t)
   await write(manyCandles(1), [])
   await compact(lake)
@@ -130,7 +130,7 @@ test('a second run finds nothing to do, and the next day is added to the file', 
   assert.deepEqual(await coldObservations(lake), observations)
 })
 
-test('months, years, series and stations have files of their own', async (t) => {
+test('months, years, series and stations have separate files', async (t) => {
   const lake = await temporaryDirectory(t)
   await write(
     [
@@ -161,7 +161,7 @@ test('months, years, series and stations have files of their own', async (t) => 
 })
 
 for (const step of STEPS) {
-  test(`a failure after "${step}" loses and doubles nothing, and the next run completes the work`, async (t) => {
+  test(`a failure after "${step}" loses and duplicates nothing, and the next run completes the work`, async (t) => {
     const lake = await temporaryDirectory(t)
     const [candles, observations] = [manyCandles(4), manyObservations(4)]
     await write(candles.slice(0, 48), observations.slice(0, 24))
@@ -184,7 +184,7 @@ for (const step of STEPS) {
   })
 }
 
-test('a failure before the first registration keeps the file and the rows apart, too', async (t) => {
+test('a failure before the first registration loses and duplicates nothing', async (t) => {
   const lake = await temporaryDirectory(t)
   const [candles, observations] = [manyCandles(3), manyObservations(3)]
   await write(candles, observations)
@@ -197,7 +197,7 @@ test('a failure before the first registration keeps the file and the rows apart,
   assert.equal(await hot('candles'), 48)
 })
 
-test('rows that change while the file is written are in it', async (t) => {
+test('the file includes rows that change while it is written', async (t) => {
   const lake = await temporaryDirectory(t)
   const candles = manyCandles(2)
   await write(candles, [])
@@ -216,14 +216,14 @@ test('rows that change while the file is written are in it', async (t) => {
   assert.equal(await hot('candles'), 0)
 })
 
-test('late rows and corrections reach the file by the rules that hold in the store', async (t) => {
+test('late rows and corrections are merged into the file by the rules of the store', async (t) => {
   const lake = await temporaryDirectory(t)
   const [candles, observations] = [manyCandles(2), manyObservations(2)]
   await write(candles, observations)
   await compact(lake)
   const corrected = { ...candles[5]!, high: 9_999, volume: 1n }
   const late = candleAt(JULY_MS + 5, { market_ticker: 'LATE' })
-  // An archive's copy of a report may fill what the live feed left out, and nothing else.
+  // An archive's copy of a report may only fill values that the live feed left out.
   const [fuller, other] = [observations[3]!, observations[4]!]
   await write(
     [corrected, late],
@@ -266,7 +266,7 @@ test('late rows and corrections reach the file by the rules that hold in the sto
   assert.equal(await hot('observations'), 0)
 })
 
-test('a file that nobody registered is kept whole, and the cut-over covers it', async (t) => {
+test('an unregistered file keeps all its rows, and the cut-over covers them', async (t) => {
   const lake = await temporaryDirectory(t)
   const candles = manyCandles(3)
   await write(candles, [])
@@ -280,7 +280,7 @@ test('a file that nobody registered is kept whole, and the cut-over covers it', 
   assert.equal(partition?.cut_over, (candles.at(-1)?.end_period_ts ?? 0) + 1)
 })
 
-test('a partition whose file is damaged or missing keeps its rows and does not keep the others', async (t) => {
+test('a partition whose file is damaged or missing keeps its rows and does not block the others', async (t) => {
   const lake = await temporaryDirectory(t)
   await write(manyCandles(4), manyObservations(4))
   await compact(lake)
@@ -302,7 +302,7 @@ test('a partition whose file is damaged or missing keeps its rows and does not k
   assert.equal(await hot('candles'), 96)
 })
 
-test('two compactions at once do the work of one', async (t) => {
+test('two concurrent compactions do the work of one', async (t) => {
   const lake = await temporaryDirectory(t)
   const [candles, observations] = [manyCandles(3), manyObservations(3)]
   await write(candles, observations)
@@ -315,7 +315,7 @@ test('two compactions at once do the work of one', async (t) => {
   assert.equal(await hot('candles'), 48)
 })
 
-test('who reads the old file goes on reading it', async (t) => {
+test('open readers keep reading the old file', async (t) => {
   const lake = await temporaryDirectory(t)
   await write(manyCandles(4), [])
   await compact(lake)
@@ -341,7 +341,7 @@ function failAt(step: CompactionStep) {
   }
 }
 
-/** What readers see: the file up to the cut-over, the store from it on. Together it must be what was written. */
+/** Asserts that the file before the cut-over and the store from it on together have the written rows. */
 async function assertWhole(
   lake: string,
   candles: readonly StoredCandle[],

@@ -1,4 +1,4 @@
-// A lake that begins anew while object storage, which may have its files, does not answer.
+// A lake that starts anew while object storage, which may have its files, is unavailable.
 
 import assert from 'node:assert/strict'
 import { cp } from 'node:fs/promises'
@@ -41,7 +41,7 @@ async function hotCount(): Promise<number> {
   return row!.count
 }
 
-test('a file published while object storage did not answer goes on from the one that is there, and is no conflict', async (t) => {
+test('a file published while object storage was unavailable is later merged with the object, without a lasting conflict', async (t) => {
   const [lake, other] = [await temporaryDirectory(t), await temporaryDirectory(t)]
   await file.store.postgres.run({ text: 'TRUNCATE observations, lake_manifest', parameters: [] })
   await write(manyObservations(1))
@@ -57,7 +57,7 @@ test('a file published while object storage did not answer goes on from the one 
     fetchLakeFile(lake, remote, wanted, signal)
   s3.fault = () => ({ status: 403 })
   assert.equal((await compact(lake, fetchFile, grace)).published.length, 1)
-  // Until the next run it is told, and the rows stay in the store.
+  // Until the next run the conflict is reported, and the rows stay in the store.
   s3.fault = () => undefined
   assert.deepEqual((await syncLake({ lake, remote, direction: 'push' })).conflicts, [OBSERVATIONS])
   assert.deepEqual((await compact(lake, fetchFile, grace)).failures, [])
@@ -67,12 +67,12 @@ test('a file published while object storage did not answer goes on from the one 
   assert.equal(row?.['rows'], manyObservations(1).length + 1)
 })
 
-test('rows stay in the store while object storage does not tell whether it has their file', async (t) => {
+test('rows stay in the store until it is known whether object storage has their file', async (t) => {
   const [lake, other] = [await temporaryDirectory(t), await temporaryDirectory(t)]
   await file.store.postgres.run({ text: 'TRUNCATE observations, lake_manifest', parameters: [] })
   await write(manyObservations(1))
   await compact(other)
-  // The store is lost, and the lake with it: the file is all that there is.
+  // Store and lake are lost; only the file in object storage is left.
   await file.store.postgres.run({ text: 'TRUNCATE observations, lake_manifest', parameters: [] })
   await write([observationAt(JULY_MS + MS_PER_DAY)])
   let isAway = true
@@ -95,7 +95,7 @@ for (const [what, grace] of [
   ['with a grace', { retireBeforeMs: 0 }],
   ['without one', {}],
 ] as const) {
-  test(`a stale copy of a lake goes on from what object storage has, ${what}, and lasts in no conflict`, async (t) => {
+  test(`a stale copy of a lake continues from the file in object storage, ${what}, without a lasting conflict`, async (t) => {
     const [stale, other] = [await temporaryDirectory(t), await temporaryDirectory(t)]
     const truncate = (): Promise<unknown> =>
       file.store.postgres.run({ text: 'TRUNCATE observations, lake_manifest', parameters: [] })
@@ -103,7 +103,7 @@ for (const [what, grace] of [
     const days = manyObservations(2)
     await write(days.slice(0, 24))
     await compact(other)
-    // By other means than ours: nothing in it tells where it is from.
+    // A copy by other tools has no sync journal.
     await cp(other, stale, { recursive: true })
     await write(days.slice(24))
     await compact(other)
@@ -127,13 +127,13 @@ for (const [what, grace] of [
   ['with a grace', { retireBeforeMs: 0 }],
   ['without one', {}],
 ] as const) {
-  test(`a file that another lake's takes the place of loses no row, ${what}`, async (t) => {
+  test(`a file that a file of another lake replaces loses no row, ${what}`, async (t) => {
     const [lake, other] = [await temporaryDirectory(t), await temporaryDirectory(t)]
     const truncate = (): Promise<unknown> =>
       file.store.postgres.run({ text: 'TRUNCATE observations, lake_manifest', parameters: [] })
     const days = manyObservations(2)
     await truncate()
-    // Every hour in the one or the other, some in both.
+    // Every hour is in one lake or the other, some hours in both.
     await write(days.filter((_, index) => index % 3 !== 0))
     await compact(lake)
     await truncate()

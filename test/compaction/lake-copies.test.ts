@@ -1,6 +1,6 @@
-// Two servers on one relational store: one beside the lake that is compacted, one with a copy that it pulls from object
-// storage. Whatever the order in which files are written, pushed, pulled and rows deleted: nothing is missing, nothing
-// comes twice.
+// Two servers on one relational store: one serves the lake that is compacted, the other a copy that it pulls from object
+// storage. In whatever order files are written, pushed and pulled and rows are deleted, no row is missing and none occurs
+// twice.
 
 import assert from 'node:assert/strict'
 import { mkdir, rm } from 'node:fs/promises'
@@ -33,7 +33,7 @@ const STEPS = ['noted', 'written', 'verified', 'registered', 'renamed', 'committ
 const FORMATS = ['json', 'ndjson', 'csv', 'parquet'] as const
 
 interface Setting {
-  /** Where rows are compacted, and the server beside it. */
+  /** The lake into which rows are compacted, and its server. */
   readonly lake: string
   readonly url: string
   readonly copy: string
@@ -48,7 +48,7 @@ async function startSetting(t: TestContext): Promise<Setting> {
   return { lake: first.lake, url: first.url, copy: second.lake, copyUrl: second.url, remote }
 }
 
-/** Object storage, lakes and store as if nothing had ever been written. */
+/** Empties object storage, lakes and store. */
 async function empty({ lake, copy, remote }: Setting): Promise<void> {
   const tables = 'TRUNCATE candles, observations, lake_manifest'
   await file.store.postgres.run({ text: tables, parameters: [] })
@@ -98,7 +98,7 @@ async function pull({ copy, remote }: Setting): Promise<void> {
 const CANDLES_QUERY = 'candles?series=KXHIGHNY&from=2026-07-01&to=2026-07-31&fill=false'
 const OBSERVATIONS_QUERY = 'observations?station=NYC&from=2026-07-01&to=2026-07-31'
 
-/** Sorted keys of the rows an answer holds, or its problem. */
+/** Sorted keys of the rows in a response, or its problem. */
 async function seen(url: string, path: string): Promise<string[] | Problem> {
   const response = await fetch(`${url}/api/v1/${path}&limit=50000`)
   if (response.status !== 200) return readProblem(response)
@@ -120,7 +120,7 @@ function reportKeysOf(rows: readonly StoredObservation[]): string[] {
   return rows.map((row) => `${row.station_code} ${row.observed_at} ${row.wind_speed_kt}`)
 }
 
-// A copy that has no file yet, and one that has an old one, when rows leave the store.
+// When rows leave the store, the copy has no file yet (EARLY) or an old one (LATE).
 const EARLY = ['compact', 'push', 'wait', 'compact'] as const
 const LATE = [...EARLY.slice(0, 2), 'pull', 'wait', 'compact', 'day', ...EARLY] as const
 
@@ -229,7 +229,7 @@ const CHECKS: Readonly<Record<string, Check>> = {
       [0, [[CANDLES, 96n]]],
     )
     assert.equal(await hotCount(), 96)
-    // Nothing new: nothing is written again.
+    // Without new rows nothing is written again.
     assert.deepEqual(await compact(setting, nowMs + 1, nowMs), {
       partitions: [],
       published: [],
@@ -237,7 +237,7 @@ const CHECKS: Readonly<Record<string, Check>> = {
     })
     const late = candleAt(JULY_MS + 5, { market_ticker: 'LATE' })
     await write([late])
-    // The published file lacks a row by now: it may not replace the rows.
+    // The published file now lacks a row, so it must not replace the rows of the store.
     const second = await compact(setting, nowMs + 2, nowMs + 2)
     assert.deepEqual([second.partitions.length, second.published.map(({ fileRows }) => fileRows)], [0, [97n]])
     assert.equal(await hotCount(), 97)
@@ -264,13 +264,13 @@ const CHECKS: Readonly<Record<string, Check>> = {
 
   async 'rows that the file holds already leave the store, and the file stays as it is'(setting) {
     const candles = manyCandles(2)
-    // Without temperatures nothing is derived when reports are merged.
+    // Without temperatures merging derives no values.
     const observations = manyObservations(2).map((row) => ({ ...row, temp_f: null }))
     await write(candles, observations)
     const nowMs = JULY_MS + 2 * MS_PER_DAY
     await compact(setting, nowMs, undefined)
     const before = await readTree(setting.lake)
-    // An archive that is asked again brings what it brought before.
+    // A repeated request to an archive returns the same rows.
     await write(candles.slice(40, 50), observations.slice(20))
     const again = await compact(setting, nowMs + 1, 0)
     assert.deepEqual(
@@ -311,7 +311,7 @@ const CHECKS: Readonly<Record<string, Check>> = {
     for (const step of STEPS) {
       await empty(setting)
       await write(candles.slice(0, 48), observations.slice(0, 24))
-      // A file with a day, and two more days in the store.
+      // One day is in the file, two more are in the store.
       await compact(setting, JULY_MS + MS_PER_DAY, step === 'noted' ? 0 : undefined)
       await write(candles.slice(48), observations.slice(24))
       const failed = await compact(setting, nowMs, 0, (done) => {

@@ -1,4 +1,4 @@
-// decisions.md, "Candles": a test for each sentence, in its order, on candles that are made for it.
+// decisions.md, "Candles": a test for each sentence, in order, on candles made for the test.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -15,7 +15,7 @@ const OTHER = `${EVENT}-B82.5`
 /** A market of another series, with candles that end at midnights. */
 const WHOLE_DAYS = 'KXHIGHPHIL-26MAR03-B80.5'
 
-/** A traded candle that ends so many minutes after the start; every price is `cents`, unless more are given. */
+/** A traded candle that ends this many minutes after the start; every price is `cents` unless overridden. */
 function candle(
   interval: StoredCandle['period_interval'],
   minute: number,
@@ -46,7 +46,7 @@ const STORED: readonly StoredCandle[] = [
   candle(1, 9, 30),
   candle(1, 62, 40),
   candle(1, 127, 50),
-  // Of other prices than the minutes, so that an answer tells which it is made from.
+  // Prices differ from those of the minutes, so that a response shows which candles it is made from.
   candle(60, 60, 77),
   candle(60, 180, 78),
   candle(1440, 1440, 99),

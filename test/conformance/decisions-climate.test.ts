@@ -1,5 +1,5 @@
-// decisions.md, "Climate": a test for each sentence, in its order. Products go the way of the ingest, from their text
-// through the store to the answer.
+// decisions.md, "Climate": a test for each sentence, in order. Products pass through the ingest, from their text through the
+// store to the response.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -12,7 +12,7 @@ import { type JsonRecord, serviceOfThisFile } from '../support/conformance-servi
 
 const file = serviceOfThisFile()
 
-/** Takes products of Miami in, one after the other, as the live feed delivers them. */
+/** Ingests products of Miami one after the other, as the live feed delivers them. */
 async function ingest(...texts: readonly string[]): Promise<void> {
   for (const text of texts) {
     const { reports, errors } = parseClimateText(wrapped(text))
@@ -110,7 +110,7 @@ test('of equals the first issued is served, in whatever order they come in', asy
 })
 
 test("the kind comes from the product's text, not from its time stamp", async () => {
-  // Both are stamped at the same hour of the same evening; one says that its day is not over.
+  // Both are stamped in the same hour of the same evening; one states that its day is not over.
   await ingest(
     product({ day: 12, header: '122200', highF: 88, validAsOf: AFTERNOON }),
     product({

@@ -144,7 +144,7 @@ test('parquet, csv and ndjson rows have the columns of the JSON records, in the 
     ['observations', `/api/v1/observations?${DAY}`],
     ['climate', '/api/v1/climate?to=2026-07-03'],
   ] as const) {
-    // The reader holds names and order of every format against the declared fields.
+    // The reader compares names and order of every format with the declared fields.
     const { rows } = await fetchRows(`${service.url}${target}&format=json`, kind)
     assert.ok(rows.length > 0)
     for (const format of ['ndjson', 'csv', 'parquet'])

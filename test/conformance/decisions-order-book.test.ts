@@ -1,4 +1,4 @@
-// decisions.md, "Limit order book": a test for each sentence, in its order, on recordings that are made for it.
+// decisions.md, "Limit order book": a test for each sentence, in order, on recordings made for the test.
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -25,7 +25,7 @@ const MARKET = `${SERIES}-26JUL01-A`
 const DAY = 24n * HOUR
 const BID = 0
 const ASK = 1
-/** 1/1000000 contract and 1/10000 dollar, as files have them. */
+/** The units of the files: 1/1000000 contract and 1/10000 dollar. */
 const CONTRACT = 1_000_000
 const CENT = 100
 
@@ -86,7 +86,7 @@ after(async () => {
   await rm(lake, { recursive: true, force: true })
 })
 
-/** Puts the recording into the lake of the one server as a series of its own, which every request then names. */
+/** Adds the recording to the lake of the shared server as a separate series, which every request names. */
 async function record(recording: Recording): Promise<Lob> {
   recordings += 1
   const series = `KXTEST${recordings}`
@@ -94,7 +94,7 @@ async function record(recording: Recording): Promise<Lob> {
   return lobAt(`http://127.0.0.1:${server?.port}/api/v1/lob?series=${series}&`)
 }
 
-/** The recording as the only one of a server, with or without a catalogue beside it. */
+/** A server with this recording alone, with or without a catalogue. */
 async function serveAlone(t: TestContext, recording: Recording, store?: MemoryStore): Promise<Lob> {
   const ownLake = await temporaryDirectory(t)
   await write(ownLake, SERIES, recording)
@@ -178,7 +178,7 @@ test("a market's rows begin at the first tick at or after its first known book",
   const { rows } = await record({
     events: [
       clear(DAY_START + 2n * HOUR),
-      // A level without a book says nothing.
+      // A level without a snapshot makes no book known.
       set(DAY_START + HOUR, BID, 40 * CENT, CONTRACT, later),
       clear(DAY_START + 3n * HOUR + 1n, later),
     ],

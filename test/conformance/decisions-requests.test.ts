@@ -20,7 +20,7 @@ const NYC = '/api/v1/observations?station=NYC'
 const LOB = '/api/v1/lob?series=KXHIGHNY'
 const GAPS = '/api/v1/analysis/climate-gaps?station=NYC'
 
-/** Every endpoint with a request that it answers, its parameters, and those that take numbers. */
+/** Every endpoint with a valid request, its parameters, and its numeric parameters. */
 const ENDPOINTS: readonly {
   readonly target: string
   readonly numbers: readonly (readonly [string, string])[]
@@ -76,7 +76,7 @@ const ENDPOINTS: readonly {
   { target: '/health?', numbers: [] },
 ]
 
-/** The refusal of one parameter: 400, its name, and a sentence. */
+/** Asserts that one parameter is refused: 400, its name, and a message. */
 async function refusalOf(target: string, parameter: string): Promise<string> {
   const response = await file.service.get(target)
   assert.equal(response.status, 400, target)
@@ -261,13 +261,13 @@ test('a page that limit cut short has a Link with rel="next", the last page has 
       (await fetchRows(target, 'observations')).rows,
     )
   }
-  // A page that ends exactly with the last row was not cut short.
+  // A page that ends exactly with the last row was not truncated.
   const rows = (await file.service.rows('/api/v1/climate?station=NYC')).length
   const exact = await file.service.get(`/api/v1/climate?station=NYC&limit=${rows}`)
   assert.equal(exact.headers.get('link'), null)
 })
 
-/** The rows stand in the strict order of these fields. */
+/** Asserts that the rows are in the strict order of these fields. */
 function assertOrder(rows: readonly JsonRecord[], fields: readonly string[]): void {
   const keys = rows.map((row) => fields.map((field) => String(row[field])).join(' '))
   assert.ok(keys.length > 1)

@@ -16,7 +16,7 @@ import { temporaryDirectory } from '../support/temporary-lake.ts'
 
 const file = serviceOfThisFile()
 
-/** A server over the sample lake and one file that is none. */
+/** A server over the sample lake and one invalid file. */
 async function startDamaged(t: TestContext) {
   const lake = await temporaryDirectory(t)
   await cp(SAMPLE_LAKE, lake, { recursive: true })
@@ -30,7 +30,7 @@ const DAMAGED = '/api/v1/lob?series=KXDAMAGED&date=2026-07-01'
 const LOB = '/api/v1/lob?series=KXHIGHNY'
 const MARKET = '/api/v1/markets/KXHIGHNY-26JUL01-B81.5'
 
-/** One request of every GET there is, and its parquet and csv forms. */
+/** One request for every GET endpoint, and its parquet and csv forms. */
 const TARGETS = [
   `${LOB}&date=2026-07-01&interval=3600`,
   '/api/v1/candles?station=NYC&from=2026-07-01&to=2026-07-01&interval=60&limit=5',
@@ -240,7 +240,7 @@ test('a truncated transfer is visible to a client: the body never ends as if it 
     assert.equal(response.status, 200)
     await assert.rejects(response.arrayBuffer(), ending)
   }
-  // Compressed bodies are cut as well.
+  // Compressed bodies are truncated as well.
   const coded = await fetch(lobUrl('bytes.5000000.fail-after.300000'), {
     headers: { 'accept-encoding': 'gzip' },
   })

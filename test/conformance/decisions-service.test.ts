@@ -27,7 +27,7 @@ async function healthOf(url: string): Promise<{ status: number; report: JsonReco
   return { status: response.status, report: JSON.parse(await response.text()) }
 }
 
-/** Health as soon as it is as wanted: a database is slow to open, the lake is being looked at. */
+/** Polls /health until it is as wanted: a database opens slowly, and the lake is being scanned. */
 async function awaitedHealthOf(
   url: string,
   wanted: JsonRecord,
@@ -49,7 +49,7 @@ test('health is 200 with status ok and the shape of the interface', async () => 
     embedded_db: 'ok',
     hosted_db: 'ok',
     sync: { last_sync, file_count: 15, is_stale: false },
-    // An added field, only where invented data is served.
+    // An additional field, only if sample data is served.
     samples: { files: 12, records: false },
   })
 })
@@ -132,7 +132,7 @@ test('binds loopback unless told otherwise', async (t) => {
   const others = Object.values(networkInterfaces())
     .flat()
     .filter((address) => address !== undefined && !address.internal && address.family === 'IPv4')
-  // Its port is free on every address that is not loopback.
+  // The port is free on every non-loopback address.
   for (const address of others) {
     const probe = createServer()
     await new Promise<void>((resolve, reject) => {

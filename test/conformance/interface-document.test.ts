@@ -1,6 +1,6 @@
-// The other direction: every row of every table in the interface document has its row in the conformance tests, so that
-// a row that is added or changed there fails here. The document is no part of the project; beside a checkout that
-// has it, it is read.
+// The other direction: every row of every table in the interface document has a row in the conformance tests, so that a row
+// added or changed in the document fails here. The document is not part of the project; it is read if it is next to the
+// checkout.
 
 import assert from 'node:assert/strict'
 import { existsSync, readFileSync } from 'node:fs'
@@ -38,7 +38,7 @@ const ENDPOINTS = [
   MARKET_PARAMETERS,
 ]
 
-/** Section and row of everything the conformance tests show. */
+/** Section and row of everything that the conformance tests cover. */
 const TESTED: readonly (readonly [string, string])[] = [
   ...RESOURCES.flatMap(({ section, rows }) => quoted(section, rows)),
   ...quoted('2.2 Observation', UNIT_ROWS),
@@ -50,7 +50,7 @@ const TESTED: readonly (readonly [string, string])[] = [
   ...quoted('8. Limits', LIMIT_ROWS),
 ]
 
-/** `shared/spec/<name>` beside the project, met on the way up from the built file. */
+/** Finds `shared/spec/<name>` in a directory above the built file. */
 function specPath(name: string): string | undefined {
   for (let directory = dirname(fileURLToPath(import.meta.url)); ; directory = dirname(directory)) {
     const path = join(directory, 'shared', 'spec', name)

@@ -1,5 +1,5 @@
-// Section 8 of the interface: each limit with requests on both sides of its bound. Where a default is the limit, what
-// counts is how many rows come without the parameter, out of a list that has more.
+// Section 8 of the interface: each limit with requests on both sides of its bound. If the limit is a default, the test counts
+// the rows returned without the parameter, out of a list that has more.
 
 import { LONG_STATION } from '../support/conformance-service.ts'
 
@@ -7,11 +7,11 @@ export interface LimitRow {
   readonly contract: string
   /** A request that names no limit, and the rows it must be cut to. */
   readonly default?: { readonly target: string; readonly rows: number }
-  /** Two requests with equal answers: without the parameter, and with its default. */
+  /** Two requests with equal responses: without the parameter, and with its default. */
   readonly equal?: readonly [string, string]
-  /** Requests at the bound, which are answered. */
+  /** Requests at the bound, which succeed. */
   readonly within?: readonly string[]
-  /** Requests just beyond it, and the parameter they are refused for; none where rows are counted. */
+  /** Requests just beyond the bound, and the parameter for which they are refused; none if rows are counted. */
   readonly beyond?: readonly { readonly target: string; readonly parameter: string | null }[]
 }
 
@@ -21,7 +21,7 @@ const LOB_RANGE = '/api/v1/lob?series=KXHIGHNY&interval=3600&levels=1'
 const GAPS = '/api/v1/analysis/climate-gaps?station=NYC'
 const LONG_DAY = `/api/v1/observations?station=${LONG_STATION}&from=2020-01-01&to=2020-01-01`
 
-/** Series of the test's lake whose one market has a row for so many seconds. */
+/** Series of the test lake whose only market has rows for this many seconds. */
 export const ROWS_SERIES = {
   json: { within: 'KXROWSJ', beyond: 'KXROWSJ1', rows: 50_000 },
   streamed: { within: 'KXROWSS', beyond: 'KXROWSS1', rows: 500_000 },
@@ -98,7 +98,7 @@ export const LIMIT_ROWS: readonly LimitRow[] = [
       parameter: null,
     })),
   },
-  // Shown by tests of their own, which need clients that hold their answers, and a clock.
+  // Covered by separate tests, which need clients that do not read, and a clock.
   { contract: '| LOB concurrency | at most 4 requests processed at once; further requests receive 429 |' },
   {
     contract: '| climate-gaps date range | at most 10 years |',

@@ -13,7 +13,7 @@ import { startSampleServer } from '../support/sample-server.ts'
 import { readProblem, until } from '../support/test-server.ts'
 import { LIMIT_ROWS, ROWS_SERIES } from './limit-rows.ts'
 
-/** Writes one market of a series whose book is known, and empty, at so many seconds from 2026-05-01 on. */
+/** Writes one market of a series whose book is known and empty for this many seconds from 2026-05-01 on. */
 async function writeSeconds(lake: string, series: string, seconds: number): Promise<void> {
   const start = BigInt(Date.parse('2026-05-01T00:00:00Z')) * 1_000_000n
   const writer = new LobRecordingWriter({ lake, source: 'kalshi' })
@@ -45,7 +45,7 @@ for (const row of LIMIT_ROWS) {
     for (const target of row.within ?? []) {
       const response = await service.get(target)
       assert.equal(response.status, 200, target)
-      // The rows are the point; another test reads them all.
+      // Only the count of rows matters here; another test reads them all.
       await response.body?.cancel()
     }
     for (const { target, parameter } of row.beyond ?? []) {
@@ -71,7 +71,7 @@ test('LOB result rows, csv: all 500,000 of them arrive', async () => {
   assert.equal(lines, rows + 1)
 })
 
-/** A client that has asked for a long answer and reads none of it. */
+/** A client that requests a long response and reads nothing of it. */
 async function holdingClient(t: TestContext, { port }: RunningServer): Promise<Socket> {
   const socket = connect(port, '127.0.0.1')
   socket.on('error', () => {})
@@ -87,8 +87,8 @@ async function holdingClient(t: TestContext, { port }: RunningServer): Promise<S
 }
 
 test('LOB concurrency: four requests are processed at once, the fifth is 429 with Retry-After', async (t) => {
-  // Time stands still: whoever had read nothing for seconds would be cut off for the fifth, and who held a slot for longer
-  // than another second would be expected to hold it on.
+  // Time stands still: otherwise a client that reads nothing for seconds would be cut off for the fifth request, and slots held
+  // for more than a second would increase Retry-After.
   const nowMs = performance.now()
   t.mock.method(performance, 'now', () => nowMs)
   const { server, url } = await startSampleServer(t)

@@ -1,4 +1,4 @@
-// Section 4 of the interface: what a row of a parameter table holds, and how a test asks the row's endpoint.
+// Section 4 of the interface: the content of a parameter table's row, and how a test calls the row's endpoint.
 
 import assert from 'node:assert/strict'
 import type { ConformanceService, JsonRecord } from '../support/conformance-service.ts'
@@ -29,7 +29,7 @@ export class Ask {
 
   readonly response = (query: string): Promise<Response> => this.service.get(this.target(query))
 
-  /** Records in any format, by readers that are not the server's. */
+  /** Records in any format, read by independent readers. */
   readonly decoded = async (query: string): Promise<readonly PlainRow[]> => {
     assert.ok(this.#kind !== undefined)
     return (await fetchRows(this.service.url + this.target(query), this.#kind)).rows
@@ -41,13 +41,13 @@ export class Ask {
 }
 
 export interface ParameterRow {
-  /** The row as it stands in the interface. */
+  /** The row as quoted from the interface. */
   readonly contract: string
   /** A request without the parameter, and the default written out; both give the same bytes. */
   readonly default?: { readonly base: string; readonly written: string }
-  /** Shows on answers what the parameter does. */
+  /** Checks the effect of the parameter on responses. */
   readonly effect: (ask: Ask) => Promise<void>
-  /** Values that are no such thing, each refused by name; they follow `base`. */
+  /** Invalid values, each refused by the parameter's name; appended to `base`. */
   readonly refused: readonly string[]
 }
 
@@ -56,12 +56,12 @@ export interface EndpointParameters {
   readonly section: string
   readonly path: string
   readonly kind?: RecordKind
-  /** A request that lacks nothing but the parameter under test, for the refusals. */
+  /** A request that is complete except for the parameter under test, for the refusals. */
   readonly base: string
   readonly rows: readonly ParameterRow[]
 }
 
-/** `rows` are some of `all`, in the same order, and not none. */
+/** Asserts that `rows` is a non-empty subsequence of `all`. */
 export function assertPart(
   rows: readonly JsonRecord[],
   all: readonly JsonRecord[],
@@ -81,7 +81,7 @@ export function instants(rows: readonly JsonRecord[], field: string): readonly n
   return rows.map((row) => Date.parse(String(row[field])))
 }
 
-/** Every format gives the rows of json. */
+/** Asserts that every format has the rows of json. */
 export async function assertFormatsAgree(ask: Ask, query: string): Promise<void> {
   const expected = await ask.decoded(`${query}&format=json`)
   assert.ok(expected.length > 0)
@@ -89,7 +89,7 @@ export async function assertFormatsAgree(ask: Ask, query: string): Promise<void>
     assert.deepEqual(await ask.decoded(`${query}&format=${format}`), expected, format)
 }
 
-/** Only the columns asked for, in the order asked, in every format. */
+/** Asserts that every format has only the requested columns, in the requested order. */
 export async function assertColumns(ask: Ask, query: string, columns: readonly string[]): Promise<void> {
   const whole = await ask.rows(query)
   const some = await ask.rows(`${query}&columns=${columns.join(',')}`)
@@ -102,7 +102,7 @@ export async function assertColumns(ask: Ask, query: string, columns: readonly s
   assert.equal(csv.slice(0, csv.indexOf('\n')), columns.join(','))
 }
 
-/** `limit` gives the first rows, `offset` what follows them. */
+/** Asserts that `limit` returns the first rows and `offset` the rows after them. */
 export async function assertPages(ask: Ask, query: string): Promise<void> {
   const all = await ask.rows(`${query}&limit=10000`)
   assert.ok(all.length > 4)

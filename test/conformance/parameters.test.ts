@@ -1,6 +1,6 @@
-// interface.md section 4, row by row: every parameter of every endpoint, with its default shown by equality, its effect
-// on real answers, and values of the wrong kind refused by its name. The clock stands at noon of a sample day, so that
-// defaults that depend on it can be written out.
+// interface.md section 4, row by row: every parameter of every endpoint, with its default shown by equal responses, its effect
+// on real responses, and wrong values refused by its name. The clock stands at noon of a sample day, so that defaults that
+// depend on it can be written out.
 
 import assert from 'node:assert/strict'
 import { after, before, mock, test } from 'node:test'

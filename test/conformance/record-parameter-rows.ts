@@ -38,7 +38,7 @@ async function assertLabels(ask: Ask, query: string, field: string): Promise<voi
 /** Instants of `field` are bounded, each bound as RFC 3339 or as a date: from <= instant < to, from < end <= to of a candle. */
 async function assertBound(ask: Ask, query: string, field: string, bound: 'from' | 'to'): Promise<void> {
   const whole = await ask.rows(`${query}&from=2026-07-01&to=2026-07-02`)
-  // An instant that a row has, so that inclusive and exclusive differ.
+  // The instant of a row, so that inclusive and exclusive bounds differ.
   const at = instants(whole, field)[Math.floor(whole.length / 2)]!
   const other = bound === 'from' ? 'to=2026-07-02' : 'from=2026-07-01'
   const isEnd = field === 'end_period_ts'
@@ -384,7 +384,7 @@ export const GAP_PARAMETERS: EndpointParameters = {
       effect: async (ask) => {
         const [gap] = await ask.rows('station=DCA&from=2026-06-01&to=2026-06-20')
         assert.equal(gap?.['gap_end'], '2026-06-20')
-        // Of today's range the last closed climate day is the end.
+        // A range up to today ends at the last closed climate day.
         assert.equal((await ask.rows('station=DCA&from=2026-06-01'))[0]?.['gap_end'], '2026-07-01')
       },
       refused: WRONG_DATES,

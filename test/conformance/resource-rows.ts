@@ -1,24 +1,24 @@
-// Section 2 of the interface: every field of every resource as the document has it, where its records are asked for, and
-// what the field's meaning demands of them beyond its type.
+// Section 2 of the interface: every field of every resource as quoted from the document, the requests for its records, and
+// what the field's meaning requires beyond its type.
 
 import assert from 'node:assert/strict'
 import type { JsonRecord } from '../support/conformance-service.ts'
 
 export interface FieldRow {
-  /** The row as it stands in the interface: `| field | type | meaning |`. */
+  /** The row as quoted from the interface: `| field | type | meaning |`. */
   readonly contract: string
-  /** What the meaning demands of one record. */
+  /** What the meaning requires of one record. */
   readonly holds?: (record: JsonRecord) => void
-  /** Values that must occur, so that the row is shown and not only not contradicted. */
+  /** Values that must occur, so that the test does not pass without them. */
   readonly occurs?: readonly unknown[]
-  /** The record may hold null where nothing was reported. */
+  /** The record may have null if nothing was reported. */
   readonly isNullable?: boolean
 }
 
 export interface Resource {
   /** The heading in the interface. */
   readonly section: string
-  /** Requests whose answers are looked at; the answer of one is a record or a list of them. */
+  /** Requests whose responses are checked; each response is a record or a list of records. */
   readonly targets: readonly string[]
   readonly rows: readonly FieldRow[]
 }
@@ -26,7 +26,7 @@ export interface Resource {
 const RFC3339_UTC = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{3})?Z$/
 const DATE = /^\d{4}-\d\d-\d\d$/
 
-/** The record's text is as `pattern` has it. */
+/** The record's text matches `pattern`. */
 function matches(field: string, pattern: RegExp): (record: JsonRecord) => void {
   return (record) => {
     const value = record[field]

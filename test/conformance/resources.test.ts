@@ -95,7 +95,7 @@ for (const { section, targets, rows } of RESOURCES) {
   })
 }
 
-/** When the server answers first, the lake is still being looked at and a database may still be opening. */
+/** At the first responses of the server the lake is still being scanned and a database may still be opening. */
 async function healthIsSynced(): Promise<void> {
   for (;;) {
     const { status, sync } = await file.service.one('/health')
@@ -108,7 +108,7 @@ test('2.1 Candle: only observations have fields beyond the interface', async () 
     if (section === '2.2 Observation') continue
     const answer: unknown = JSON.parse(await file.service.text(targets[0]!))
     const [record] = [answer].flat() as JsonRecord[]
-    // Here, where the data is invented, /health says so in a field of its own.
+    // With sample data /health has an additional field.
     const paths = pathsOf(record!).filter((path) => !path.startsWith('samples'))
     assert.equal(paths.length, rows.length, section)
   }
@@ -150,14 +150,14 @@ test('2.1 aggregation rule: first open, highest high, lowest low, last close, su
       const ms = Date.parse(String(end_period_ts))
       return ms > endMs - 3_600_000 && ms <= endMs
     })
-    // The candle that ends at midnight also holds minutes of the day before, which were not asked for.
+    // The candle that ends at midnight also has minutes of the previous day, which were not requested.
     if (endMs === Date.parse('2026-07-02T00:00:00Z')) continue
     const numbers = (name: string): number[] => own.map((candle) => Number(candle[name]))
     assert.deepEqual(
       [hour['open'], hour['high'], hour['low'], hour['close']],
       [own[0]?.['open'], Math.max(...numbers('high')), Math.min(...numbers('low')), own.at(-1)?.['close']],
     )
-    // Each volume is rounded to whole contracts on its own.
+    // Each volume is rounded to whole contracts separately.
     const volume = numbers('volume').reduce((sum, minute) => sum + minute, 0)
     assert.ok(
       Math.abs(Number(hour['volume']) - volume) <= (own.length + 1) / 2,

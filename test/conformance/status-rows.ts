@@ -15,7 +15,7 @@ export const STATUS_ROWS: readonly StatusRow[] = [
   {
     contract:
       '| 429 | The LOB endpoint is already processing its maximum number of concurrent requests (see 8) |',
-    // Shown beside the limit itself.
+    // Covered by the test of the limit.
     targets: [],
     status: 429,
   },

@@ -1,4 +1,4 @@
-// interface.md sections 3, 4, 7 and 9: states, content types, statuses, paths; each row on a real answer.
+// interface.md sections 3, 4, 7 and 9: states, content types, statuses, paths; each row on a real response.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'

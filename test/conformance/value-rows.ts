@@ -44,7 +44,7 @@ export const UNIT_ROWS: readonly UnitRow[] = [
 
 export interface ReportTypeRow {
   readonly contract: string
-  /** A date of the sample that has such a record, and the type that its priority lets through. */
+  /** A date of the sample with such a record, and the type that is served by priority. */
   readonly served: { readonly date: string; readonly as: string }
 }
 
@@ -67,7 +67,7 @@ export const CLIMATE_REPORT_TYPES: readonly ReportTypeRow[] = [
   },
 ]
 
-/** Section 3: what carries a state, and where each of its values is seen. */
+/** Section 3: the resources with a state, and where each of its values occurs. */
 export interface StateRow {
   readonly contract: string
   readonly target: string

@@ -70,7 +70,7 @@ test('lists are in ticker order and filtered by every condition at once', async 
   assert.deepEqual(await tickers('markets?series=KXHIGHNY'), ny)
   assert.deepEqual(await tickers('markets?series=KXHIGHNY-26JUL01'), ny.slice(0, 2))
   assert.deepEqual(await tickers('markets?series=KXHIGHNY-26JUL01&station=MDW'), [])
-  // A market's own station wins over its series' one.
+  // A market's own station overrides that of its series.
   assert.deepEqual(await tickers('markets?station=NYC'), ['KXHIGHCHI-26JUL01-T90', ...ny])
   assert.deepEqual(await tickers('markets?station=KMDW'), [])
   assert.deepEqual(await tickers('markets?station=KDEN'), ['KXHIGHDEN-26JUL01-T90'])
@@ -89,7 +89,7 @@ test('bounds of the close time are inclusive, a date stands for its start or its
   assert.deepEqual(await tickers(`${series}&from=2026-07-02T03:59:00.001Z&to=2026-07-02`), [])
 })
 
-test('pages joined together are the whole, and each but the last names the next', async (t) => {
+test('pages join to the whole, and each but the last links to the next', async (t) => {
   const { url, get, tickers } = await start(t)
   for (const list of ['series', 'series?active=true', 'markets', 'markets?series=KXHIGHNY']) {
     const whole = await tickers(list)
@@ -155,7 +155,7 @@ test('unknown names are 404, each with its code', async (t) => {
   }
 })
 
-test('answers carry tags that hold until the data changes', async (t) => {
+test('responses have entity tags that are valid until the data changes', async (t) => {
   const { get, store, tickers } = await start(t)
   for (const target of [
     'series/KXHIGHNY',
@@ -181,7 +181,7 @@ test('answers carry tags that hold until the data changes', async (t) => {
   assert.equal((await get('markets', { headers: { 'if-none-match': etag } })).status, 200)
 })
 
-test('without a store there is no catalogue, and nothing tells of one', async (t) => {
+test('without a store there is no catalogue, and no document mentions it', async (t) => {
   const { url } = await startTestServer(t)
   for (const target of ['series', 'series/KXHIGHNY', 'markets', 'markets?series=KXHIGHNY', 'markets/X']) {
     const response = await fetch(`${url}/api/v1/${target}`)
@@ -198,7 +198,7 @@ test('without a store there is no catalogue, and nothing tells of one', async (t
   assert.equal((await fetch(`${url}/readyz`)).status, 200)
 })
 
-test('serves what it knew while the store is away, and 503 when it never knew anything', async (t) => {
+test('serves the last known catalogue while the store is unavailable, and 503 if it never had one', async (t) => {
   const { store, get } = await start(t)
   store.isAway = true
   assert.equal((await get('series/KXHIGHNY')).status, 200)

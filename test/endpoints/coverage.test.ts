@@ -1,5 +1,5 @@
-// /api/v1/coverage and /api/v1/gaps against a count over the events themselves: of random lakes, of foreign files, of files of
-// earlier versions, of the sample data and of real recordings.
+// /api/v1/coverage and /api/v1/gaps against a count over the events themselves: random lakes, foreign files, files of earlier
+// versions, the sample data and real recordings.
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -43,7 +43,7 @@ import { readProblem, TEST_CONFIG } from '../support/test-server.ts'
 const held = storeOfThisFile()
 const served = recordServerOfThisFile(held)
 const SAMPLE_DATES = ['2026-07-01', '2026-07-02', '2026-07-03']
-/** Times within two dates, many of them at the same instants and at starts of hours. */
+/** Times within two dates, often equal and often at starts of hours. */
 const instants = fc.oneof(
   fc.integer({ min: 0, max: 47 }).map((hour) => BigInt(hour) * HOUR),
   fc.bigInt({ min: 0n, max: 48n * 60n - 1n }).map((minute) => minute * 60n * SECOND + 1n),
@@ -59,7 +59,7 @@ const randomEvents = fc.array(
   { minLength: 1, maxLength: 60 },
 )
 
-test('equals a count over the events on random lakes, whether the footers have the figures or not', async () => {
+test('equals a count over the events on random lakes, with and without figures in the footers', async () => {
   const { url, lake } = await served()
   const cases = fc.sample(randomEvents, { numRuns: runs(6, 300), seed: 31 })
   const written: { series: string; dates: string[] }[] = []
@@ -93,7 +93,7 @@ test('equals a count over the events on random lakes, whether the footers have t
   assert.ok(hours > 150)
 })
 
-/** The same rows from another writer, who states coverage and keyframes but no figures and no receive times. */
+/** The same rows from another writer, which states coverage and keyframes but no figures and no receive times. */
 async function writeAsForeign(lake: string, series: string, date: string): Promise<void> {
   const path = lobFilePath(lake, 'kalshi', series, date)
   const rows = await readRows(path)
@@ -136,7 +136,7 @@ test('equals a count over the events of real recordings', async (t) => {
   assert.ok((await compare(url, lake, { source: 'kalshi', series: 'INXD', dates })) > 0)
 })
 
-test('reads no row group of files that have the figures in their footers', async () => {
+test('reads no row group of files with figures in their footers', async () => {
   const { url, lake } = await served()
   for (const date of SAMPLE_DATES)
     for (const series of ['KXHIGHCHI', 'KXBROKEN']) {
@@ -159,13 +159,13 @@ test('reads no row group of files that have the figures in their footers', async
   assert.equal(lob.status, 503)
 })
 
-test('reads no file once the start has settled', async (t) => {
+test('reads no file once the read-ahead at startup has finished', async (t) => {
   const lake = await temporaryDirectory(t)
   cpSync(SAMPLE_LAKE, lake, { recursive: true })
   const paths = ['KXHIGHCHI', 'KXHIGHNY'].flatMap((series) =>
     SAMPLE_DATES.map((date) => lobFilePath(lake, 'kalshi', series, date)),
   )
-  // A whole second: the times of a file can be set no finer.
+  // A whole second, because file times cannot be set more precisely.
   const writtenS = 1_785_000_000
   for (const path of paths) utimesSync(path, writtenS, writtenS)
   const log = new Writable({
@@ -199,7 +199,7 @@ test('reads no file once the start has settled', async (t) => {
     assert.deepEqual(await ask(query), await askSample(query))
 })
 
-test('tells dates without files, open dates and hours without a recording', async () => {
+test('reports dates without files, open dates and hours without a recording', async () => {
   const { url, lake } = await served()
   const today = utcDateOf(Date.now())
   const market = `${SERIES}-26JUL01-B81.5`
@@ -257,7 +257,7 @@ test('tells dates without files, open dates and hours without a recording', asyn
   )
 })
 
-test('needs no store, and makes an answer again only when a file has changed', async (t) => {
+test('needs no store, and computes a response again only if a file has changed', async (t) => {
   const lake = await temporaryDirectory(t)
   const { url } = await startSampleServer(t, { lake })
   const hits = async (): Promise<number> => {
@@ -306,7 +306,7 @@ test('cuts a date at the close of its market', () => {
   assert.deepEqual(knowledgeOf(-1), ['0-24 closed'])
 })
 
-test('does not write a file of an earlier version again for the figures alone, and reads it', async (t) => {
+test('reads a file of an earlier version, and does not rewrite it for the figures alone', async (t) => {
   const own = await temporaryDirectory(t)
   const events = [
     bookEvent(`${SERIES}-A-1`, DAY_START + HOUR, EVENT_CLEAR),
@@ -341,7 +341,7 @@ test('does not write a file of an earlier version again for the figures alone, a
     assert.deepEqual(await asker(url)(`${query}series=KXOLD`), await asker(url)(`${query}series=KXNEW`))
 })
 
-/** Leaves a file as versions before the figures of hours wrote it. */
+/** Changes a file to one of a version without hourly figures. */
 async function removeHours(path: string): Promise<void> {
   const bytes = readFileSync(path)
   const metadata = await readFooter(path)
@@ -353,7 +353,7 @@ async function removeHours(path: string): Promise<void> {
   writeFileSync(path, Buffer.concat([bytes.subarray(0, dataEnd), writer.getBytes(), Buffer.from('PAR1')]))
 }
 
-test('refuses bad parameters with one sentence that names them', async () => {
+test('refuses bad parameters with one message that names them', async () => {
   const { url, lake } = await served()
   await writeEvents(lake, [bookEvent(`${SERIES}-A-1`, DAY_START, EVENT_CLEAR)])
   const shared = [

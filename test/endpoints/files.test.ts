@@ -1,4 +1,4 @@
-// /api/v1/files: it lists what is in the lake and nothing else, whatever has come and gone, and reads each file once.
+// /api/v1/files: it lists exactly the files of the lake, whatever was added and removed, and reads each file once.
 
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
@@ -48,7 +48,7 @@ async function listed(url: string, query: string): Promise<Listed[]> {
   return files
 }
 
-/** What a walk over the directories and a reading of each file says. */
+/** The expected list, from walking the directories and reading each file. */
 async function walked(lake: string): Promise<Pick<Listed, 'path' | 'bytes' | 'rows' | 'sha256'>[]> {
   const tree = Object.entries(await readTree(lake)).toSorted(([a], [b]) => (a < b ? -1 : 1))
   return tree.map(([path, bytes]) => ({
@@ -59,7 +59,7 @@ async function walked(lake: string): Promise<Pick<Listed, 'path' | 'bytes' | 'ro
   }))
 }
 
-/** Numbers below a limit, the same in each run. */
+/** Pseudo-random numbers below a limit, the same in each run. */
 function* numbers(): Generator<number, never, number> {
   for (let state = 1, limit = 1; ; state = (Math.imul(state, 1_103_515_245) + 12_345) >>> 0)
     limit = yield (state >>> 8) % limit
@@ -87,7 +87,7 @@ async function writeCandles(lake: string, month: number, seed: number): Promise<
   publishPartition(temporary, path)
 }
 
-test('after any imports, compactions, replacements, removals and syncs it equals the lake', async (t) => {
+test('the list equals the lake after any imports, compactions, replacements, removals and syncs', async (t) => {
   const [lake, other] = [await temporaryDirectory(t), await temporaryDirectory(t)]
   const { url } = await startSampleServer(t, { lake })
   const random = numbers()
@@ -109,7 +109,7 @@ test('after any imports, compactions, replacements, removals and syncs it equals
   }
 })
 
-test('a page ends when enough was read, and what is known is not read again', async () => {
+test('a page ends when enough files were read, and known files are not read again', async () => {
   const keys = await lakeKeys(SAMPLE_LAKE, {
     dataset: 'lob',
     source: 'kalshi',
@@ -124,7 +124,7 @@ test('a page ends when enough was read, and what is known is not read again', as
   assert.equal((await descriptions.page(keys, 0, NEVER))[1], keys.length)
 })
 
-test('it selects by source, series, station and dates, and says the times of the rows', async (t) => {
+test('selects by source, series, station and dates, and states the times of the rows', async (t) => {
   const { url } = await startSampleServer(t)
   const paths = async (query: string): Promise<string[]> => (await listed(url, query)).map(({ path }) => path)
   assert.equal((await paths('dataset=lob')).length, 12)
@@ -161,7 +161,7 @@ test('it selects by source, series, station and dates, and says the times of the
   }
 })
 
-test('a lake that is gone is no lake without files', async (t) => {
+test('a missing lake is 503, not an empty list', async (t) => {
   const lake = await temporaryDirectory(t)
   const { url } = await startSampleServer(t, { lake })
   const ask = (): Promise<Response> => fetch(`${url}/api/v1/files?dataset=lob`)
@@ -172,7 +172,7 @@ test('a lake that is gone is no lake without files', async (t) => {
   assert.equal(((await response.json()) as { code: string }).code, 'lake_unavailable')
 })
 
-test('a file in the place of a directory hides no other file', async (t) => {
+test('a file in place of a directory does not hide other files', async (t) => {
   const lake = await temporaryDirectory(t)
   await writeBooks(lake, 0, 3)
   const [book] = await walked(lake)
@@ -191,7 +191,7 @@ test('a file in the place of a directory hides no other file', async (t) => {
   assert.deepEqual(await listed(url, 'dataset=candles'), [])
 })
 
-test('DuckDB opens the files of one date alone for a query on one date', async () => {
+test('DuckDB opens only the files of one date for a query on one date', async () => {
   const from = `FROM read_parquet('${SAMPLE_LAKE}/lob/*/*/*/*.parquet', hive_partitioning = true)`
   const [plan, count] = await withDuckDb(async (connection) => [
     JSON.stringify(

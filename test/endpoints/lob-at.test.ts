@@ -1,4 +1,4 @@
-// Wrong parameters of /api/v1/lob/at are refused by name; what is asked for is found as /lob finds it.
+// Wrong parameters of /api/v1/lob/at are refused by name; markets, series and events are resolved as in /lob.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -8,7 +8,7 @@ import { readProblem, startTestServer } from '../support/test-server.ts'
 const TS = 'ts=2026-07-01T18:10:00Z'
 const GOOD = `series=KXHIGHNY&${TS}`
 
-/** Query and the parameters it must be refused for. */
+/** Queries and the parameters for which they must be refused. */
 const WRONG: readonly (readonly [string, readonly string[]])[] = [
   ['', ['market', 'series', 'event', 'ts']],
   [TS, ['market', 'series', 'event']],

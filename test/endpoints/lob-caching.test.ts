@@ -1,4 +1,4 @@
-// Tags and Cache-Control of order-book answers, and what the catalogue changes about them, with the real worker.
+// Entity tags and Cache-Control of order-book responses, and the effect of the catalogue on them, with the real worker.
 
 import assert from 'node:assert/strict'
 import { cpSync, readdirSync, utimesSync, writeFileSync, readFileSync } from 'node:fs'
@@ -34,7 +34,7 @@ async function startOldLake(t: TestContext, store?: MemoryStore) {
 
 const DAY = 'series=KXHIGHNY&date=2026-07-02&interval=3600&levels=2'
 
-test('a held answer is 304 until a file that it is made from changes', async (t) => {
+test('a response that the client holds is 304 until one of its files changes', async (t) => {
   const { lake, get } = await startOldLake(t)
   const first = await get(DAY)
   const etag = first.headers.get('etag') ?? ''
@@ -60,7 +60,7 @@ test('a held answer is 304 until a file that it is made from changes', async (t)
   assert.equal(await rewritten.text(), bytes)
 })
 
-test('closed days in old files are immutable, all else is revalidated', async (t) => {
+test('closed days in old files are immutable, all others are revalidated', async (t) => {
   const { lake, get } = await startOldLake(t)
   assert.equal((await get(DAY)).headers.get('cache-control'), 'public, max-age=31536000, immutable')
   const head = await get(DAY)
@@ -97,7 +97,7 @@ test('a day counts as closed two days after its end, in files a day old', () => 
   assert.equal(at(2 * MS_PER_DAY, MS_PER_DAY - 1), false)
 })
 
-test('answers behind keys may only be kept by their client', async (t) => {
+test('responses that need a key may be cached only by the client', async (t) => {
   const lake = await oldLake(t)
   const key = 'the-key-of-this-test'
   const { url } = await startSampleServer(t, { lake, apiKeys: [{ name: 'a', sha256: sha256Hex(key) }] })
@@ -136,7 +136,7 @@ test("a market's rows end with the last tick at or before its close", async (t) 
   assert.equal(await lastTs(), open)
 })
 
-test('a name that only the catalogue knows has no data, any other is unknown', async (t) => {
+test('a name that only the catalogue has gets no_data, any other is unknown', async (t) => {
   const store = new MemoryStore([seriesRow('KXNEW')], [marketRow('KXHIGHNY-26JUL01-T999')])
   const { get } = await startOldLake(t, store)
   const cases = [
@@ -153,7 +153,7 @@ test('a name that only the catalogue knows has no data, any other is unknown', a
   }
 })
 
-test("finds an event's markets in the series that the catalogue names, whatever their identifiers", async (t) => {
+test("finds an event's markets in the series that the catalogue names, with any identifiers", async (t) => {
   const series = 'highest-temperature-in-nyc'
   const { get } = await startOldLake(t)
   const all = await get(`source=polymarket&series=${series}&date=2026-07-01&hour=12&interval=3600`)

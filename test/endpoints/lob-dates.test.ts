@@ -1,4 +1,4 @@
-// /api/v1/lob/dates over the sample lake, damaged and foreign files, and what no_data says of the nearest dates.
+// /api/v1/lob/dates over the sample lake, damaged and foreign files, and the nearest dates in no_data errors.
 
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
@@ -21,7 +21,7 @@ interface Dates {
   readonly rows: number | null
 }
 
-test('gives the dates of a series and of an event as their files have them', async (t) => {
+test('returns the dates of a series and of an event from their files', async (t) => {
   const { url } = await startSampleServer(t)
   const get = async (query: string): Promise<Dates[]> =>
     (await (await fetch(`${url}/api/v1/lob/dates?${query}`)).json()) as Dates[]
@@ -51,7 +51,7 @@ test('gives the dates of a series and of an event as their files have them', asy
   assert.deepEqual(await last.json(), expected.slice(2, 4))
 })
 
-test('says which dates are open, which files cannot be read, and refuses what is not there', async (t) => {
+test('reports open dates and unreadable files, and refuses unknown names', async (t) => {
   const lake = await temporaryDirectory(t)
   const today = utcDateOf(Date.now())
   const now = BigInt(Date.parse(`${today}T00:00:00Z`)) * 1_000_000n
@@ -105,7 +105,7 @@ test('says which dates are open, which files cannot be read, and refuses what is
   assert.match(await lob('date=2026-06-15'), /The nearest date is 2026-07-01\.$/)
   assert.match(await lob('date=2026-07-02'), /The nearest dates are 2026-07-01 and 2026-07-03\.$/)
   assert.match(await lob('from=2026-07-05&to=2026-07-09'), new RegExp(`are 2026-07-03 and ${today}\\.$`))
-  // A process may die between the making of a directory and the naming of its file.
+  // A process may die between creating a directory and renaming its file.
   mkdirSync(dirname(pathOfDate(lake, '2026-07-04')))
   mkdirSync(dirname(pathOfDate(lake, '2026-07-06')))
   execFileSync('mkfifo', [pathOfDate(lake, '2026-07-06')])

@@ -1,4 +1,4 @@
-// /api/v1/lob/estimate over the sample lake: against the answers themselves, and what it says of those that are too large.
+// /api/v1/lob/estimate over the sample lake: compared with the responses themselves, and its advice for too large ones.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -27,7 +27,7 @@ interface Estimate {
 /** Bytes may be off by a tenth. */
 const BYTES_OFF_MAX = 0.1
 
-/** Without a row, small, sampled by dates, by hours of one, by those between two places; text, and parquet. */
+/** No rows, few rows, sampled by dates, by hours of a date, by hours between two positions; text and parquet. */
 const ALLOWED = [
   'series=KXHIGHNY&date=2026-07-01&hour=18&interval=3599',
   'market=KXHIGHNY-26JUL01-B81.5&date=2026-07-01&interval=60',
@@ -44,7 +44,7 @@ async function estimateOf(url: string, query: string): Promise<Estimate> {
   return (await (await fetch(`${url}/api/v1/lob/estimate?${query}`)).json()) as Estimate
 }
 
-/** Compares an estimate with the answer. */
+/** Compares an estimate with the response. */
 async function checkEstimate(url: string, query: string): Promise<void> {
   const estimate = await estimateOf(url, query)
   const answer = await fetch(`${url}/api/v1/lob?${query}`)
@@ -62,7 +62,7 @@ async function checkEstimate(url: string, query: string): Promise<void> {
   assert.deepEqual(estimate.missing_dates, missing === null ? [] : missing.split(','))
 }
 
-test('rows and bytes of a real recording are estimated as well', async (t) => {
+test('estimates rows and bytes of a real recording', async (t) => {
   const path = realDataPath('order-books', 'kalshi', 'INXD-23AUG31-B4512.part1.ndjson.gz')
   if (path === undefined) return t.skip('real recordings not present')
   const lake = await temporaryDirectory(t)
@@ -72,14 +72,14 @@ test('rows and bytes of a real recording are estimated as well', async (t) => {
     await checkEstimate(url, `series=INXD&date=2023-08-31&${rest}`)
 })
 
-test('rows are exact and bytes within a tenth of the answer', async (t) => {
+test('rows are exact and bytes within a tenth of the response', async (t) => {
   const { url } = await startSampleServer(t)
   for (const query of ALLOWED) await checkEstimate(url, query)
   const hour = await estimateOf(url, ALLOWED[0]!)
   const day = await estimateOf(url, 'series=KXHIGHNY&date=2026-07-01')
   assert.deepEqual([hour.row_groups, day.row_groups, day.files.length], [1, 24, 1])
 
-  // Each way to cut it makes it allowed, and the next shorter interval does not.
+  // Each suggested change makes the request valid, and the next shorter interval does not.
   const large = 'series=KXHIGHNY&from=2026-07-01&to=2026-07-03&format=json'
   const refused = await readProblem(await fetch(`${url}/api/v1/lob?${large}&interval=30`))
   const estimate = await estimateOf(url, `${large}&interval=30`)

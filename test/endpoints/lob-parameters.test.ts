@@ -10,7 +10,7 @@ const GOOD = 'series=KXHIGHNY&date=2026-07-01'
 const SERIES = 'series=KXHIGHNY'
 const DATE = 'date=2026-07-01'
 
-/** Query and the parameters it must be refused for. */
+/** Queries and the parameters for which they must be refused. */
 const WRONG: readonly (readonly [string, readonly string[]])[] = [
   ['', ['market', 'series', 'date', 'from', 'to']],
   [DATE, ['market', 'series']],
@@ -115,7 +115,7 @@ test('refuses every wrong value with 400 and names the parameters', async (t) =>
   }
 })
 
-test('what several parameters break together is said once, and under the name of each', async (t) => {
+test('an error of several parameters together is stated once in detail, and listed for each parameter', async (t) => {
   const { url } = await startTestServer(t)
   const problem = await readProblem(await fetch(`${url}/api/v1/lob`))
   assert.equal(
@@ -129,7 +129,7 @@ test('what several parameters break together is said once, and under the name of
   )
 })
 
-test('an id of the other source says which source it needs', async (t) => {
+test('the error for an id of the other source names the source that it needs', async (t) => {
   const { url } = await startTestServer(t)
   const problem = await readProblem(await fetch(`${url}/api/v1/lob?${DATE}&market=0xab:12`))
   assert.match(problem.detail, /not "0xab:12"\. As an id of polymarket it needs source=polymarket\.$/)
@@ -193,7 +193,7 @@ test('turns parameters into the query of the worker', () => {
   const places = [
     ['1782928800000000000,KXHIGHNY-26JUL01-B79.5', 1_782_928_800, 'KXHIGHNY-26JUL01-B79.5'],
     ['1782928800000000000', 1_782_928_800, null],
-    // Between two seconds every market's row of the first is left out.
+    // A time between two seconds excludes the rows of all markets at the first.
     ['1782928800000000001,KXHIGHNY-26JUL01-B79.5', 1_782_928_800, null],
     ['1782928800000000000,a,b', 1_782_928_800, 'a,b'],
     ['0', 0, null],

@@ -1,4 +1,4 @@
-// /api/v1/lob in front of a fake worker: what reaches the worker, and what its answers become on the wire.
+// /api/v1/lob with a fake worker: what reaches the worker, and how its answers are sent.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -15,7 +15,7 @@ test('streams the bytes of the worker unchanged, whatever their size', async (t)
   }
 })
 
-test('gives each format its content type, and files a telling name', async (t) => {
+test('each format has its content type, and files have a descriptive name', async (t) => {
   const { url, lobUrl } = await startTestServer(t)
   const cases = [
     [lobUrl('KXHIGHNY'), 'application/json', null],
@@ -44,7 +44,7 @@ test('gives each format its content type, and files a telling name', async (t) =
   }
 })
 
-test('names the dates without a file in Missing-Dates, and leaves the header out when there are none', async (t) => {
+test('names the dates without a file in Missing-Dates, and omits the header if there are none', async (t) => {
   const { url } = await startTestServer(t)
   const range = 'from=2026-07-01&to=2026-07-03'
   const some = await fetch(`${url}/api/v1/lob?series=missing&${range}`)

@@ -1,5 +1,5 @@
-// An output format that is added by one entry and its encoders, as docs/extending.md says: parameters, headers, documentation
-// and answers know it.
+// An output format added with one entry and its encoders, as docs/extending.md says: parameters, headers, documentation and
+// responses include it.
 
 import { RECORD_SEPARATOR } from '../support/json-seq-format.ts'
 import assert from 'node:assert/strict'
@@ -13,7 +13,7 @@ import { SAMPLE_LAKE } from '../support/sample-server.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
 import { TEST_CONFIG } from '../support/test-server.ts'
 
-test('a format with one entry and its encoders is answered, documented and refused by name', async (t) => {
+test('a format with one entry and its encoders is served, documented and named in errors', async (t) => {
   const place = await makeSampleStore()
   t.after(place.remove)
   const store = await openRelationalStore(place)

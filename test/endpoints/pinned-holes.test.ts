@@ -1,5 +1,5 @@
-// Versions that lack files: rows that were in the store when an answer named a version are not left out of the same request
-// pinned to it after they have moved to the lake. And files that are kept, damaged.
+// Versions without some rows: if rows were only in the store when a response named a version, the same request pinned to this
+// version does not omit them after they have moved to the lake. Also damaged kept files.
 
 import assert from 'node:assert/strict'
 import { readdir, readFile, writeFile } from 'node:fs/promises'
@@ -43,7 +43,7 @@ async function compact(lake: string, days = 3, retireBeforeMs?: number): Promise
   assert.deepEqual(failures, [])
 }
 
-/** Over files with candles and observations of the first hours of July and of the year. */
+/** A server over files with candles and observations of the first hours of July and of the year. */
 async function startWorld(t: TestContext, keepVersionsDays = 30): Promise<VersionWorld> {
   const { postgres } = place.store
   await postgres.run({ text: 'TRUNCATE candles, observations, lake_manifest', parameters: [] })
@@ -79,7 +79,7 @@ const HOLES = {
 } as const
 
 for (const [where, [series, station, laterMs, paths]] of Object.entries(HOLES)) {
-  test(`rows of ${where} that were only in the store cannot be pinned when they have moved`, async (t) => {
+  test(`a request with rows of ${where} that were only in the store cannot be pinned after they have moved`, async (t) => {
     const world = await startWorld(t)
     const plain = async (): Promise<Buffer[]> =>
       Promise.all(paths.map(async (path) => (await world.ask(path)).body))
@@ -100,7 +100,7 @@ for (const [where, [series, station, laterMs, paths]] of Object.entries(HOLES)) 
   })
 }
 
-test('a row that comes while those of a published file are served from the store is not left out', async (t) => {
+test('a pinned request does not omit a row that was added while the rows of a published file were served from the store', async (t) => {
   const world = await startWorld(t)
   const dayMs = JULY_MS + 3 * MS_PER_DAY
   const paths = [
@@ -121,7 +121,7 @@ test('a row that comes while those of a published file are served from the store
   }
 })
 
-test('a series or station that has ended refuses no range of all of them', async (t) => {
+test('an ended series or station does not prevent pinning a range of all of them', async (t) => {
   const world = await startWorld(t)
   await write([JULY_MS + MS_PER_HOUR], 'KXLOWTNYC', 'BOS')
   await compact(world.lake)
@@ -133,7 +133,7 @@ test('a series or station that has ended refuses no range of all of them', async
   ]
   for (const path of paths) {
     const plain = await world.ask(path)
-    // The server may see a new file before it has read from the store up to when the file has all rows.
+    // The server may see a new file before it has read from the store how far the file is complete.
     await eventually(async () => {
       const version = await versionNamed(world, path)
       const pinned = await world.ask(`${path}&version=${version}`)
@@ -142,7 +142,7 @@ test('a series or station that has ended refuses no range of all of them', async
   }
 })
 
-test('a damaged file that is kept is named as it is kept', async (t) => {
+test('the error for a damaged kept file names its kept path', async (t) => {
   const world = await startWorld(t)
   const paths = [
     'candles?series=KXHIGHNY&from=2026-07-01&to=2026-07-01T03:00:00Z&fill=false',

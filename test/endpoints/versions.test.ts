@@ -1,5 +1,5 @@
-// Versions of the lake: an answer that is pinned keeps its bytes whatever changes, or is refused with the name of the file; it never
-// has other bytes.
+// Versions of the lake: a pinned response keeps its bytes whatever changes, or is refused with the name of the file; it never has
+// other bytes.
 
 import assert from 'node:assert/strict'
 import { cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
@@ -31,7 +31,7 @@ const BOOK = `lob/source=kalshi/series=KXHIGHNY/date=${DATES[0]}/lob.parquet`
 const NEVER = new AbortController().signal
 const DAYS = 3
 
-/** What is asked of a version, by dataset. */
+/** The requests that are pinned to a version, by dataset. */
 const TARGETS = {
   lob: [
     `lob?series=KXHIGHNY&from=${DATES[0]}&to=${DATES[1]}&interval=600&format=csv`,
@@ -96,7 +96,7 @@ async function moveRecords(lake: string, days: number): Promise<void> {
   assert.deepEqual(failures, [])
 }
 
-/** Each changes the lake as its command does. */
+/** Each function changes the lake like its command. */
 const CHANGES: readonly ((lake: string, round: number) => Promise<void>)[] = [
   importBooks,
   (lake, round) => moveRecords(lake, DAYS + 1 + (round % 20)),
@@ -185,7 +185,7 @@ for (const keepDays of [30, 0]) {
   })
 }
 
-test('versions are listed with what changed, alike on all servers, and known after a restart', async (t) => {
+test('versions are listed with their changes, equally on all servers, and are known after a restart', async (t) => {
   const lake = await freshLake(t)
   const world = await start(t, lake, 0)
   const first = await versionOf(world, 'lob')
@@ -208,7 +208,7 @@ test('versions are listed with what changed, alike on all servers, and known aft
   assert.deepEqual([newest!.id, oldest!.id], [second, first])
   assert.equal(newest!.changed, newest!.partitions.length)
   assert.ok(newest!.partitions.includes(BOOK))
-  // A line that was cut, as by a crash, and one after it.
+  // A truncated line, as after a crash.
   const path = join(lake, VERSIONS_DIRECTORY, 'lob.ndjson')
   await writeFile(path, `${await readFile(path, 'utf8')}\n{"id":"lob-cut`)
   const again = await start(t, lake, 0)
@@ -228,7 +228,7 @@ test('versions are listed with what changed, alike on all servers, and known aft
   assert.ok(gone.body.toString().includes(BOOK))
 })
 
-test('an answer that misses a file of the version names none until the server knows that it went', async (t) => {
+test('a response without a file of the version names no version until the server has noticed the removal', async (t) => {
   const world = await start(t, await freshLake(t), 0)
   const before = await versionOf(world, 'lob')
   await rm(join(world.lake, BOOK.replace(DATES[0]!, DATES[1]!)))
@@ -237,13 +237,13 @@ test('an answer that misses a file of the version names none until the server kn
   await versionOf(world, 'lob', before)
 })
 
-test('candles that are carried forward to a trade which the version does not have cannot be pinned', async (t) => {
+test('candles carried forward up to a trade that the version lacks cannot be pinned', async (t) => {
   const world = await start(t, await freshLake(t), 0)
   const path = 'candles?series=KXHIGHNY&from=2026-07-03T20:00:00Z&to=2026-07-03T23:59:00Z'
   const version = `&version=${await versionOf(world, 'candles')}`
   const before = await world.ask(path)
   assert.ok((await world.ask(path + version)).body.equals(before.body))
-  // Markets that begin in the range have no candle before it.
+  // Markets that start in the range have no candle before it.
   const hours = 'candles?series=KXHIGHNY&from=2026-07-01&to=2026-07-02&aggregate=60&tz=America/New_York'
   const [zoned, pinned] = [await world.ask(hours), await world.ask(hours + version)]
   assert.equal(pinned.status, 200, pinned.body.toString())
@@ -257,12 +257,12 @@ test('candles that are carried forward to a trade which the version does not hav
   assert.match(refused.body.toString(), /"not_pinnable".*KXHIGHNY-26JUL01-T90 are carried forward/)
   const traded = await world.ask(`${path}&fill=false${version}`)
   assert.ok(traded.body.equals((await world.ask(`${path}&fill=false`)).body))
-  // No bucket is left to be filled.
+  // There is no bucket to fill.
   const full = 'candles?series=KXHIGHNY&interval=15&from=2026-07-03T20:00:00Z&to=2026-07-03T23:16:00Z'
   assert.ok((await world.ask(full + version)).body.equals((await world.ask(full)).body))
 })
 
-test('candles that are carried forward from a trade which the version does not have cannot be pinned', async (t) => {
+test('candles carried forward from a trade that the version lacks cannot be pinned', async (t) => {
   const lake = await freshLake(t)
   const market_ticker = 'KXHIGHNY-26JUL01-B75'
   const write = (endMs: number) =>
@@ -279,7 +279,7 @@ test('candles that are carried forward from a trade which the version does not h
   await write(JULY_MS - MS_PER_HOUR)
   assert.equal((await world.ask(`${path}&version=${first}`)).status, 409)
   assert.ok((await world.ask(path)).body.length > 0)
-  // One that came late, for an instant that the files of the version hold: no answer had it before it moved to a file.
+  // A late candle for an instant that the version's files cover: no response had it before it moved to a file.
   await write(JULY_MS + 30 * MS_PER_HOUR)
   assert.ok((await world.ask(later)).body.equals(before.body))
   await moveRecords(lake, DAYS + 2)
@@ -288,7 +288,7 @@ test('candles that are carried forward from a trade which the version does not h
   assert.ok((await world.ask(`${later}&version=${first}`)).body.equals(before.body))
 })
 
-test('what cannot be pinned is refused with the reason', async (t) => {
+test('a request that cannot be pinned is refused with the reason', async (t) => {
   const world = await start(t, await freshLake(t), 0)
   const ids = Object.fromEntries(
     await Promise.all(DATASETS.map(async (dataset) => [dataset, await versionOf(world, dataset)] as const)),

@@ -8,7 +8,7 @@ function unnumbered(frame: object): object {
   return { ...frame, sid: undefined, seq: undefined }
 }
 
-test('keeps the receive time, or repeats the event’s own', async () => {
+test('keeps the receive time, or uses the event time without one', async () => {
   const harness = foldHarness('kalshi').feed(delta(1), `1782316200 ${JSON.stringify(delta(2))}`)
   await harness.done()
   assert.deepEqual(
@@ -20,7 +20,7 @@ test('keeps the receive time, or repeats the event’s own', async () => {
   )
 })
 
-test('a message without time takes the time of the next one', async () => {
+test('a message without a time gets the time of the next one', async () => {
   const harness = foldHarness('kalshi').feed(snapshot(1), snapshot(2, { market_ticker: B }))
   harness.feed(delta(3), snapshot(4, { market_ticker: B }), delta(5))
   assert.deepEqual(await harness.done(), [
@@ -32,7 +32,7 @@ test('a message without time takes the time of the next one', async () => {
   ])
 })
 
-test('a break in a subscription’s sequence is a gap for every book on it, and on it alone', async () => {
+test('a sequence gap is a gap for exactly the books of its subscription', async () => {
   const other = 'KXLOWTNYC-26JUN24-T60'
   const harness = foldHarness('kalshi').feed(
     snapshot(7, { ts_ms: MS }),
@@ -63,7 +63,7 @@ test('a break in a subscription’s sequence is a gap for every book on it, and 
   assert.deepEqual([...harness.tally.gaps], [['sequence gap', 3]])
 })
 
-test('what other subscriptions say before a break proves nothing of the one that missed a message', async () => {
+test('messages of other subscriptions before a sequence gap do not extend the known time of its books', async () => {
   const trade = { type: 'trade', sid: 9, seq: 1, msg: { ts_ms: MS + 60_000 } }
   const harness = foldHarness('kalshi').feed(
     snapshot(1, { ts_ms: MS }),
@@ -77,7 +77,7 @@ test('what other subscriptions say before a break proves nothing of the one that
     `${MS + 2}.000001 ${T} gap`,
     `${MS + 90_000} ${T} add bid 4500 5`,
   ])
-  // Also over a midnight: the first date is covered until its last message.
+  // The same over a midnight: the first date is covered until its last message.
   const nextDay = Date.UTC(2026, 5, 25, 1)
   const late = foldHarness('kalshi').feed(
     snapshot(1, { ts_ms: MS }),
@@ -87,7 +87,7 @@ test('what other subscriptions say before a break proves nothing of the one that
   assert.deepEqual(await late.done(), [`${MS} ${T} clear`, `${nextDay + 9} ${T} add bid 4500 5`])
 })
 
-test('every numbered message counts, others do not', async () => {
+test('only numbered messages count for sequence gaps', async () => {
   const harness = foldHarness('kalshi').feed(
     snapshot(1, { ts_ms: MS }),
     { type: 'ticker', sid: 1, msg: { market_ticker: T, ts: MS / 1000 } },
@@ -112,7 +112,7 @@ test('every numbered message counts, others do not', async () => {
   })
 })
 
-test('a repeated message is dropped, an old number with other content is another connection', async () => {
+test('a repeated message is dropped, an old number with other content starts another connection', async () => {
   const harness = foldHarness('kalshi').feed(snapshot(1, { ts_ms: MS }), delta(2), delta(3))
   harness.feed(delta(2), delta(3), delta(3), delta(4))
   harness.feed(delta(3, { delta_fp: '9.00', ts_ms: MS + 50 }), delta(4, { ts_ms: MS + 51 }))
@@ -125,7 +125,7 @@ test('a repeated message is dropped, an old number with other content is another
   assert.equal(harness.tally.repeats, 3)
 })
 
-test('a new connection ends the old one after its last time; its first snapshots wait for its own time', async () => {
+test('a new connection ends the old one after its last time, and its first snapshots get the first time of the new connection', async () => {
   const restarts: object[][] = [
     [snapshot(1, { yes: [[1, 1]] }), snapshot(2)],
     [{ id: 1, type: 'subscribed', msg: { channel: 'orderbook_delta', sid: 1 } }, snapshot(2)],
@@ -149,9 +149,9 @@ test('a new connection ends the old one after its last time; its first snapshots
   }
 })
 
-test('messages of a new connection wait together for its own time, however many', async () => {
+test('any number of first messages of a new connection get its first time', async () => {
   const harness = foldHarness('kalshi').feed(snapshot(1, { ts_ms: MS }), delta(2), delta(3))
-  // One is repeated while it waits.
+  // One message is repeated while it waits for a time.
   harness.feed(snapshot(1, { yes: [[2, 2]] }), snapshot(2), snapshot(2), delta(3, { ts_ms: MS + 60_000 }))
   assert.deepEqual((await harness.done()).slice(3), [
     `${MS + 3}.000001 ${T} gap`,
@@ -163,7 +163,7 @@ test('messages of a new connection wait together for its own time, however many'
   assert.equal(harness.tally.repeats, 1)
 })
 
-test('a new file goes on with the connection when its number follows, else it is another connection', async () => {
+test('a new file continues the connection if its number follows, otherwise it starts another connection', async () => {
   const cases: [object, number][] = [
     [delta(3), 0],
     [delta(2), 0],
@@ -174,13 +174,13 @@ test('a new file goes on with the connection when its number follows, else it is
   for (const [first, gaps] of cases) {
     const harness = foldHarness('kalshi').feed(snapshot(1, { ts_ms: MS }), delta(2))
     harness.nextFile()
-    // A message without number decides nothing.
+    // A message without a number is ignored for this decision.
     await harness.feed({ type: 'ticker', msg: { ts: MS / 1000 } }, first).done()
     assert.equal(harness.rows.filter(({ event }) => event === EVENT_GAP).length, gaps, JSON.stringify(first))
   }
 })
 
-test('recordings without numbers: a bad line makes their books unknown, a new file within a minute goes on', async () => {
+test('without numbers, a bad line makes the books unknown, and a new file within a minute continues', async () => {
   const harness = foldHarness('kalshi').feed(unnumbered(snapshot(1, { ts_ms: MS })), unnumbered(delta(2)))
   harness.feedBadLine()
   harness.feed(unnumbered(snapshot(3, { ts_ms: MS + 3 })))
@@ -193,7 +193,7 @@ test('recordings without numbers: a bad line makes their books unknown, a new fi
     `${MS + 3} ${T} clear`,
     `${MS + 4} ${T} add bid 4500 5`,
   ])
-  // Not even one whose first message has the time of the last one before the loss.
+  // The same if the first message after the loss has the time of the last one before it.
   const instant = foldHarness('kalshi').feed(unnumbered(snapshot(1, { ts_ms: MS })), unnumbered(delta(2)))
   instant.feedBadLine()
   instant.feed(unnumbered(delta(2, { delta_fp: '7.00' })), unnumbered(delta(4)))
@@ -219,7 +219,7 @@ test('a level below zero makes its book unknown', async () => {
   assert.equal(harness.tally.negativeLevels, 1)
 })
 
-test('books that are no longer followed or finished become unknown at once, those cut off after their last message', async () => {
+test('books that are unsubscribed or finished become unknown at once, disconnected ones after their last message', async () => {
   const start = [snapshot(1, { ts_ms: MS }), snapshot(2, { market_ticker: B })]
   const at = { ts_ms: MS + 9 }
   const cases: [object, string[], time?: string][] = [

@@ -108,7 +108,7 @@ test('an absent or null side is empty', async () => {
   assert.deepEqual(await harness.done(), [`${MS} ${T} clear`])
 })
 
-test('what the units cannot express is refused', () => {
+test('values that the units cannot express are refused', () => {
   const wrong: [object, RegExp][] = [
     [delta(2, { price_dollars: '0.45005' }), /finer than 1\/10000: "0\.45005"/],
     [delta(2, { price_dollars: '1.0001' }), /no price in dollars/],
@@ -149,18 +149,18 @@ test('what the units cannot express is refused', () => {
   }
 })
 
-test('a no bid at p is an ask at 1 − p, unless the exchange has turned it already', async () => {
+test('a no bid at p is an ask at 1 − p, unless the exchange has already converted it', async () => {
   const ask = delta(1, { side: 'no', price_dollars: '0.7000' })
   assert.equal(await priceOf([ask]), 3000)
   assert.equal(await priceOf([ask], true), 7000)
   assert.equal(await priceOf([command(1, true), ask]), 7000)
   assert.equal(await priceOf([command(1, false), ask], true), 3000)
-  // Each subscription keeps what its own command said.
+  // Each subscription uses the setting of its own command.
   assert.equal(await priceOf([command(1, true), answer(1, 1), command(2, false), answer(2, 2), ask]), 7000)
   assert.equal(await priceOf([command(1, false), answer(1, 1), command(2, true), answer(2, 2), ask]), 3000)
 })
 
-test('the finest of the exchange’s times is taken, then the receive time', async () => {
+test('the most precise exchange time is used, then the receive time', async () => {
   const cases: [string, string][] = [
     [
       JSON.stringify(delta(1, { ts: '2026-06-24T15:49:55.033836Z', ts_ms: 1_782_316_195_033 })),

@@ -1,5 +1,5 @@
-// An exchange that is added by a folder (test/support/lunex) and two lines (register.ts), as docs/extending.md says: the
-// program itself records it from a socket, imports it, rebuilds its books and serves them.
+// An exchange added with a folder (test/support/lunex) and two lines (register.ts), as docs/extending.md says: the program
+// itself records it from a socket, imports it, rebuilds its books and serves them.
 
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
@@ -53,7 +53,7 @@ function bookcast(t: TestContext, args: readonly string[]): Running {
   return { child, output: () => output, exit }
 }
 
-/** Records the exchange while its books change; the lake. */
+/** Records the exchange into the lake while its books change. */
 async function record(t: TestContext, exchange: LocalLunex, lake: string): Promise<void> {
   const { socketUrl, restUrl } = await exchange.start(t)
   const args = ['--lunex-series', 'nyc', '--lunex-ws-url', socketUrl, '--lunex-url', restUrl]
@@ -87,7 +87,7 @@ function levelsOf(levels: readonly (readonly [number, number])[]): Level[] {
   return levels.map(([price, qty]) => ({ price, qty }))
 }
 
-/** Compares every snapshot that is served while the exchange spoke; how many of each market. */
+/** Compares every served snapshot up to the last message with the exchange's own books. */
 async function checkServed(url: string, exchange: LocalLunex, dates: string): Promise<void> {
   for (const id of MARKETS) {
     const query = `source=lunex&market=${encodeURIComponent(id)}&${dates}&interval=1&levels=20&format=ndjson`
@@ -101,7 +101,7 @@ async function checkServed(url: string, exchange: LocalLunex, dates: string): Pr
     let compared = 0
     for (const { ts, market_id: market, bids, asks } of rows) {
       assert.equal(market, id)
-      // Ticks are whole seconds: the number is exact enough to tell which.
+      // Ticks are whole seconds, so the double is precise enough to identify the tick.
       const tick = BigInt(Math.round(ts / 1e9)) * 1_000_000_000n
       const truth = exchange.bookAt(id, tick)
       if (truth === undefined || tick > exchange.lastTs) continue
@@ -133,7 +133,7 @@ test('a made-up exchange is recorded, imported, rebuilt and served', async (t) =
   assert.match(right.output(), new RegExp(`${CHANGES + MARKETS.length} messages, `))
   await checkServed(await serve(t, imported), exchange, dates)
 
-  await t.test('and everybody knows its name', async () => {
+  await t.test('errors and documents know the name of the exchange', async () => {
     const refusals = [
       ['source=lunex&market=NYC', /market must be <place>~<date>~<degrees> for source=lunex, not/],
       [`source=polymarket&market=${MARKETS[0]}`, /As an id of lunex it needs source=lunex/],

@@ -1,4 +1,4 @@
-// Which markets are followed, from real forms of the exchanges' lists.
+// Which markets are followed, from real responses of the exchanges' list endpoints.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'

@@ -74,7 +74,7 @@ test('one message changes both tokens, and 0 removes a level', async () => {
   ])
 })
 
-test('best prices that differ from the book alter nothing', async () => {
+test('best prices that differ from the book change nothing', async () => {
   const harness = foldHarness('polymarket').feed(
     book(MS, { bids: [level('0.4', '1')] }),
     change(MS + 1, { price: '0.6', best_bid: '0.9' }, { price: '0.5', best_bid: '0.6', best_ask: '1' }),
@@ -93,7 +93,7 @@ test('best prices that differ from the book alter nothing', async () => {
   ])
 })
 
-test('what the units cannot express is refused', () => {
+test('values that the units cannot express are refused', () => {
   const wrong: [object, RegExp][] = [
     [change(MS, { price: '0.00001' }), /finer than 1\/10000: "0\.00001"/],
     [change(MS, { price: '1.01' }), /from 0 to 1/],
@@ -122,7 +122,7 @@ test('what the units cannot express is refused', () => {
   }
 })
 
-test('a book stands where it came, behind the changes before it', async () => {
+test('a book keeps its place in the order of messages, after the changes before it', async () => {
   const harness = foldHarness('polymarket').feed(
     change(MS + 1, { price: '0.1' }),
     change(MS + 3, { price: '0.2' }),
@@ -140,7 +140,7 @@ test('a book stands where it came, behind the changes before it', async () => {
   ])
 })
 
-test('a first book is not stamped before the recording began', async () => {
+test('a first book has no time before the start of the recording', async () => {
   const hour = 3_600_000
   const live = change(MS, { asset_id: NO })
   const old = book(MS - hour, { bids: [level('0.3', '5')] })
@@ -162,7 +162,7 @@ test('a first book is not stamped before the recording began', async () => {
   )
 
   const booksOnly = foldHarness('polymarket').feed(book(MS, { asset_id: NO }), old)
-  // It came after the other, which was not there before its own time.
+  // The second book was received after the first, which did not exist before its own time.
   assert.deepEqual((await booksOnly.done()).slice(0, 2), [`${MS} ${N} clear`, `${MS} ${Y} clear`])
   assert.equal(booksOnly.rows[0]!.recv_ts, BigInt(MS) * 1_000_000n)
 })
@@ -214,7 +214,7 @@ test('a disconnect or a lost line makes every book unknown until its next one', 
   const lost = foldHarness('polymarket').feed(book(MS), change(MS + 1))
   lost.feedBadLine()
   assert.deepEqual((await lost.done()).at(-1), `${MS + 1}.000001 ${Y} gap`)
-  // Nor does the next message go on with the books where it has the time of the last one.
+  // The next message does not continue the books, even if it has the time of the last one.
   for (const ms of [MS + 1, MS + 2]) {
     const gone = foldHarness('polymarket').feed(book(MS), change(MS + 1))
     gone.feedBadLine()
@@ -222,7 +222,7 @@ test('a disconnect or a lost line makes every book unknown until its next one', 
     const texts = (await gone.done()).filter((text) => text.endsWith('gap'))
     assert.deepEqual(texts, [`${MS + 1}.000001 ${Y} gap`])
   }
-  // A book had come before the lost line.
+  // A book was received before the lost line.
   const waiting = foldHarness('polymarket').feed(book(MS))
   waiting.feedBadLine()
   waiting.feed(change(MS + 1), change(MS + 2))
@@ -234,7 +234,7 @@ test('a disconnect or a lost line makes every book unknown until its next one', 
   ])
 })
 
-test('a new file goes on with the books after a pause of at most a minute', async () => {
+test('a new file continues the books after a pause of at most a minute', async () => {
   const [second, hour] = [1000, 3_600_000]
   for (const [silenceMs, pauseMs, gaps] of [
     [0, 60 * second, 0],
@@ -254,9 +254,9 @@ test('a new file goes on with the books after a pause of at most a minute', asyn
   }
 })
 
-test('recordings one after the other in one file are put together as from two', async () => {
+test('recordings one after the other in one file are merged like two files', async () => {
   const minute = 10 * 60_000
-  // A dump, and a change each ten minutes, received 20 ms later; the second recorder hears less.
+  // A dump, and a change every ten minutes, received 20 ms later; the second recorder receives less.
   const recording = (minutes: readonly number[]): string[] => [
     `${MS + 20} ${JSON.stringify([book(MS, { bids: [level('0.3', '5')] })])}`,
     ...minutes.map((at) => {
@@ -276,7 +276,7 @@ test('recordings one after the other in one file are put together as from two', 
   }
 })
 
-test('books of a new connection, without receive times, are of the moment when the latest of them changed', async () => {
+test('without receive times, the books of a new connection get the time of the latest change of them', async () => {
   const hour = 3_600_000
   const harness = foldHarness('polymarket').feed(
     change(MS),
@@ -290,7 +290,7 @@ test('books of a new connection, without receive times, are of the moment when t
   ])
 })
 
-test('a token that is no longer listened to is unknown from then on, and forgotten', async () => {
+test('an unsubscribed token is unknown from then on, and its state is dropped', async () => {
   const received = (ms: number, data: unknown): object => ({ recv_ts: `${ms}000000`, data })
   const harness = foldHarness('polymarket').feed(
     received(MS, [book(MS, { bids: [level('0.4', '1')] }), { ...book(MS), asset_id: NO }]),

@@ -16,7 +16,7 @@ export function level(price: string, size: string): object {
 }
 
 export function change(timestamp: number, ...changes: object[]): object {
-  // Without any given, one change of the YES token.
+  // By default, one change of the YES token.
   const list = changes.length === 0 ? [{}] : changes
   const price_changes = list.map((item) => ({
     asset_id: YES,

@@ -1,5 +1,5 @@
-// A recorder's clock that is ahead and a connection that is slow look the same: everything is received late. Changes stand
-// at the exchange's time all the same, and what has none must not stand after them, or keep a book alive meanwhile.
+// A fast recorder clock and a slow connection look the same: everything is received late. Changes still have the exchange's
+// time, and messages without one must not be placed after them or extend the known time of a book.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -8,12 +8,12 @@ import { MS, N, NO, Y, YES, book, change, level } from './polymarket-frames.ts'
 
 const LATE_MS = [3_000, 20_000, 110_000]
 
-/** A line of what was sent so long after the beginning. */
+/** A line with a message sent `afterMs` after the start and received `lateMs` later. */
 function line(afterMs: number, lateMs: number, message: unknown): string {
   return JSON.stringify({ recv_ts: `${MS + afterMs + lateMs}000000`, msg: message })
 }
 
-/** The first books of both tokens, which have not changed for a minute. */
+/** The first books of both tokens, unchanged for a minute. */
 function firstBooks(): object[] {
   return [YES, NO].map((token) =>
     book(MS - 60_000, { asset_id: token, bids: [level('0.4', '1'), level('0.3', '7')] }),
@@ -24,7 +24,7 @@ const others = (events: readonly string[], id: string): string[] =>
   events.filter((event) => event.includes(` ${id} `))
 
 for (const late of LATE_MS) {
-  test(`a book that is sent as it changes stands where it changed, received ${late / 1000} s later`, async () => {
+  test(`a book that is sent when it changes has the time of the change, received ${late / 1000} s later`, async () => {
     const at = late + 10_000
     const harness = foldHarness('polymarket').feed(
       line(0, late, firstBooks()),
@@ -40,12 +40,12 @@ for (const late of LATE_MS) {
     ])
   })
 
-  test(`a book that says what is known holds nothing back that is received ${late / 1000} s late too`, async () => {
+  test(`a book without news does not delay changes that are also received ${late / 1000} s late`, async () => {
     const at = late + 10_000
     const harness = foldHarness('polymarket').feed(
       line(0, 20, firstBooks()),
       line(at, 20, change(MS + at, { price: '0.41', size: '2' })),
-      // Nothing before it shows that the connection is slow now.
+      // No earlier message shows that the connection is now slow.
       line(at + 5_000, late, {
         ...book(MS + at),
         bids: [level('0.41', '2'), level('0.4', '1'), level('0.3', '7')],
@@ -55,7 +55,7 @@ for (const late of LATE_MS) {
     assert.equal(others(await harness.done(), Y).at(-1), `${MS + at + 5_100} ${Y} set bid 4200 3`)
   })
 
-  test(`a word received ${late / 1000} s late does not keep a connection's books alive after its end`, async () => {
+  test(`a PONG received ${late / 1000} s late does not extend the known time of a connection's books`, async () => {
     const at = late + 10_000
     const harness = foldHarness('polymarket').feed(
       line(0, late, firstBooks()),
@@ -68,7 +68,7 @@ for (const late of LATE_MS) {
   })
 }
 
-test('first books received in the next hour stand before the changes that follow them', async () => {
+test('first books received in the next hour are placed before the changes that follow them', async () => {
   const HOUR = 3_600_000
   const toHour = HOUR - (MS % HOUR)
   const harness = foldHarness('polymarket').feed(
@@ -76,7 +76,7 @@ test('first books received in the next hour stand before the changes that follow
     line(toHour - 5_000, 20_000, change(MS + toHour - 5_000, { price: '0.4', size: '0' })),
     line(toHour + 30_000, 20_000, change(MS + toHour + 30_000, { price: '0.42', size: '3' })),
   )
-  // All is received 20 s late: the books were sent 4 s before the change.
+  // Everything is received 20 s late: the books were sent 4 s before the change.
   const sent = MS + toHour - 9_000
   assert.deepEqual(others(await harness.done(), Y), [
     `${sent} ${Y} clear`,
@@ -87,7 +87,7 @@ test('first books received in the next hour stand before the changes that follow
   ])
 })
 
-test('a book with a receive time of its own, behind or ahead, changes no order of messages', async () => {
+test('a book with a single wrong receive time, early or late, does not change the order of messages', async () => {
   for (const wrongMs of [-100_000, 20_000]) {
     const harness = foldHarness('polymarket').feed(
       line(0, 20, firstBooks()),
@@ -110,7 +110,7 @@ test('a book with a receive time of its own, behind or ahead, changes no order o
   }
 })
 
-test('a book received minutes before it changed stands where it changed', async () => {
+test('a book received minutes before its change has the time of the change', async () => {
   const harness = foldHarness('polymarket').feed(
     line(0, 20, firstBooks()),
     line(400_000, 20, change(MS + 400_000, { price: '0.41', size: '2' })),
@@ -127,7 +127,7 @@ test('a book received minutes before it changed stands where it changed', async 
   assert.ok(others(events, N).every((event) => !event.endsWith('gap')))
 })
 
-test('a receipt a day ahead is not believed, though others of the file have gone back before', async () => {
+test('a receive time a day ahead is not used, even if earlier receive times have gone back', async () => {
   const DAY = 86_400_000
   const harness = foldHarness('polymarket').feed(
     line(0, 20, firstBooks()),

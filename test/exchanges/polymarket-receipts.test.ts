@@ -1,4 +1,4 @@
-// When a Polymarket message was received decides its place and, for books, its time.
+// The receive time of a Polymarket message determines its order and, for books, its time.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -9,18 +9,18 @@ function received(ms: number, message: unknown): string {
   return JSON.stringify({ recv_ts: `${ms}000000`, msg: message })
 }
 
-test('a book received before it last changed is not known: one of both clocks is wrong, and nothing tells which', async () => {
+test('a book received before its last change is unknown, because either clock may be wrong', async () => {
   const HOUR = 3_600_000
   const bids = { bids: [level('0.4', '30')] }
   const harness = foldHarness('polymarket').feed(
     received(MS - HOUR, [book(MS - 60_000, bids), book(MS - 2 * HOUR, { asset_id: NO, ...bids })]),
     received(MS - HOUR + 10_000, 'PONG'),
   )
-  // The other token's book was as it is since before that time.
+  // The other token's book had not changed since before that time.
   assert.deepEqual(await harness.done(), [`${MS - HOUR} ${N} clear`, `${MS - HOUR} ${N} set bid 4000 30`])
 })
 
-test('receive times that go back by milliseconds again and again are those of several connections', async () => {
+test('receive times that repeatedly go back by milliseconds are those of several connections', async () => {
   const changes = Array.from({ length: 200 }, (_, index) => {
     const [token, late] = index % 2 === 0 ? [YES, 20] : [NO, 14]
     return received(MS + index + late, change(MS + index, { asset_id: token, size: String(index + 1) }))
@@ -36,7 +36,7 @@ test('receive times that go back by milliseconds again and again are those of se
   )
 })
 
-test('the order of lines counts where the clock of the receipts was put back and the exchange’s went on', async () => {
+test('the order of lines counts if the receive clock was set back while exchange times continue', async () => {
   const line = (after: number, backMs: number): string =>
     received(MS + after + 20 - backMs, change(MS + after, { size: String(after) }))
   const harness = foldHarness('polymarket').feed(
@@ -48,14 +48,14 @@ test('the order of lines counts where the clock of the receipts was put back and
   )
   assert.deepEqual((await harness.done()).slice(-9), [
     ...[100, 900, 1_700, 1_800, 1_850].map((after) => `${MS + after} ${Y} set bid 5000 ${after}`),
-    // Received 30 ms after the change before it.
+    // Received 30 ms after the previous change.
     `${MS + 1_880} ${Y} clear`,
     `${MS + 1_880} ${Y} set bid 5000 1850`,
     ...[2_000, 4_000].map((after) => `${MS + after} ${Y} set bid 5000 ${after}`),
   ])
 })
 
-test('two lines of one market that stand swapped are put in the order of their receipts', async () => {
+test('two swapped lines of one market are sorted by their receive times', async () => {
   const line = (after: number): string =>
     received(MS + after + 20, change(MS + after, { size: String(after) }))
   const harness = foldHarness('polymarket').feed(
@@ -68,7 +68,7 @@ test('two lines of one market that stand swapped are put in the order of their r
   )
 })
 
-test('no first book is known before it last changed, however far behind the clock of its receipt is', async () => {
+test('no first book is known before its last change, however far behind the receive clock is', async () => {
   // Sent at MS + 2000 by the exchange's clock; the recorder's is two seconds behind.
   const harness = foldHarness('polymarket').feed(
     received(MS, [

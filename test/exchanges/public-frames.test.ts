@@ -1,4 +1,4 @@
-// What of a frame may be kept: the list of what is public decides, so that what is not known is left out.
+// Which parts of a frame are kept: only those on the list of public ones, so that unknown parts are left out.
 
 import assert from 'node:assert/strict'
 import { readFileSync, readdirSync, statSync } from 'node:fs'
@@ -20,7 +20,7 @@ const DELTA = {
 }
 const TOKEN = { market: '0x1', asset_id: '7' }
 
-test('kalshi: frames of public channels, their answers and the recorder’s own are kept as they are', () => {
+test('kalshi: frames of public channels, their replies and the recorder’s own are kept unchanged', () => {
   const frames: Frame[] = [
     { type: 'orderbook_snapshot', sid: 1, seq: 1, msg: { market_ticker: 'A-B' } },
     { type: 'orderbook_delta', sid: 1, seq: 2, msg: DELTA },
@@ -50,7 +50,7 @@ test('kalshi: frames of public channels, their answers and the recorder’s own 
   for (const frame of frames) assert.equal(kalshi(frame), frame, JSON.stringify(frame))
 })
 
-test('kalshi: fills, orders, positions and what is not known are private', () => {
+test('kalshi: fills, orders, positions and unknown messages are private', () => {
   const frames: Frame[] = [
     { type: 'fill', sid: 9, msg: { order_id: 'x' } },
     { type: 'user_order', sid: 9, msg: { order_id: 'x' } },
@@ -76,7 +76,7 @@ test('kalshi: fills, orders, positions and what is not known are private', () =>
   for (const frame of frames) assert.equal(kalshi(frame), undefined, JSON.stringify(frame))
 })
 
-test('kalshi: what a public frame says of the client’s own orders and channels is left out', () => {
+test('kalshi: parts of public frames on the client’s own orders and channels are left out', () => {
   assert.deepEqual(
     kalshi({
       type: 'orderbook_delta',
@@ -96,7 +96,7 @@ test('kalshi: what a public frame says of the client’s own orders and channels
   )
 })
 
-test('polymarket: frames of the market channel and commands without keys are kept as they are', () => {
+test('polymarket: frames of the market channel and commands without keys are kept unchanged', () => {
   const frames: Frame[] = [
     { event_type: 'book', ...TOKEN, bids: [], asks: [] },
     { ...TOKEN, bids: [], asks: [], timestamp: '1' },
@@ -119,7 +119,7 @@ test('polymarket: frames of the market channel and commands without keys are kep
   for (const frame of frames) assert.equal(polymarket(frame), frame, JSON.stringify(frame))
 })
 
-test('polymarket: orders and trades of a user, subscriptions with keys and what is not known are private', () => {
+test('polymarket: orders and trades of a user, subscriptions with keys and unknown messages are private', () => {
   const auth = { apiKey: 'k', secret: 's', passphrase: 'p' }
   const frames: Frame[] = [
     { event_type: 'trade', ...TOKEN, owner: 'me', maker_orders: [] },

@@ -1,5 +1,5 @@
-// A third exchange is a folder, an entry in shared/lob-sources.ts and a line in server/exchanges/registry.ts: in a copy of the
-// sources everything compiles with it, tests and explorer included. Taken out again, it leaves nothing behind.
+// A third exchange is a folder, an entry in shared/lob-sources.ts and a line in server/exchanges/registry.ts: a copy of the sources
+// compiles with it, including tests and explorer. After its removal the sources are as before.
 
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
@@ -17,7 +17,7 @@ const FOLDERS = ['server', 'workers', 'shared', 'clients', 'explorer', 'bench', 
 const NAME = 'lunex'
 const EXCHANGE = `server/exchanges/${NAME}`
 const FILES = ['exchange.ts', 'feed.ts', 'frame.ts', 'names.ts']
-/** An entry, and what an import of the folder adds, each before a text that is there. */
+/** The entry and the import of the folder, each inserted before an existing text. */
 const LINES = [
   [
     'shared/lob-sources.ts',
@@ -48,7 +48,7 @@ async function textsOf(root: string): Promise<Map<string, string>> {
 }
 
 test(
-  'a third exchange is a folder and lines in two files, and goes as it came',
+  'a third exchange needs a folder and lines in two files, and can be removed again',
   { skip: inFullGear },
   async (t) => {
     const root = join(await temporaryDirectory(t), '/')
@@ -70,7 +70,7 @@ test(
         [join(ROOT, 'node_modules/typescript/bin/tsc'), '-p', join(root, project), ...more],
         { cwd: root },
       ).catch((error: { stdout: string }) => assert.fail(error.stdout))
-    /** As `npm run clients:write` does. */
+    /** Does the same as `npm run clients:write`. */
     const writeClients = async (): Promise<void> => {
       await compile('.')
       await run(process.execPath, [join(root, 'dist/clients/build/main.js'), '--write'], { cwd: root })

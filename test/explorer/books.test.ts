@@ -1,4 +1,4 @@
-// The books of a day as bytes and as pixels: nothing is lost on the way, and a gap is never drawn as a book.
+// The books of a day as bytes and as pixels: nothing is lost, and a gap is never drawn as a book.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -32,7 +32,7 @@ function snapshot(tickS: number, bids: Levels, asks: Levels): Snapshot {
 
 const level = (price: number, qty: number) => ({ price, qty })
 
-test('every level of every tick comes back exactly, crossed books and huge quantities included', () => {
+test('every level of every tick is read back exactly, including crossed books and huge quantities', () => {
   const history = new BookHistory(DAY_MS, 86_400_000, 1000)
   const crossed = [
     [level(55, 7), level(50, 2 ** 40)],
@@ -43,11 +43,11 @@ test('every level of every tick comes back exactly, crossed books and huge quant
   assert.deepEqual(history.ladderAt(5000), { bids: [level(40, 524)], asks: [level(43, 50), level(99, 1)] })
   assert.deepEqual(history.ladderAt(86_399), { bids: crossed[0], asks: crossed[1] })
   assert.deepEqual(history.ladderAt(1), { bids: [], asks: [] })
-  // The row of the next day is counted, as the answer had it, and shown nowhere.
+  // The row of the next day is counted, because the response has it, but not shown.
   assert.deepEqual([history.rows, history.endTick, history.tickCount], [3, 86_400, 86_400])
 })
 
-test('a row without levels is an empty book, which is no known one', () => {
+test('a row without levels is an empty book and counts as unknown', () => {
   const history = new BookHistory(DAY_MS, HOUR_MS, 60_000)
   history.add([snapshot(0, [], []), snapshot(60, [level(1, 1)], [])])
   assert.deepEqual(
@@ -62,7 +62,7 @@ test('a row without levels is an empty book, which is no known one', () => {
   assert.equal(history.tickAt(DAY_MS - 1), 0)
 })
 
-test('a quantity is within half a step of what its code stands for, and never nothing', () => {
+test('a quantity is within half a step of the value of its code, and never has the code of an empty level', () => {
   assert.equal(quantityCode(0), 0)
   assert.equal(quantityCode(1), 1)
   fc.assert(
@@ -73,7 +73,7 @@ test('a quantity is within half a step of what its code stands for, and never no
   )
 })
 
-test('shades go from dark to light, and nothing has none', () => {
+test('shades go from dark to light, and an empty level has none', () => {
   assert.deepEqual([viridis(0), viridis(1)], [viridis(-3), viridis(7)])
   // The ends and the middle of matplotlib's table.
   for (const [share, expected] of [
@@ -90,7 +90,7 @@ test('shades go from dark to light, and nothing has none', () => {
   assert.equal(shades[81], ((255 << 24) | (blue << 16) | (green << 8) | red) >>> 0)
 })
 
-test('a column shows the book of its instant; one that holds a gap shows the gap', () => {
+test('a column shows the book of its instant; a column with a gap shows the gap', () => {
   const history = new BookHistory(DAY_MS, 4000, 1000)
   history.add([
     snapshot(0, [level(40, 8)], [level(60, 1)]),
@@ -111,12 +111,12 @@ test('a column shows the book of its instant; one that holds a gap shows the gap
   assert.equal(at(40, 0), shades[quantityCode(8)])
   assert.equal(at(60, 1), shades[1])
   assert.deepEqual([at(60, 2), at(40, 4), at(39, 0)], [0, 0, 0])
-  // Two columns of two ticks: the second one begins with the gap, and of one column for all the gap is what is seen.
+  // With two columns of two ticks, the second begins with the gap; with one column for all ticks, the gap is shown.
   assert.deepEqual([...paint(2).shown.ticks], [0, -1])
   assert.deepEqual([...paint(1).shown.ticks], [-1])
 })
 
-test('a window asks for what the screen can show', () => {
+test('a window requests as much as the screen can show', () => {
   const within = (fromH: number, toH: number) =>
     bookRequestFor(DAY_MS, { fromMs: DAY_MS + fromH * HOUR_MS, toMs: DAY_MS + toH * HOUR_MS })
   assert.deepEqual(bookRequestFor(DAY_MS, null), { interval: 60, hour: null })
@@ -127,7 +127,7 @@ test('a window asks for what the screen can show', () => {
   assert.deepEqual(within(23.25, 23.5), { interval: 1, hour: 23 })
 })
 
-test('zooming keeps an instant where it is, and neither leaves the bounds', () => {
+test('zooming keeps the instant under the cursor in place, and zooming and panning stay within the bounds', () => {
   const bounds = { fromMs: 0, toMs: 1000 }
   const options = { bounds, shortestMs: 10 }
   assert.deepEqual(zoomed(bounds, 0.5, 500, options), { fromMs: 250, toMs: 750 })
@@ -138,7 +138,7 @@ test('zooming keeps an instant where it is, and neither leaves the bounds', () =
   assert.deepEqual(panned({ fromMs: 100, toMs: 200 }, -0.5, bounds), { fromMs: 50, toMs: 150 })
 })
 
-test('a time axis names round instants, no more than fit', () => {
+test('a time axis labels as many round instants as fit', () => {
   const day = { fromMs: DAY_MS, toMs: DAY_MS + 24 * HOUR_MS }
   assert.deepEqual(
     axisTicks(day, 9).map((ms) => (ms - DAY_MS) / HOUR_MS),

@@ -1,4 +1,4 @@
-// What the page computes from prices: middles, strikes in their order, implied distributions, columns by market.
+// What the page computes from prices: mid prices, the order of strikes, implied distributions, columns by market.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -9,14 +9,14 @@ import { indexAt, MarketLines, tickAt } from '../../explorer/market-lines.ts'
 import { quoteMid } from '../../explorer/quote.ts'
 import { eventDate, orderedStrikes, shortened } from '../../explorer/strikes.ts'
 
-test('an absent side counts as its bound, and an empty book as nothing', () => {
+test('an empty side counts as its price bound, and an empty book has no mid price', () => {
   assert.equal(quoteMid(40, 43), 41.5)
   assert.equal(quoteMid(0, 3), 1.5)
   assert.equal(quoteMid(96, 0), 98)
   assert.equal(quoteMid(0, 0), null)
 })
 
-test('strikes go from cold to hot, with both open ends outside', () => {
+test('strikes are ordered from cold to hot, with the open-ended ones outside', () => {
   const event = 'KXHIGHNY-26JUL02'
   const markets = ['T83', 'B82.5', 'B80.5', 'T76', 'B78.5', 'B76.5'].map((strike) => `${event}-${strike}`)
   assert.deepEqual(
@@ -29,7 +29,7 @@ test('strikes go from cold to hot, with both open ends outside', () => {
   )
 })
 
-test('a market that names no strike is shown by the end of its name', () => {
+test('a market without a strike is shown by the end of its name', () => {
   const [one, other] = orderedStrikes(['0xff:20', '0xee:123456789012345678901234567890'])
   assert.deepEqual(one, {
     market: '0xee:123456789012345678901234567890',
@@ -44,7 +44,7 @@ test('a market that names no strike is shown by the end of its name', () => {
   assert.deepEqual(orderedStrikes([]), [])
 })
 
-test('a market with a name is called by its degrees, date and outcome, and ordered by its degrees', () => {
+test('a market with a name is labelled by its degrees, date and outcome, and ordered by its degrees', () => {
   const question = (what: string): string => `Will the highest temperature in NYC be ${what} on July 2?`
   const names = new Map([
     ['0xa:1', { question: question('94°F or higher'), outcome: 'Yes' }],
@@ -68,7 +68,7 @@ test('a market with a name is called by its degrees, date and outcome, and order
   )
 })
 
-test('an event says its climate date', () => {
+test('the climate date is read from the event', () => {
   assert.equal(eventDate('KXHIGHNY-26JUL02'), '2026-07-02')
   assert.equal(eventDate('KXHIGHNY-26ZZZ02'), undefined)
   assert.equal(eventDate('all'), undefined)
@@ -88,7 +88,7 @@ test('an implied distribution sums to 100 percent and keeps the proportions', ()
   )
 })
 
-test('without every strike there is no distribution', () => {
+test('without all strikes there is no distribution', () => {
   assert.deepEqual(impliedDistribution([10, null, 60]), [null, null, null])
   assert.deepEqual(impliedDistribution([]), [])
   assert.deepEqual(stacked([10, 30, 60]), [10, 40, 100])
@@ -103,7 +103,7 @@ const row = (ms: number, market: string, bid: number, ask: number) => ({
   best_ask: ask,
 })
 
-test('rows become one column for each market, also for one that begins late', () => {
+test('rows become one column for each market, also for one that starts late', () => {
   const lines = new MarketLines()
   lines.add([row(1000, 'A', 40, 42), row(2000, 'A', 0, 0)])
   lines.add([row(2000, 'B', 0, 10), row(3000, 'A', 41, 0)])
@@ -126,7 +126,7 @@ test('rows become one column for each market, also for one that begins late', ()
   )
 })
 
-test('gaps are what no known row covers', () => {
+test('gaps are the times that no known row covers', () => {
   const known = [true, false, true, true]
   const times = [20, 30, 40, 70]
   const spans = gapSpans(times, (index) => known[index] === true, 10, { fromMs: 0, toMs: 100 })
@@ -142,7 +142,7 @@ test('gaps are what no known row covers', () => {
   )
 })
 
-test('prices imply something only when every strike that the catalogue lists has a book', () => {
+test('a distribution is implied only if every strike in the catalogue has a book', () => {
   const listed = ['KXHIGHNY-26JUL02-T76', 'KXHIGHNY-26JUL02-B76.5', 'KXHIGHNY-26JUL02-B78.5']
   const [coldest = '', middle = ''] = listed
   const all = new EventStrikes(listed, [middle, coldest])
@@ -155,13 +155,13 @@ test('prices imply something only when every strike that the catalogue lists has
   assert.deepEqual(all.sharesOf([10, 30, null]), [null, null, null])
   assert.equal(all.missingText([10, 30, null]), '2 of 3 strikes')
   assert.equal(all.missingText([null, null, null]), '0 of 3 strikes')
-  // Only a catalogue tells whether these are all.
+  // Only a catalogue shows whether these are all strikes.
   const unlisted = new EventStrikes([], [middle])
   assert.deepEqual(unlisted.sharesOf([30]), [null])
   assert.equal(unlisted.missingText([30]), '')
 })
 
-test('an instant without a row has no book, neither the one before nor the one after', () => {
+test('an instant without a row has no book, neither the previous nor the next one', () => {
   const times = [1_000, 2_000, 5_000]
   const found = [0, 1_000, 1_999, 2_000, 3_000, 4_999, 5_500, 6_000].map((ms) => tickAt(times, ms, 1_000))
   assert.deepEqual(found, [null, 0, 0, 1, null, null, 2, null])

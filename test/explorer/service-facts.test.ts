@@ -1,5 +1,5 @@
-// The tables of the data view, made of metrics as the server writes them: a metric that is called otherwise, or labelled
-// otherwise, would leave its table away without a word.
+// The tables of the data view, from metrics as the server writes them: a metric with another name or label would silently drop
+// its table.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -49,7 +49,7 @@ test('collectors, recorders, disks and lag are read from the metrics that the se
   ])
 })
 
-test('a recorder that failed is down, and nothing is told of what there is not', async () => {
+test('a failed recorder is shown as down, and missing metrics show nothing', async () => {
   const recorder = { ...goodRecorder(NOW_MS), frames: 5678, isRunning: false, lanes: [] }
   const down = { ...COLLECTED, tasks: [], recorders: [recorder] }
   const tables = metricTables(parseSamples(await collectorMetrics(() => down).metrics()), NOW_MS)
@@ -60,7 +60,7 @@ test('a recorder that failed is down, and nothing is told of what there is not',
   )
 })
 
-test('invented data is named as what it is', () => {
+test('sample data is marked as such', () => {
   const health = {
     status: 'ok',
     embedded_db: 'ok',

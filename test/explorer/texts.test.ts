@@ -1,4 +1,4 @@
-// Snippets, calendar, metrics and numbers: the texts that the page shows.
+// The texts that the page shows: snippets, calendar, metrics and numbers.
 
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
@@ -26,7 +26,7 @@ function texts(request: ApiRequest, needsKey = false): string[] {
   return LANGUAGES.map((language) => snippet(request, language, { baseUrl: BASE, needsKey, urlOf }))
 }
 
-test('whatever a market is called, a shell reads its address as one word', () => {
+test('with any market name a shell reads the URL as one word', () => {
   const [, curl = ''] = texts({ title: '', method: 'lob', parameters: { market: HOSTILE } })
   const [, ...words] = execFileSync('sh', ['-c', curl.replace(/^curl/, 'printf "%s\\n" curl')])
     .toString()
@@ -36,7 +36,7 @@ test('whatever a market is called, a shell reads its address as one word', () =>
   assert.equal(new URL(words[1] ?? '').searchParams.get('market'), HOSTILE)
 })
 
-test('Python and TypeScript read back the values that were written', () => {
+test('Python and TypeScript snippets evaluate to the given values', () => {
   const parameters = { market: HOSTILE, from: '2026-07-02', levels: 50, fill: false, columns: ['ts', 'mid'] }
   const [, , python = '', typescript = ''] = texts({ title: '', method: 'candles', parameters })
   assert.ok(python.includes('client.candles(market="'))
@@ -45,7 +45,7 @@ test('Python and TypeScript read back the values that were written', () => {
   assert.deepEqual(JSON.parse(written), parameters)
 })
 
-test('an API key is named and never written', () => {
+test('an API key is referenced by name and never written', () => {
   for (const [index, text] of texts(
     { title: '', method: 'lob', parameters: { market: 'M' } },
     true,
@@ -53,7 +53,7 @@ test('an API key is named and never written', () => {
     assert.equal(text.includes('BOOKCAST_API_KEY'), LANGUAGES[index] !== 'URL', text)
 })
 
-test('/health and climate gaps are json alone', () => {
+test('/health and climate gaps have only json', () => {
   const request = { title: '', method: 'health', parameters: {} } as const
   const [, , python, typescript, duckdb] = texts(request)
   assert.match(python ?? '', /print\(client\.health\(\)\)/)
@@ -63,7 +63,7 @@ test('/health and climate gaps are json alone', () => {
   assert.match(texts(gaps)[2] ?? '', /client\.climate_gaps\(station="NYC"\)/)
 })
 
-test('recorded days as spans, their neighbours and the days between', () => {
+test('recorded days are shown as spans, with neighbours and the days in between', () => {
   const spans = spansOf(['2026-06-30', '2026-07-01', '2026-07-04'])
   assert.deepEqual(spans, [
     ['2026-06-30', '2026-07-01'],
@@ -78,7 +78,7 @@ test('recorded days as spans, their neighbours and the days between', () => {
   assert.deepEqual(daysBetween(spans), [['2026-07-02', '2026-07-03']])
 })
 
-test('a month in weeks from Monday', () => {
+test('a month is shown in weeks from Monday', () => {
   const weeks = monthWeeks('2026-02')
   assert.deepEqual(weeks[0], [null, null, null, null, null, null, '2026-02-01'])
   assert.equal(weeks.flat().filter((day) => day !== null).length, 28)
@@ -95,7 +95,7 @@ test('metrics are read with their labels', () => {
   ])
 })
 
-test('numbers as people read them', () => {
+test('numbers are formatted for people', () => {
   assert.deepEqual([0, 999, 1500, 250_000, 81_646_330].map(bytesText), [
     '0 B',
     '999 B',
@@ -109,7 +109,7 @@ test('numbers as people read them', () => {
   assert.equal(clockText(Date.UTC(2026, 6, 2, 3, 4)), '03:04')
 })
 
-test('only who names a page gets one', () => {
+test('only a client that accepts text/html gets a page', () => {
   const chromium = 'text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8'
   for (const accept of [chromium, 'text/html', 'TEXT/HTML;q=0.5', 'application/json, text/html'])
     assert.ok(prefersHtml(accept), accept)

@@ -1,4 +1,4 @@
-// The page's state and its address say the same, whatever stands in either.
+// The page's state and its URL agree, whatever either contains.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -33,11 +33,11 @@ const states = fc
     return { ...state, from, to }
   })
 
-test('an address gives back the state that it was written from', () => {
+test('a URL is parsed to the state that it was written from', () => {
   fc.assert(fc.property(states, (state) => assert.deepEqual(readAddress(writeAddress(state)), state)))
 })
 
-test('an address is short and can be read', () => {
+test('a URL is short and readable', () => {
   const state: ViewState = {
     ...EMPTY_STATE,
     view: 'book',
@@ -51,15 +51,15 @@ test('an address is short and can be read', () => {
   )
 })
 
-test('what an address does not say, or says wrongly, is left open', () => {
+test('missing or wrong parts of a URL are left open', () => {
   assert.deepEqual(readAddress(''), EMPTY_STATE)
   assert.deepEqual(readAddress('#view=nothing&at=never&unknown=1'), EMPTY_STATE)
   assert.deepEqual(readAddress('#from=2026-07-02T02:00:00Z&to=2026-07-02T01:00:00Z'), EMPTY_STATE)
-  // A wrong date is kept: the server says what is wrong with it.
+  // A wrong date is kept, so that the server reports the error.
   assert.equal(readAddress('#date=banana').date, 'banana')
 })
 
-test('a window and a cursor are no other data', () => {
+test('another window or cursor does not count as other data', () => {
   assert.ok(hasSameData(EMPTY_STATE, { ...EMPTY_STATE, from: 1, to: 2, at: 3 }))
   assert.ok(!hasSameData(EMPTY_STATE, { ...EMPTY_STATE, date: '2026-07-02' }))
   assert.ok(!hasSameData(EMPTY_STATE, { ...EMPTY_STATE, view: 'book' }))

@@ -1,4 +1,4 @@
-// The running maximum and minimum of a climate day, and columns over one axis of times.
+// The running maximum and minimum of a climate day, and columns over one time axis.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -14,7 +14,7 @@ const NEW_YORK = { station: 'NYC', kind: 'high', standardOffsetHours: -5 } as co
 test('the maximum so far is that of the climate day, which begins at midnight local standard time', () => {
   const day = climateDay('2026-07-02', -5)
   const at = (hours: number, tempF: number | null) => ({ ms: day.fromMs + hours * HOUR_MS, tempF })
-  // 99 degrees an hour before midnight and at the next one belong to other days.
+  // The 99 degrees an hour before midnight and at the next midnight belong to other days.
   const temperatures = [at(-1, 99), at(0, null), at(1, 70), at(9, 68), at(15, 87), at(20, 80), at(24, 99)]
   assert.deepEqual(runningExtremum(temperatures, day, 'high'), [null, null, 70, 70, 87, 87, null])
   assert.deepEqual(runningExtremum(temperatures, day, 'low'), [null, null, 70, 68, 68, 68, null])
@@ -46,7 +46,7 @@ test('the requests cover the climate day of the event, whatever date is shown', 
   assert.equal(quotes?.parameters['to'], '2026-07-03')
 })
 
-test('without a station nothing is asked of one, and what is no date goes to the server as it is', () => {
+test('without a station no weather is requested, and an invalid date is sent to the server unchanged', () => {
   const state = { ...EMPTY_STATE, series: 'X', event: 'all', date: 'banana' }
   const { observations, climate, quotes } = weatherPlan(state, {
     station: null,
@@ -57,7 +57,7 @@ test('without a station nothing is asked of one, and what is no date goes to the
   assert.equal(quotes?.parameters['date'], 'banana')
 })
 
-test('what has no row of its own at a time is not there, which is not the same as not known', () => {
+test('a time without a row is undefined, which is not the same as an unknown value', () => {
   const { times, columns } = alignedColumns([
     { times: [10, 30], values: [1, null] },
     { times: [20, 30], values: [5, 6] },

@@ -15,7 +15,7 @@ import { entriesBelow, temporaryDirectory } from '../support/temporary-lake.ts'
 const SMALL = ['--from', '2026-07-01', '--to', '2026-07-03', '--interval', '3600', '--levels', '1'] as const
 const KEY = /^lob\/source=kalshi\/series=KXHIGHNY\/date=2026-07-0\d\/lob-[0-9a-f]{16}\.csv$/
 
-/** Where no store is. */
+/** An address without a store. */
 const ENV = { BOOKCAST_DATA_DIR: '/nowhere', BOOKCAST_LAKE: SAMPLE_LAKE, BOOKCAST_EXPORT_CONCURRENCY: '1' }
 
 async function run(args: readonly string[], env: NodeJS.ProcessEnv = {}) {
@@ -39,7 +39,7 @@ async function plan(t: TestContext, out: string, more: readonly string[] = [], e
   return path
 }
 
-test('plans, runs, goes on, verifies; each part is a line where there is no terminal', async (t) => {
+test('plans, runs, resumes and verifies; without a terminal each part is a line', async (t) => {
   const out = join(await temporaryDirectory(t), 'out')
   const path = await plan(t, out)
   const { stdout, stderr } = await done(['run', path])
@@ -48,7 +48,7 @@ test('plans, runs, goes on, verifies; each part is a line where there is no term
   const whole = await filesOf(out)
   const keys = Object.keys(whole).filter((key) => KEY.test(key))
   assert.equal(keys.length, 3)
-  // What is there already stays; what is damaged or went away is made again.
+  // Existing parts stay; damaged or removed ones are made again.
   await appendFile(join(out, keys[0]!), 'x')
   await rm(join(out, keys[1]!))
   await rm(join(out, 'manifest.json'))
@@ -71,7 +71,7 @@ test('the parts of an earlier export in the same target are named', async (t) =>
   assert.match(stderr, /also has 3 files that are not part of this export, such as lob\//)
 })
 
-test('verify names what is missing, damaged or foreign', async (t) => {
+test('verify names missing, damaged and foreign files', async (t) => {
   const out = await temporaryDirectory(t)
   await done(['run', await plan(t, out)])
   const [first, second, third] = (await entriesBelow(out)).filter((key) => KEY.test(key))
@@ -97,7 +97,7 @@ test('verify names what is missing, damaged or foreign', async (t) => {
     assert.ok(stderr.includes(line), `${line}: ${stderr}`)
 })
 
-test('a bucket that fails a request in five and cuts answers gets the same objects as a directory', async (t) => {
+test('a bucket that fails one request in five and truncates responses gets the same objects as a directory', async (t) => {
   const [s3, out] = [await startS3Server(t), await temporaryDirectory(t)]
   await done(['run', await plan(t, out)])
   const wanted = await filesOf(out)
@@ -113,7 +113,7 @@ test('a bucket that fails a request in five and cuts answers gets the same objec
   await done(['run', path], env)
   assert.match((await done(['verify', place], env)).stdout, /^3 parts, .* 0 problems\n$/)
   s3.fault = () => undefined
-  // A repeated run reads no part: the bucket knows their checksums.
+  // A repeated run reads no part, because the bucket has their checksums.
   s3.requests.length = 0
   await done(['run', path], env)
   assert.ok(!s3.requests.some(({ method, key }) => method !== 'HEAD' && key.endsWith('.csv')))
@@ -126,14 +126,14 @@ test('a bucket that fails a request in five and cuts answers gets the same objec
   }
   assert.deepEqual(found, wanted)
   assert.ok(seen > 20)
-  // Every object is sent with one request: there is no upload that could stay unfinished.
+  // Every object is sent with one request, so there are no unfinished uploads.
   assert.deepEqual(
     s3.requests.filter(({ method }) => method === 'POST'),
     [],
   )
 })
 
-test('wrong use of plan gets one sentence', async (t) => {
+test('errors for wrong use of plan are one sentence', async (t) => {
   const out = await temporaryDirectory(t)
   const good = ['--from', '2026-07-01', '--to', '2026-07-02', '--out', out]
   for (const [args, code, message] of [
@@ -162,7 +162,7 @@ test('wrong use of plan gets one sentence', async (t) => {
   assert.deepEqual(await entriesBelow(out), [])
 })
 
-test('wrong plans, indices and commands are told in one sentence', async (t) => {
+test('errors for wrong plans, indices and commands are one sentence', async (t) => {
   const out = join(await temporaryDirectory(t), 'out')
   const path = await plan(t, out)
   const text = await readFile(path, 'utf8')
@@ -205,7 +205,7 @@ test('wrong plans, indices and commands are told in one sentence', async (t) => 
   assert.deepEqual(await entriesBelow(out), [])
 })
 
-test('a lake file that changed since the plan is named, and nothing of its part is left', async (t) => {
+test('a lake file that changed since the plan is named, and its part leaves no files', async (t) => {
   const [lake, out] = [await temporaryDirectory(t), await temporaryDirectory(t)]
   await cp(SAMPLE_LAKE, lake, { recursive: true })
   const path = await plan(t, out, ['--lake', lake])
@@ -222,7 +222,7 @@ test('a lake file that changed since the plan is named, and nothing of its part 
   assert.ok(!names.some((name) => name.includes('.csv')), names.join())
 })
 
-test('a target that cannot be written and wrong credentials are told in one sentence', async (t) => {
+test('errors for a target that cannot be written and for wrong credentials are one sentence', async (t) => {
   const directory = await temporaryDirectory(t)
   const file = join(directory, 'file')
   await writeFile(file, '')
@@ -241,7 +241,7 @@ test('a target that cannot be written and wrong credentials are told in one sent
   assert.match(nowhere.stderr, /s3:\/\/lake\/x: there is no such bucket/)
 })
 
-test('a full disk is told in one sentence, and the next run goes on', async (t) => {
+test('the error for a full disk is one sentence, and the next run resumes', async (t) => {
   await onSmallDisk(t, 4, async (disk) => {
     const out = join(disk.path, 'out')
     const path = await plan(t, out)
@@ -257,7 +257,7 @@ test('a full disk is told in one sentence, and the next run goes on', async (t) 
   })
 })
 
-test('a directory is not asked again to put a file that it has renamed', async (t) => {
+test('a put into a directory is not repeated after its rename', async (t) => {
   class Unsynced extends DirectoryTarget {
     puts = 0
     override async put(...object: Parameters<DirectoryTarget['put']>): Promise<void> {

@@ -1,4 +1,4 @@
-// Parts made by any program that counts, with processes killed on the way, and by several at once.
+// Parts made by any program that iterates over the indices, with killed processes, and by several processes at once.
 
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
@@ -28,7 +28,7 @@ const WISHES = {
 } as const
 const KILLS = runs(3, 40)
 
-test('xargs -P2 over indices, killed on the way, gives the bytes and the manifest of one process', async (t) => {
+test('xargs -P2 over the indices, with kills, gives the bytes and the manifest of one process', async (t) => {
   const threads = exportThreads(t, SAMPLE_LAKE)
   const [alone, killed, home] = [
     await temporaryDirectory(t),
@@ -41,7 +41,7 @@ test('xargs -P2 over indices, killed on the way, gives the bytes and the manifes
   const path = join(home, 'plan.jsonl')
   await writeFile(path, planLines(other))
   const indices = `${[...other.parts.keys()].join('\n')}\n`
-  /** Makes all parts, or is killed with all of its processes after a while; resolves to whether all are made. */
+  /** Makes all parts, or is killed with all its processes after a while; resolves to whether all are made. */
   const pass = async (killAfterMs: number | null): Promise<boolean> => {
     const program = [process.execPath, ...PROGRAM_ARGUMENTS, 'export', 'part', path, '--lake', SAMPLE_LAKE]
     const child = spawn('xargs', ['-P2', '-n1', ...program, '--index'], { detached: true, stdio: 'pipe' })
@@ -54,7 +54,7 @@ test('xargs -P2 over indices, killed on the way, gives the bytes and the manifes
       try {
         process.kill(-child.pid!, 'SIGKILL')
       } catch {
-        // It was ready before.
+        // It was finished before the kill.
       }
     }
     await over
@@ -68,7 +68,7 @@ test('xargs -P2 over indices, killed on the way, gives the bytes and the manifes
   assert.deepEqual(await filesOf(killed), await filesOf(alone))
 })
 
-test('a part that is stopped leaves nothing; two copies of the lake may give the same part at once', async (t) => {
+test('a stopped part leaves no files, and two copies of the lake can make the same part at once', async (t) => {
   const threads = exportThreads(t, SAMPLE_LAKE)
   const out = await temporaryDirectory(t)
   const plan = await planned(threads, { ...WISHES, target: out })
@@ -87,7 +87,7 @@ test('a part that is stopped leaves nothing; two copies of the lake may give the
   assert.equal(Object.keys(await filesOf(out)).length, 2)
 })
 
-test('a part is made also if another process makes it and finishes the export meanwhile', async (t) => {
+test('making a part succeeds even if another process makes it and finishes the export meanwhile', async (t) => {
   const threads = exportThreads(t, SAMPLE_LAKE)
   const out = await temporaryDirectory(t)
   const plan = await planned(threads, { ...WISHES, scopes: ['KXHIGHNY'], target: out })
@@ -106,12 +106,12 @@ test('a part is made also if another process makes it and finishes the export me
   )
   assert.equal(record.rows, plan.parts[0]!.rows)
   assert.deepEqual((await verifyExport(target, NEVER)).problems, [])
-  // With other bytes under its name it is not made.
+  // It fails if there are other bytes under its name.
   const [scratch, other] = [join(out, 'none'), { bytes: 1, sha256: '00', md5: null }]
   await assert.rejects(put(record.key, scratch, other, NEVER), { code: 'ENOENT' })
 })
 
-test('what a killed finish leaves beside the manifest is removed by the next one', async (t) => {
+test('the next finish removes files that a killed finish left beside the manifest', async (t) => {
   const threads = exportThreads(t, SAMPLE_LAKE)
   const out = await temporaryDirectory(t)
   const plan = await planned(threads, { ...WISHES, scopes: ['KXHIGHNY'], target: out })

@@ -1,4 +1,4 @@
-// What the processes of a large export hold in memory: the plan and the parts are read one after the other.
+// Memory of the processes of a large export: the plan and the parts are read one after the other.
 
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
@@ -59,7 +59,7 @@ test('no command on a plan of 110,000 parts takes more than 300 MB', { skip: inF
     createWriteStream(path),
   )
   const peaks: Record<string, number> = {}
-  /** `isOver`: of a process that goes on until it is stopped. */
+  /** `isOver`: for a process that continues until it is stopped. */
   const run = async (args: readonly string[], isOver?: () => Promise<boolean>): Promise<string> => {
     const measured = ['--import', `data:text/javascript,${encodeURIComponent(AT_EXIT)}`]
     const env = { ...process.env, DATABASE_URL: store.url }

@@ -1,4 +1,4 @@
-// The rows of an export are those of the HTTP answers for the same dates.
+// The rows of an export are those of the HTTP responses for the same dates.
 
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
@@ -66,7 +66,7 @@ async function makeWorld(t: TestContext) {
   return { url: await serve(t, lake), threads: exportThreads(t, lake) }
 }
 
-/** The rows of the answers to one request for each series or station. */
+/** The rows of the responses to one request for each series or station. */
 async function servedRows(url: string, wishes: PlanWishes, scopeName: string): Promise<string[]> {
   const rows: string[] = []
   for (const scope of wishes.scopes ?? []) {
@@ -80,7 +80,7 @@ async function servedRows(url: string, wishes: PlanWishes, scopeName: string): P
   return rows
 }
 
-/** Plans and makes an export in each format and compares it with the answers. */
+/** Plans and makes an export in each format and compares it with the responses. */
 async function compare(
   t: TestContext,
   { url, threads }: { readonly url: string; readonly threads: PartThreads },
@@ -107,35 +107,38 @@ async function compare(
   return plans
 }
 
-test('the rows of an export are those of the answers for the same dates', async (t) => {
+test('the rows of an export are those of the responses for the same dates', async (t) => {
   const world = await makeWorld(t)
-  await t.test('parts of order books are what /lob answers, close times of markets included', async () => {
-    const scopes = ['KXHIGHNY', 'KXHIGHCHI']
-    const range = { from: '2026-07-01', to: '2026-07-04' }
-    const parameters = { interval: '300', levels: '2', columns: 'ts,market_id,bids,mid', nulls: 'true' }
-    const [first] = await compare(t, world, { dataset: 'lob', scopes, range, parameters })
-    assert.ok(first)
-    const { plan, manifest } = first
-    assert.deepEqual(
-      plan.parts.map(({ scope, period }) => `${scope} ${period}`),
-      scopes.flatMap((scope) => ['01', '02', '03'].map((day) => `${scope} 2026-07-${day}`)),
-    )
-    assert.deepEqual(
-      plan.left_out,
-      scopes.map((scope) => ({ scope, from: '2026-07-04', to: '2026-07-04', reason: 'no_file' })),
-    )
-    const { key, first_ts, last_ts, known_s, gap_s } = manifest.parts[1]!
-    assert.match(key, /^lob\/source=kalshi\/series=KXHIGHNY\/date=2026-07-02\/lob-[0-9a-f]{16}\.parquet$/)
-    assert.deepEqual([first_ts, last_ts], ['2026-07-02T00:00:00.000Z', '2026-07-02T23:55:00.000Z'])
-    assert.deepEqual([known_s, gap_s], [86_400, 0])
-    // Without a store no market is known to close: the plan says that nobody was asked, and its parts have other names.
-    const target = await temporaryDirectory(t)
-    const blind = await planned(world.threads, { dataset: 'lob', scopes, range, parameters, target })
-    assert.deepEqual([blind.store_asked, plan.store_asked], [false, true])
-    assert.ok(blind.rows > plan.rows)
-  })
+  await t.test(
+    'parts of order books equal the responses of /lob, including close times of markets',
+    async () => {
+      const scopes = ['KXHIGHNY', 'KXHIGHCHI']
+      const range = { from: '2026-07-01', to: '2026-07-04' }
+      const parameters = { interval: '300', levels: '2', columns: 'ts,market_id,bids,mid', nulls: 'true' }
+      const [first] = await compare(t, world, { dataset: 'lob', scopes, range, parameters })
+      assert.ok(first)
+      const { plan, manifest } = first
+      assert.deepEqual(
+        plan.parts.map(({ scope, period }) => `${scope} ${period}`),
+        scopes.flatMap((scope) => ['01', '02', '03'].map((day) => `${scope} 2026-07-${day}`)),
+      )
+      assert.deepEqual(
+        plan.left_out,
+        scopes.map((scope) => ({ scope, from: '2026-07-04', to: '2026-07-04', reason: 'no_file' })),
+      )
+      const { key, first_ts, last_ts, known_s, gap_s } = manifest.parts[1]!
+      assert.match(key, /^lob\/source=kalshi\/series=KXHIGHNY\/date=2026-07-02\/lob-[0-9a-f]{16}\.parquet$/)
+      assert.deepEqual([first_ts, last_ts], ['2026-07-02T00:00:00.000Z', '2026-07-02T23:55:00.000Z'])
+      assert.deepEqual([known_s, gap_s], [86_400, 0])
+      // Without a store no close time is known: the plan states that no store was used, and its parts have other names.
+      const target = await temporaryDirectory(t)
+      const blind = await planned(world.threads, { dataset: 'lob', scopes, range, parameters, target })
+      assert.deepEqual([blind.store_asked, plan.store_asked], [false, true])
+      assert.ok(blind.rows > plan.rows)
+    },
+  )
 
-  await t.test('parts of trades are what /trades answers, a date of a series each', async () => {
+  await t.test('parts of trades equal the responses of /trades, one date of a series each', async () => {
     const scopes = ['KXHIGHNY']
     const range = { from: '2026-06-30', to: '2026-07-03' }
     const made = await compare(t, world, { dataset: 'trades', scopes, range, parameters: {} })
@@ -165,9 +168,9 @@ test('the rows of an export are those of the answers for the same dates', async 
     }
   })
 
-  await t.test('parts of candles are what /candles answers, over the change of a month', async () => {
+  await t.test('parts of candles equal the responses of /candles, across the end of a month', async () => {
     const scopes = ['KXHIGHNY', 'KXHIGHCHI']
-    // The candle that ends with the range lies in the next month's file.
+    // The candle that ends at the end of the range is in the next month's file.
     for (const [range, parameters, months] of [
       [{ from: '2026-06-29', to: '2026-06-30' }, { interval: '1' }, ['2026-06', '2026-07']],
       [{ from: '2026-06-01', to: '2026-07-31' }, { interval: '15' }, ['2026-06', '2026-07']],
@@ -181,7 +184,7 @@ test('the rows of an export are those of the answers for the same dates', async 
   })
 
   await t.test(
-    'a month before that came into the lake since the plan is named, as aggregates read it',
+    'an earlier month that was added to the lake after the plan is named, because aggregates read it',
     async () => {
       const { threads } = world
       const month = join(threads.lake, 'candles', 'series=KXHIGHNY', 'month=2026-06')
@@ -199,7 +202,7 @@ test('the rows of an export are those of the answers for the same dates', async 
   )
 
   await t.test(
-    'parts of observations are what /observations answers, and rows of the store are named',
+    'parts of observations equal the responses of /observations, and rows of the store are named',
     async () => {
       const wishes = { dataset: 'observations', scopes: ['NYC', 'MDW'] } as const
       const parameters = { units: 'metric', columns: 'observed_at,station_code,temp_f,sky_cover_1' }
@@ -229,7 +232,7 @@ test('the rows of an export are those of the answers for the same dates', async 
   )
 })
 
-test('an open date is left out, and so is a date without rows', async (t) => {
+test('open dates and dates without rows are left out', async (t) => {
   const lake = await temporaryDirectory(t)
   await cp(SAMPLE_LAKE, lake, { recursive: true })
   const plan = await planned(exportThreads(t, lake), {
@@ -253,9 +256,9 @@ test('an open date is left out, and so is a date without rows', async (t) => {
 
 const LONG_FIRST_DATE = '2025-01-01'
 const LONG_SERIES = ['KXHIGHCHI', 'KXHIGHDEN', 'KXHIGHNY']
-/** Five markets have 432,000 rows a date at interval 1; an answer has at most 500,000. */
+/** Five markets have 432,000 rows a date at interval 1; a response has at most 500,000. */
 const LONG_MARKETS = 5
-/** Otherwise the server compresses what is only hashed. */
+/** Otherwise the server would compress responses that are only hashed. */
 const PLAIN = { 'accept-encoding': 'identity' }
 
 /** Three series. The quietest market of each closes during the range and is not quoted on later dates. */
@@ -287,7 +290,7 @@ async function sha256Of(chunks: AsyncIterable<Uint8Array>): Promise<string> {
   return hash.digest('hex')
 }
 
-/** Makes an export in a directory and in a bucket: the bytes of both are those of the answers. */
+/** Makes an export in a directory and in a bucket, and compares the bytes of both with the responses. */
 async function compareBytes(
   t: TestContext,
   { url, threads }: { readonly url: string; readonly threads: PartThreads },
@@ -320,7 +323,7 @@ async function compareBytes(
     assert.equal(exportedSum, answered, part.key)
     const { sha256 } = await runPart(plan, part, { threads, target: bucket }, NEVER)
     assert.equal((await digestOf(bucket, part.key, NEVER))?.sha256, sha256, part.key)
-    // A month at interval 1 as csv has more bytes than two copies of it should take from a disk.
+    // A month at interval 1 as csv is too large to keep two copies of it on a disk.
     await rm(path)
   }
   await finishExport(plan, bucket, NEVER)
@@ -332,7 +335,7 @@ async function compareBytes(
   t.diagnostic(`${JSON.stringify(parameters)}: ${rows} rows, ${bytes} bytes, SHA256SUMS ${digest}`)
 }
 
-/** With the whole effort a test each, so that --test-name-pattern chooses one of those that take long. */
+/** With the whole effort each case is a separate test, so that --test-name-pattern can select one of the long ones. */
 const TOGETHER = IS_WHOLE_EFFORT ? FORMATS.map((format) => [format]) : [FORMATS]
 
 for (const [interval, days, skip] of [

@@ -6,9 +6,9 @@ import { type PartWork, PartWorker } from '../../server/export/part-worker.ts'
 import { runs } from '../support/effort.ts'
 import { makeQueueStore, type QueueStore } from '../support/queue-store.ts'
 
-/** The issue's bound for the take-over of a killed worker's part. */
+/** The maximum time until a killed worker's part is taken over. */
 const TAKEN_OVER_MS_MAX = 15_000
-/** How long the database is away; the longer one outlasts the attempts to note a result. */
+/** How long the database is unavailable; the longer time outlasts the attempts to store a result. */
 const AWAY_MS = runs(2_000, 14_000)
 
 let store: QueueStore
@@ -39,7 +39,7 @@ function planOf(name: string, count: number): NamedPlan {
   return { version: VERSION, name, parts: Array.from({ length: count }, (_, index) => ({ index })) }
 }
 
-/** What was asked of the work, in order. */
+/** The calls of the work, in order. */
 class NotedWork implements PartWork<NamedPlan, IndexedPart> {
   readonly version: string
   readonly ran: number[] = []
@@ -104,7 +104,7 @@ test('each part runs once, then the manifest is written once', async () => {
   assert.equal(await queue.cancel(id), false)
 })
 
-test('a part that keeps failing is given up, named with its error, and fails the export without a manifest', async () => {
+test('a part that keeps failing is abandoned and named with its error, and the export fails without a manifest', async () => {
   const id = await queue.submit(planOf('failing', 3))
   const work = new NotedWork((index) => {
     if (index === 1) throw new Error('the disk is full')
@@ -131,7 +131,7 @@ test('a worker that fails every part leaves the parts to another one', async () 
   assert.equal((await queue.status(id))?.parts.done, 24)
 })
 
-test('the part of a killed worker is taken over, and one that is renewed is not, however long it takes', async () => {
+test('the part of a killed worker is taken over; a part that is renewed is not, however long it takes', async () => {
   const slow = await queue.submit(planOf('slow', 1))
   const killed = await queue.submit(planOf('killed', 1))
   const lost = await queue.take(killed)
@@ -155,7 +155,7 @@ test('the part of a killed worker is taken over, and one that is renewed is not,
   assert.equal((await queue.status(slow))?.state, 'completed')
 })
 
-test('a worker that stops gives its part back at once', async () => {
+test('a worker that stops returns its part at once', async () => {
   const id = await queue.submit(planOf('stopped', 1))
   const first = new NotedWork((_index, signal) => delay(60_000, undefined, { signal }))
   await workUntil(first, async () => first.ran.length > 0)
@@ -164,7 +164,7 @@ test('a worker that stops gives its part back at once', async () => {
   assert.equal(await queue.cancel(id), true)
 })
 
-test('cancelling ends the running part and everything that waits', async () => {
+test('cancelling ends the running part and all waiting ones', async () => {
   const id = await queue.submit(planOf('cancelled', 10))
   let ended = 0
   const work = new NotedWork(async (_index, signal) => {
@@ -183,7 +183,7 @@ test('cancelling ends the running part and everything that waits', async () => {
   assert.equal(lines.filter((line) => line.includes('cancelled')).length, 2)
 })
 
-test('a worker of another version takes no part, and loses none of its attempts', async () => {
+test('a worker of another version takes no part, and does not use up attempts', async () => {
   const id = await queue.submit(planOf('newer', 1))
   const older = new NotedWork(undefined, '1.2.2')
   let looks = 0
@@ -205,7 +205,7 @@ async function goAway(ms: number): Promise<void> {
   await store.proxy.accept()
 }
 
-test('while the database is away parts go on, and what they made is noted when it is back', async () => {
+test('while the database is unavailable parts continue, and their results are stored when it is back', async () => {
   const id = await queue.submit(planOf('away', 6))
   let away = Promise.resolve()
   const work = new NotedWork(async () => {
@@ -220,6 +220,6 @@ test('while the database is away parts go on, and what they made is noted when i
   assert.equal(status?.parts.done, 6)
   assert.deepEqual(status?.failures, [])
   assert.equal(work.finished, 1)
-  // pg-boss's upkeep meets the closed port.
+  // pg-boss's maintenance gets connection errors.
   upkeepErrors.length = 0
 })

@@ -1,4 +1,4 @@
-// `bookcast work` as processes of their own, over the lake of the sample data.
+// `bookcast work` as separate processes, over the sample lake.
 
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
@@ -16,7 +16,7 @@ import { SAMPLE_LAKE } from '../support/sample-server.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
 
 const KILL_EVERY_MS = 3_000
-/** How often a worker is killed: the first part that it takes outlives none of these. */
+/** How often a worker is killed; the first part that it takes is never finished before the kill. */
 const KILLS = runs(1, 20)
 const WAIT_MS_MAX = 300_000
 
@@ -80,7 +80,7 @@ async function contentsOf(directory: string): Promise<Record<string, string>> {
   return Object.fromEntries(await Promise.all(contents))
 }
 
-test('two workers, one of them killed again and again, make the files and the manifest that one process makes', async (t) => {
+test('two workers, one of them killed repeatedly, make the files and the manifest of one process', async (t) => {
   const root = await temporaryDirectory(t)
   const options = ['--interval', String(runs(10, 1)), '--format', 'csv']
   const plan = await planned(join(root, 'queued'), join(root, 'plan.jsonl'), options)
@@ -96,17 +96,17 @@ test('two workers, one of them killed again and again, make the files and the ma
     killed = startWorker(SAMPLE_LAKE)
   }
   await untilCompleted(id)
-  // The last one may still be starting.
+  // The last worker may still be starting.
   await Promise.all([end(steady, 'SIGTERM'), end(killed, 'SIGKILL')])
   assert.equal(steady.exitCode, 0)
   assert.deepEqual(await contentsOf(join(root, 'queued')), await contentsOf(join(root, 'alone')))
   assert.match(await queued(['status', id]), /9 of 9 parts done\n/)
 })
 
-test('a worker that has no copy of the lake pulls it, and its export in a bucket verifies', async (t) => {
+test('a worker without a copy of the lake pulls it, and its export in a bucket verifies', async (t) => {
   const root = await temporaryDirectory(t)
   const s3 = await startS3Server(t)
-  // One request in five fails.
+  // The bucket fails one request in five.
   let count = 0
   s3.fault = () => ((count += 1) % 5 === 0 ? { status: 500 } : undefined)
   const out = 's3://lake/exports/one'

@@ -31,7 +31,7 @@ test('reads decimal text exactly', () => {
   for (const [text, digits, expected] of cases) assert.equal(scaledInteger(text, digits), expected, text)
 })
 
-test('reads JSON numbers through their shortest text and nothing else', () => {
+test('reads JSON numbers through their shortest text and refuses other values', () => {
   assert.equal(scaledValue(0.48, 4), 4800)
   assert.equal(scaledValue(-135, 6), -135_000_000)
   assert.equal(scaledValue(1e-7, 6), undefined)
@@ -39,7 +39,7 @@ test('reads JSON numbers through their shortest text and nothing else', () => {
     assert.equal(scaledValue(value, 4), undefined)
 })
 
-test('every integer survives being written as a decimal', () => {
+test('every integer is the same after a round trip through decimal text', () => {
   fc.assert(
     fc.property(fc.maxSafeInteger(), fc.nat(8), fc.nat(3), (value, digits, zeros) => {
       const text = String(Math.abs(value)).padStart(digits + 1, '0')

@@ -4,7 +4,7 @@ import { inspect } from 'node:util'
 import * as fc from 'fast-check'
 import { instantOf } from '../../server/feed/instant.ts'
 
-test('the size of a number tells its unit', () => {
+test('the magnitude of a number determines its unit', () => {
   const ns = 1_782_316_195_033_836_123n
   const cases: [unknown, bigint][] = [
     [1_782_316_195, 1_782_316_195_000_000_000n],
@@ -19,11 +19,11 @@ test('the size of a number tells its unit', () => {
     ['99999999999', 99_999_999_999n * 1_000_000_000n],
   ]
   for (const [value, expected] of cases.slice(0, -1)) assert.equal(instantOf(value), expected, String(value))
-  // The largest second lies far beyond INT64 nanoseconds.
+  // The largest second is far beyond INT64 nanoseconds.
   assert.equal(instantOf(cases.at(-1)![0]), undefined)
 })
 
-test('reads RFC 3339 with its zone and up to nine places', () => {
+test('reads RFC 3339 with its zone and up to nine fraction digits', () => {
   const base = BigInt(Date.parse('2026-06-24T15:49:55Z')) * 1_000_000n
   const cases: [string, bigint][] = [
     ['2026-06-24T15:49:55Z', base],
@@ -37,7 +37,7 @@ test('reads RFC 3339 with its zone and up to nine places', () => {
     ['2026-06-24T24:00:00Z', base + 29_405_000_000_000n],
     ['2026-06-25T00:00:00Z', base + 29_405_000_000_000n],
   ]
-  // Twice, because the date of the time before is remembered.
+  // Twice, because the date of the previous time is cached.
   for (const [text, expected] of [...cases, ...cases]) assert.equal(instantOf(text), expected, text)
   for (const text of [
     '2026-06-24T15:49:55.Z',
@@ -55,7 +55,7 @@ test('reads RFC 3339 with its zone and up to nine places', () => {
   }
 })
 
-test('takes nothing else for a time', () => {
+test('refuses other values as times', () => {
   const wrong = [
     '',
     'now',

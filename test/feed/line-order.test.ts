@@ -1,4 +1,4 @@
-// Which files are refused because their lines stand in no order.
+// Which files are refused because their lines are out of order.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -29,7 +29,7 @@ const unnumbered = (count: number): Message[] => numbered(count).map(([time]) =>
 const turnsOf = (a: readonly Message[], b: readonly Message[]): Message[] =>
   a.flatMap((one, index) => [one, b[index]!])
 
-test('lines in their order are accepted, also with losses, reconnects and lines that stand twice', () => {
+test('lines in order are accepted, also with losses, reconnects and repeated lines', () => {
   assert.ok(!isRefused(numbered(500)))
   assert.ok(!isRefused(unnumbered(500)))
   assert.ok(!isRefused(numbered(500).filter((_, index) => index % 3 > 0)))
@@ -39,7 +39,7 @@ test('lines in their order are accepted, also with losses, reconnects and lines 
       numbered(500).flatMap((one, index) => (index % 8 < 7 ? [one] : [one, ...numbered(8, index - 7)])),
     ),
   )
-  // Numbers that begin again with each connection.
+  // Numbers that restart with each connection.
   assert.ok(
     !isRefused(Array.from({ length: 500 }, (_, index) => [BigInt(index) * SECOND, 1, (index % 10) + 1])),
   )
@@ -53,7 +53,7 @@ test('recordings one after the other are accepted', () => {
   assert.ok(!isRefused([...numbered(100), ...numbered(100)]))
 })
 
-test('channels that overtake each other a little are accepted', () => {
+test('channels that are slightly out of order with each other are accepted', () => {
   assert.ok(
     !isRefused(unnumbered(500).map(([time], index) => [time! + (index % 2 === 0 ? 4n * SECOND : 0n)])),
   )
@@ -63,7 +63,7 @@ test('reversed, shuffled and mixed lines are refused', () => {
   assert.ok(isRefused(numbered(100).toReversed()))
   assert.ok(isRefused(numbered(200).map((_, index, all) => all[(index * 77) % 200]!)))
   assert.ok(isRefused(unnumbered(200).map((_, index, all) => all[(index * 77) % 200]!)))
-  // Two recorders with the same subscription in turn: each goes on where the other was left.
+  // Two recorders with the same subscription in alternation: each continues where it was interrupted.
   const second = numbered(100, 5000).map(([time, , seq]): Message => [time! - 5000n * SECOND, 1, seq!])
   assert.ok(isRefused(turnsOf(numbered(100), second)))
 })

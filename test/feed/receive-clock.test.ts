@@ -7,7 +7,7 @@ const START_MS = Date.parse('2026-09-10T12:00:00Z')
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
 
-/** A machine whose clock is off by so much, and the clock under test. */
+/** A machine whose clock is off by this much, and the clock under test. */
 class Machine {
   passedMs = 0
   offMs: number
@@ -25,7 +25,7 @@ class Machine {
     return START_MS + this.passedMs
   }
 
-  /** Seconds with a message each, received `lagMs` after its time; returns by how much each receipt is off. */
+  /** Seconds with one message each, received `lagMs` after its time; returns the error of each receive time. */
   hear(seconds: number, lagMs = 80): number[] {
     return Array.from({ length: seconds }, () => {
       this.passedMs += 1_000
@@ -34,7 +34,7 @@ class Machine {
     })
   }
 
-  /** Seconds in which nothing is heard. */
+  /** Seconds without messages. */
   wait(seconds: number): number[] {
     return Array.from({ length: seconds }, () => {
       this.passedMs += 1_000
@@ -50,13 +50,13 @@ for (const [what, stepMs] of [
   ['put back by 10 seconds', -10_000],
   ['put forward by two hours', 2 * HOUR_MS],
 ] as const) {
-  test(`a clock that is ${what} for a while moves no receipt`, () => {
+  test(`a clock that is ${what} for a while changes no receive time`, () => {
     const machine = new Machine()
     assert.deepEqual(machine.hear(30), never(30))
     machine.offMs = stepMs
     assert.deepEqual(machine.hear(600), never(600))
     assert.ok(Math.abs(machine.clock.steppedByMs - stepMs) < 1)
-    // A quiet market, and a connection that opens anew, change nothing of what messages have told.
+    // A quiet market and a new connection do not change the offset learned from messages.
     assert.deepEqual(machine.wait(200), never(200))
     machine.clock.reconnected()
     assert.deepEqual(machine.hear(5), never(5))
@@ -66,14 +66,14 @@ for (const [what, stepMs] of [
   })
 }
 
-test('a clock that was behind is followed with the first message that tells so', () => {
+test('a clock that was behind is corrected at the first message that shows it', () => {
   const machine = new Machine(-HOUR_MS)
   machine.hear(5)
   machine.offMs = 0
   assert.deepEqual(machine.hear(5), never(5))
 })
 
-test('a clock that was ahead is waited for: time does not go back', () => {
+test('after a clock was ahead, time does not go back', () => {
   const machine = new Machine(10 * MINUTE_MS)
   machine.hear(5)
   machine.offMs = 0
@@ -82,23 +82,23 @@ test('a clock that was ahead is waited for: time does not go back', () => {
   assert.deepEqual(off.slice(-60), never(60))
 })
 
-test('old times, as first books carry them, vote for no clock', () => {
+test('old times, such as those of first books, do not affect the clock', () => {
   const machine = new Machine()
   machine.hear(5)
   machine.offMs = -30 * MINUTE_MS
   assert.deepEqual(machine.hear(50, 5 * HOUR_MS), never(50))
 })
 
-test('after a sleep of the machine a new connection has the right time from its first message', () => {
+test('after the machine has slept, a new connection has the correct time from its first message', () => {
   const slept = new Machine()
   slept.hear(5)
-  // What the steady clock did not count.
+  // The time that the monotonic clock did not count.
   slept.offMs = HOUR_MS
   slept.clock.reconnected()
   assert.equal(slept.clock.nowMs(), slept.trueMs + HOUR_MS)
 })
 
-test('what waited in the socket while the machine slept does not speak for the time of before', () => {
+test('messages that waited in the socket while the machine slept do not restore the old offset', () => {
   const slept = new Machine()
   slept.hear(5)
   const before = Buffer.from(`{"type":"orderbook_delta","msg":{"ts_ms":${slept.trueMs - 80}}}`)
@@ -109,7 +109,7 @@ test('what waited in the socket while the machine slept does not speak for the t
   assert.equal(slept.clock.nowMs(), slept.trueMs + HOUR_MS)
 })
 
-test('a time that a message names at its end, as Polymarket does, is found', () => {
+test('finds a time at the end of a message, as Polymarket sends it', () => {
   const changes = Array.from({ length: 20 }, (_, index) => ({
     asset_id: '52114319501245915516055106046884209969926127482827954674443846427813813222426',
     price: `0.${index + 10}`,
@@ -121,7 +121,7 @@ test('a time that a message names at its end, as Polymarket does, is found', () 
   assert.equal(exchangeMsOf(Buffer.from(JSON.stringify({ ...message, timestamp: null }))), undefined)
 })
 
-test('without a message a clock put forward is followed after a minute, one put back is not', () => {
+test('without messages, a clock set forward is followed after a minute, a clock set back is not', () => {
   const ahead = new Machine()
   ahead.offMs = HOUR_MS
   assert.deepEqual(ahead.wait(60), never(60))

@@ -32,7 +32,7 @@ const MESSAGES: readonly FeedMessage[] = [
   { ...plain, body: { kind: 'book', marketId: 'N:1', levels: [] } },
   { ...plain, body: { kind: 'other', name: 'trade' } },
   { sid: 1, seq: 9, ts: undefined, body: { kind: 'following', marketIds: new Set(['M']) } },
-  // A subscription of more than 32 bits.
+  // A subscription id of more than 32 bits.
   { sid: 2 ** 33, seq: 1, ts: 1n, body: { kind: 'changes', event: EVENT_ADD, changes: [delta] } },
 ]
 
@@ -40,7 +40,7 @@ function line(key: number, messages: readonly FeedMessage[], rest: Partial<Line>
   return { recvTs: BigInt(key), n: undefined, key, isList: false, messages, ...rest }
 }
 
-/** The line with its messages as plain objects: changes are read when they are asked for. */
+/** The line with its messages as plain objects, because changes are decoded lazily. */
 function plainLine(one: Line): Line {
   const messages = one.messages.map(({ sid, seq, ts, body }) => {
     const { kind } = body
@@ -55,7 +55,7 @@ function plainLine(one: Line): Line {
 }
 
 suite('lines in blocks', () => {
-  test('come back where a line has millions of messages', () => {
+  test('are read back if a line has millions of messages', () => {
     const other: FeedMessage = { ...plain, body: { kind: 'other', name: 'ok' } }
     const lines = new DecodedLines(HEADER, IN_MEMORY)
     lines.add(
@@ -76,7 +76,7 @@ suite('lines in blocks', () => {
     )
   })
 
-  test('come back as they were, over several blocks, and leave no file', async (t) => {
+  test('are read back unchanged, over several blocks, and leave no file', async (t) => {
     const path = join(await temporaryDirectory(t), 'lines')
     const segments = new DecodedSegments(path)
     const lines: Line[] = []
@@ -113,7 +113,7 @@ suite('lines in blocks', () => {
     segments.discard()
   })
 
-  test('state one event only if they change the same', () => {
+  test('are the same event only if their changes are equal', () => {
     const changed = (price: number): FeedMessage => ({
       ...plain,
       ts: 5n,
@@ -128,7 +128,7 @@ suite('lines in blocks', () => {
     assert.ok(areOfOneEvent(first!, [changed(1)]))
   })
 
-  test('of a recorder come back with their numbers, events and rows', () => {
+  test('of a recorder are read back with their numbers, events and rows', () => {
     const lines = [
       line(0, [], { n: 0, event: 'open' }),
       line(0, MESSAGES, { n: 1, isList: true, recvTs: 5n }),
@@ -145,7 +145,7 @@ suite('lines in blocks', () => {
     )
   })
 
-  test('are not kept if one of them is unknown or there is no room', async (t) => {
+  test('are not kept if one of them is unknown or the disk is full', async (t) => {
     const segments = new DecodedSegments(join(await temporaryDirectory(t), 'missing', 'lines'))
     const unknown = new DecodedLines(HEADER, segments)
     for (const one of [line(1, MESSAGES), undefined, line(2, MESSAGES)]) unknown.add(one, '')

@@ -1,4 +1,4 @@
-// A fold in a thread of its own gives what a fold in the calling thread gives, and leaves nothing behind when it ends early.
+// A fold in its own thread gives the same result as in the calling thread, and leaves no files if it ends early.
 
 import assert from 'node:assert/strict'
 import { rm, writeFile } from 'node:fs/promises'
@@ -26,7 +26,7 @@ async function orderOf(lake: string): Promise<FoldOrder> {
   return { lake, source: 'kalshi', dates: [DATE] }
 }
 
-test('a thread gives files, counts, days and progress as the calling thread does', async (t) => {
+test('a thread gives the same files, counts, days and progress as the calling thread', async (t) => {
   const order = await orderOf(await temporaryDirectory(t))
   const [here, apart] = [[] as string[], [] as string[]]
   const listenersOf = (told: string[]) => ({
@@ -40,7 +40,7 @@ test('a thread gives files, counts, days and progress as the calling thread does
   assert.equal(found.files[0]!.status, 'unchanged')
 })
 
-test('an aborted fold rejects with the reason, and leaves the lake as it was', async (t) => {
+test('an aborted fold rejects with the reason, and leaves the lake unchanged', async (t) => {
   const lake = await temporaryDirectory(t)
   const order = await orderOf(lake)
   await rm(join(lake, 'lob'), { recursive: true })
@@ -50,13 +50,13 @@ test('an aborted fold rejects with the reason, and leaves the lake as it was', a
   const stop = new AbortController()
   const listeners = { onSegment: () => stop.abort(new Error('enough')) }
   await assert.rejects(foldInThread(order, listeners, stop.signal), /enough/)
-  // The thread may have been done with the files before the request reached it.
+  // The thread may have finished the files before the abort reached it.
   const left = (await entriesBelow(lake)).filter((name) => name.endsWith('.tmp') || name.includes('feed'))
   assert.deepEqual(left, [])
   assert.ok((await entriesBelow(lake)).length >= before.length)
 })
 
-test('an error of the thread keeps its words, its kind and the facts of the system', async (t) => {
+test('an error of the thread keeps its message, class and system fields', async (t) => {
   const lake = await temporaryDirectory(t)
   const order = await orderOf(lake)
   const segment = (await entriesBelow(lake)).find((name) => name.endsWith('.ndjson.gz'))!

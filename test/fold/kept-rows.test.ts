@@ -1,5 +1,5 @@
-// The rows of an order-book file of version 0.1, which has no raw segments, kept as raw lines: folded again they give the same
-// books at every instant.
+// The rows of an order-book file of version 0.1 without raw segments are kept as raw lines: a fold of them gives the same books
+// at every instant.
 
 import assert from 'node:assert/strict'
 import { cp, readFile } from 'node:fs/promises'
@@ -42,7 +42,7 @@ async function writeOldFile(lake: string, isSample = false): Promise<string> {
     add(market, from, EVENT_CLEAR, 0, 0)
     add(market, from, EVENT_SET, 4500, 100_000_000)
     add(market, from, EVENT_SET, 4700, 80_500_000, 1)
-    // Quiet for longer than a recorder is between two lines.
+    // A pause longer than a recorder's between two lines.
     add(market, from + HOUR, EVENT_ADD, 4600, 20_000_000, 1)
     add(market, from + HOUR, EVENT_ADD, 4600, 20_000_000, 1)
     add(market, from + 2n * HOUR, EVENT_ADD, 4500, -100_000_000)
@@ -55,7 +55,7 @@ async function writeOldFile(lake: string, isSample = false): Promise<string> {
   return lobFilePath(lake, 'kalshi', SERIES, DATE)
 }
 
-test('the rows of a file without raw segments are folded again to the same books', async (t) => {
+test('a fold of the kept rows of a file gives the same books', async (t) => {
   const lake = await temporaryDirectory(t)
   const path = await writeOldFile(lake)
   const before = await readLake(lake)
@@ -72,7 +72,7 @@ test('the rows of a file without raw segments are folded again to the same books
     assert.deepEqual(changes(after.steps.get(market)!), changes(steps), market)
 })
 
-/** A lake with a file of version 0.1 and raw segments of others; `lines` are what was recorded in these. */
+/** A lake with a file of version 0.1 and raw segments of other recorders with these `lines`. */
 async function oldBesideOthers(t: TestContext, isSample = false) {
   const [lake, other] = [await temporaryDirectory(t), await temporaryDirectory(t)]
   const path = await writeOldFile(lake, isSample)
@@ -89,7 +89,7 @@ async function oldBesideOthers(t: TestContext, isSample = false) {
   return { lake, path, lines, fold }
 }
 
-test('a file of version 0.1 is not replaced by the segments of others alone', async (t) => {
+test('segments of other recorders alone do not replace a file of version 0.1', async (t) => {
   const { lake, path, lines, fold } = await oldBesideOthers(t)
   const before = await readFile(path)
   await assert.rejects(
@@ -107,7 +107,7 @@ test('a file of version 0.1 is not replaced by the segments of others alone', as
   )
 })
 
-test('a sample of version 0.1 is replaced by a recording', async (t) => {
+test('a recording replaces a sample of version 0.1', async (t) => {
   const { fold } = await oldBesideOthers(t, true)
   const { files } = await fold()
   assert.deepEqual(
@@ -116,7 +116,7 @@ test('a sample of version 0.1 is replaced by a recording', async (t) => {
   )
 })
 
-/** Steps that change something: a keyframe repeats the book. */
+/** Steps without repetitions, because a keyframe repeats the book. */
 function changes(steps: readonly { readonly ts: bigint; readonly text: string }[]) {
   return steps.filter(({ text }, index) => index === 0 || text !== steps[index - 1]!.text)
 }

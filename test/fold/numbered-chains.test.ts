@@ -7,7 +7,7 @@ import type { ChainTarget } from '../../server/fold/numbered-chains.ts'
 import type { Line } from '../../server/fold/piece.ts'
 import { EVENT_ADD } from '../../shared/lob-v1.ts'
 
-/** As arguments of one call, this many messages overflow the stack. */
+/** This many messages as arguments of one call would overflow the stack. */
 const MANY = 150_000
 
 function deltaLine(seq: number): Line {
@@ -17,10 +17,10 @@ function deltaLine(seq: number): Line {
 }
 
 const SECOND = 1_000_000_000n
-/** How far the clock of a recorder is behind in `marketLine`. */
+/** How far a recorder's clock is behind in `marketLine`. */
 const BEHIND = 90n * SECOND
 
-/** A message of a market at the exchange's time `seconds`. A book does not state it. */
+/** A message of a market at exchange time `seconds`; a book does not state its time. */
 function marketLine(seq: number, marketId: string, seconds: number, isBook = false): Line {
   const at = BigInt(10_000 + seconds) * SECOND
   const change = { marketId, side: 0, price: 4000, qty: 1 } as const
@@ -31,7 +31,7 @@ function marketLine(seq: number, marketId: string, seconds: number, isBook = fal
   return { recvTs: at - BEHIND, n: undefined, key: 1_000 * seconds + seq, isList: false, messages: [message] }
 }
 
-/** The numbers of the messages that each chain gets, from pieces of one hour. */
+/** The numbers of each chain's messages, from pieces of one hour. */
 function chainsOf(pieces: readonly (readonly Line[])[]): {
   readonly chains: number[][]
   readonly tally: FoldTally
@@ -55,7 +55,7 @@ function chainsOf(pieces: readonly (readonly Line[])[]): {
 }
 
 suite('chains of numbered messages', () => {
-  test('an hour may have any number of messages', () => {
+  test('an hour can have any number of messages', () => {
     const lines = Array.from({ length: MANY }, (_, index) => deltaLine(index + 1))
     assert.deepEqual(
       chainsOf([lines]).chains.map((seqs) => seqs.length),
@@ -63,7 +63,7 @@ suite('chains of numbered messages', () => {
     )
   })
 
-  test('files of single markets fill a connection up to where it begins anew, also if the clock is behind', () => {
+  test('files of single markets fill a connection up to its restart, also with a slow clock', () => {
     const one = [
       marketLine(1, 'A', 0, true),
       marketLine(3, 'A', 10),
@@ -75,7 +75,7 @@ suite('chains of numbered messages', () => {
     assert.deepEqual(chainsOf([one, other]).chains[0], [1, 2, 3, 4, 5, 6])
   })
 
-  test('a line that a piece repeats counts once, wherever it stands', () => {
+  test('a line that a piece repeats counts once, at any position', () => {
     const [a, b, c, d] = [1, 2, 3, 4].map((seq) => deltaLine(seq))
     const { chains, tally } = chainsOf([[a!, b!, b!, c!, a!, c!, d!]])
     assert.deepEqual(chains, [[1, 2, 3, 4]])

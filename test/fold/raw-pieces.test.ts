@@ -32,7 +32,7 @@ async function readNumbers(lake: string, names: readonly string[]): Promise<(num
   return numbers
 }
 
-test('each line of a connection comes once and in its order, however its segments overlap or are mixed up', async (t) => {
+test('each line of a connection is read once and in order, however its segments overlap or are interleaved', async (t) => {
   const lake = await temporaryDirectory(t)
   const random = new SeededRandom(1)
   const all = Array.from({ length: LINES }, (_, n) => n)

@@ -1,4 +1,4 @@
-// Several processes that write to the files of one series at the same time, such as an import and a recorder's publication.
+// Several processes write to the files of one series at the same time, such as an import and a recorder's publication.
 
 import assert from 'node:assert/strict'
 import { mkdir, readFile, rm, utimes, writeFile } from 'node:fs/promises'
@@ -22,7 +22,7 @@ const NOBODY = { waitMs: 0, onLost: (): void => {} }
 const pathOf = (lake: string): string => lobFilePath(lake, 'kalshi', 'KXHIGHNY', DATE)
 const msAt = (minute: number): number => Date.parse(`${DATE}T12:00:00Z`) + minute * 60_000
 
-/** A connection from a minute of the day on: a book, and one change a second. */
+/** A connection that starts at a minute of the day: a book, and one change a second. */
 function connection(fromMinute: number, changes: number, sid = 1): [ms: number, frame: unknown][] {
   const at = (index: number): number => msAt(fromMinute) + index * 1000
   const book = snapshot(1, { yes_dollars_fp: [['0.4500', '90.00']] }, sid)
@@ -32,7 +32,7 @@ function connection(fromMinute: number, changes: number, sid = 1): [ms: number, 
   return [book, ...frames].map((frame, index) => [at(index), frame])
 }
 
-test('a recorder publishes when another has ended writing to the series, and records meanwhile', async (t) => {
+test('a recorder publishes when another process has finished writing to the series, and records meanwhile', async (t) => {
   const root = await temporaryDirectory(t)
   const [lake, workDirectory] = [join(root, 'lake'), join(root, 'work')]
   await mkdir(lake)
@@ -57,7 +57,7 @@ test('a recorder publishes when another has ended writing to the series, and rec
   await fold.publish()
   assert.equal((await readRows(pathOf(lake))).filter(({ seq }) => seq > 0n).length, records.length + 1)
 
-  // A date that is over is not left behind: its last publication waits for the other.
+  // The last publication of a past date waits for the other process.
   const again = await takeLock({ lake, ...PLACE }, NOBODY)
   const midnight = Date.parse(`${DATE}T23:59:50Z`)
   const clocks: ScriptRecord[] = [{ kind: WAL_KIND.clock, ms: midnight }]
@@ -75,7 +75,7 @@ test('a recorder publishes when another has ended writing to the series, and rec
   assert.deepEqual(order, ['the other ends', 'the date is over'])
 })
 
-test('a recorder whose date has segments of others records on while another writes to the lake, and says so', async (t) => {
+test('a recorder whose date has segments of others keeps recording while another process writes to the lake, and logs it', async (t) => {
   const root = await temporaryDirectory(t)
   const [lake, workDirectory] = [join(root, 'lake'), join(root, 'work')]
   await writeSegment(lake, { recorder: 'other', date: DATE, hour: 11, fromMinute: 0, toMinute: 9 })
@@ -102,7 +102,7 @@ test('a recorder whose date has segments of others records on while another writ
   assert.deepEqual([...hours], [11, 12])
 })
 
-test('who waits for too long names the other; what a thread left behind is nobody’s', async (t) => {
+test('a wait that times out names the lock owner; a lock left by a dead thread is taken over', async (t) => {
   const lake = await temporaryDirectory(t)
   const place = { lake, ...PLACE }
   const lock = await takeLock(place, NOBODY)
@@ -114,18 +114,18 @@ test('who waits for too long names the other; what a thread left behind is nobod
   const path = join(mergeLockDirectory(place), 'lock')
   const content = await readFile(path)
   await lock.release()
-  // As if the thread had been ended in the middle: its process lives on, and nobody writes the lock any more.
+  // As if the thread was terminated: its process lives on, but the lock has no more heartbeats.
   await mkdir(dirname(path), { recursive: true })
   await writeFile(path, content)
   await utimes(path, new Date(Date.now() - 600_000), new Date(Date.now() - 600_000))
   await (await takeLock(place, NOBODY)).release()
 })
 
-test('the last to give a lock up removes what the first had made for it', async (t) => {
+test('the last release of a lock removes the files that the first acquisition created', async (t) => {
   const lake = await temporaryDirectory(t)
   const place = { lake, ...PLACE }
   const lock = await takeLock(place, NOBODY)
-  // As another's who has begun to take it.
+  // Like another process that has begun to take the lock.
   const draft = join(mergeLockDirectory(place), 'lock.draft')
   await writeFile(draft, '')
   await lock.release()

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { mergeSorted } from '../../server/fold/sorted-merge.ts'
 
-test('sorted sequences become one as a stable sort of all of them does', () => {
+test('merging sorted sequences equals a stable sort of all of them', () => {
   const sequences = fc.array(fc.array(fc.nat(9)))
   fc.assert(
     fc.property(sequences, (values) => {

@@ -15,7 +15,7 @@ function lineAt(recvTs: bigint | undefined, key: number): Line {
   }
 }
 
-test('a line that a piece repeats counts once, also of equal receive times or none, or after a clock was put back', () => {
+test('a line that a piece repeats counts once, also with equal or no receive times, or after a clock was set back', () => {
   const [a, b, c] = [lineAt(10n, 1), lineAt(20n, 2), lineAt(20n, 3)]
   const [early, timeless] = [lineAt(5n, 4), lineAt(undefined, 5)]
   const lines = [a, b, c, b, early, a, timeless, timeless, lineAt(30n, 6), early, c]
@@ -28,7 +28,7 @@ test('a line that a piece repeats counts once, also of equal receive times or no
   assert.equal(tally.repeats, 5)
 })
 
-test('a line that another piece repeats later stays where it was received in time', () => {
+test('a line that another piece repeats later keeps the time at which it was first received', () => {
   const [a, b, c, d] = [lineAt(10n, 1), lineAt(20n, 2), lineAt(30n, 3), lineAt(40n, 4)]
   const tally = new FoldTally()
   const runs = [

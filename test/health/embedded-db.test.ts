@@ -1,4 +1,4 @@
-// /health's embedded_db: the DuckDB that serves requests is the one that is asked.
+// /health's embedded_db checks the DuckDB that serves requests.
 
 import assert from 'node:assert/strict'
 import { writeFileSync, rmSync } from 'node:fs'
@@ -16,7 +16,7 @@ import { temporaryDirectory } from '../support/temporary-lake.ts'
 import { TEST_CONFIG } from '../support/test-server.ts'
 
 const FAKE_WORKER_URL = new URL('../support/fake-record-worker.js', import.meta.url)
-// Nothing listens there: the relational store is away, which is nothing to DuckDB.
+// Nothing listens there: the relational store is unavailable, which does not affect DuckDB.
 const NO_STORE = { kind: 'server', url: 'postgres://nobody@127.0.0.1:1/nothing' } as const
 
 async function embeddedDb(url: string): Promise<string> {
@@ -26,7 +26,7 @@ async function embeddedDb(url: string): Promise<string> {
   return embedded_db
 }
 
-/** Asks until the answer is the wanted one: a round of questions counts for a second. */
+/** Polls until the response is the wanted one, because a round of checks is reused for a second. */
 async function untilEmbeddedDb(url: string, wanted: string): Promise<void> {
   while ((await embeddedDb(url)) !== wanted) await new Promise((resolve) => setTimeout(resolve, 50))
 }
@@ -48,12 +48,12 @@ async function startFakeServer(t: TestContext) {
   }
 }
 
-test('the DuckDB of the record threads is asked, also while the relational store is away', async (t) => {
+test('checks the DuckDB of the record threads, also while the relational store is unavailable', async (t) => {
   const { url } = await startRecordServer(t, NO_STORE)
   await untilEmbeddedDb(url, 'ok')
 })
 
-test('a DuckDB that fails or hangs is an error, told in time, until it answers again', async (t) => {
+test('a DuckDB that fails or hangs is reported as an error in time, until it answers again', async (t) => {
   const { url, setState, mend } = await startFakeServer(t)
   await untilEmbeddedDb(url, 'ok')
   for (const state of ['fail', 'hang']) {
@@ -64,14 +64,14 @@ test('a DuckDB that fails or hangs is an error, told in time, until it answers a
   }
 })
 
-test('a DuckDB that is busy with requests and answers them is no error', async (t) => {
+test('a DuckDB that is busy serving requests is not an error', async (t) => {
   const { url, port, setState, mend } = await startFakeServer(t)
   const socket = connect(port, '127.0.0.1')
   t.after(() => socket.destroy())
   socket.write('GET /api/v1/climate HTTP/1.1\r\nHost: test\r\n\r\n')
   setState('busy')
   await once(socket, 'data')
-  // Rounds that began before may still be counted; afterwards every one times out, and is an answer nevertheless.
+  // Earlier rounds may still be reused. Later rounds all time out, but the busy DuckDB still counts as ok.
   await untilEmbeddedDb(url, 'ok')
   const startMs = performance.now()
   while (performance.now() - startMs < 3 * HEALTH_CHECK_TIMEOUT_MS) assert.equal(await embeddedDb(url), 'ok')
@@ -82,7 +82,7 @@ test('a DuckDB that is busy with requests and answers them is no error', async (
   await untilEmbeddedDb(url, 'ok')
 })
 
-test('a database that could not be opened or broke down is opened anew', async () => {
+test('a database that could not be opened or has failed is opened again', async () => {
   let opened = 0
   const duck = new DuckLake({
     open: async () => {
@@ -90,7 +90,7 @@ test('a database that could not be opened or broke down is opened anew', async (
       if (opened === 1) throw new Error('no memory')
       const instance = await DuckDBInstance.create(':memory:')
       if (opened > 2) return instance
-      // What DuckDB says of a database after an internal error.
+      // DuckDB's message about a database after an internal error.
       const broken = async (): Promise<never> => {
         throw new Error('FATAL Error: database has been invalidated because of a previous fatal error')
       }

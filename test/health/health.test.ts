@@ -1,4 +1,4 @@
-// /health: its exact shape, each dependency failing, staleness, and what asking costs.
+// /health: its exact shape, failures of each dependency, staleness, and the cost of a request.
 
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
@@ -38,7 +38,7 @@ test('reports the shape of the interface from real checks', async (t) => {
     embedded_db: 'ok',
     hosted_db: 'ok',
     sync: { last_sync: report.sync.last_sync, file_count: 15, is_stale: false },
-    // Only where the books are invented.
+    // Only with sample books.
     samples: { files: 12, records: false },
   })
   store.isAway = true
@@ -52,13 +52,13 @@ test('reports the shape of the interface from real checks', async (t) => {
   }
 })
 
-test('the share of the trades that is proven is stated where something was compared', async () => {
+test('states the proven share of the trades if any were compared', async () => {
   const proven = await monitor({ tradeProof: async () => ({ minutes: 200, proven: 150 }) }).report()
   assert.deepEqual(proven.trades, { minutes: 200, proven: 150, share: 0.75 })
   assert.ok(!('trades' in (await monitor({ tradeProof: async () => undefined }).report())))
 })
 
-test('is degraded when any part is, and says which', async () => {
+test('is degraded if any part is, and names the part', async () => {
   const cases = [
     [{}, 'ok ok ok false'],
     [{ embeddedDb: async () => false }, 'degraded error ok false'],
@@ -78,7 +78,7 @@ test('is degraded when any part is, and says which', async () => {
   assert.deepEqual(sync, { last_sync: null, file_count: 0, is_stale: true })
 })
 
-test('asks the databases once for all who ask within a second', async () => {
+test('checks the databases once for all requests within a second', async () => {
   let asked = 0
   let nowMs = NOW_MS
   const shared = monitor({
@@ -95,14 +95,14 @@ test('asks the databases once for all who ask within a second', async () => {
   assert.equal(asked, 2)
 })
 
-test('asks the embedded database a real query, and gives up when it takes too long', async () => {
+test('runs a real query on the embedded database, with a timeout', async () => {
   const check = embeddedDbCheck()
   assert.equal(await check(30_000), true)
-  // A database that is not even open yet cannot answer at once.
+  // A database that is not yet open cannot answer at once.
   assert.equal(await embeddedDbCheck()(0), false)
 })
 
-test('loads the embedded database in another thread than that of the requests', async (t) => {
+test('loads the embedded database outside the main thread', async (t) => {
   const check = new URL('../../server/health/embedded-db-check.js', import.meta.url).href
   const script = join(await temporaryDirectory(t), 'ask.mjs')
   writeFileSync(
@@ -118,7 +118,7 @@ test('loads the embedded database in another thread than that of the requests', 
   assert.deepEqual(JSON.parse(stdout), { isOk: true, loaded: true, here: [] })
 })
 
-test('counts parquet files at any depth, and keeps the last count while the directory cannot be read', async (t) => {
+test('counts parquet files at any depth, and keeps the last count if the directory cannot be read', async (t) => {
   const lake = join(await temporaryDirectory(t), 'lake')
   const scan = new LakeScan(lake, pino({ level: 'silent' }))
   t.after(() => scan.close())

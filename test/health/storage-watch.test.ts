@@ -7,7 +7,7 @@ import { LogLines } from '../support/recorder-harness.ts'
 import { onSmallDisk } from '../support/small-disk.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
 
-test('warns once before a disk is full, and says when there is room again', async (t) => {
+test('warns once before a disk is full, and logs when there is room again', async (t) => {
   await onSmallDisk(t, 4, async (disk) => {
     const logger = new LogLines()
     const places = { lake: join(disk.path, 'still', 'to', 'be', 'made'), recorder: null, data: null }
@@ -27,7 +27,7 @@ test('warns once before a disk is full, and says when there is room again', asyn
   })
 })
 
-test('adds up the lake and the logs, and nothing that is hidden', async (t) => {
+test('adds up the lake and the logs without hidden files', async (t) => {
   const lake = await temporaryDirectory(t)
   const recorder = join(lake, '.recorder')
   for (const directory of ['candles/series=A/month=2026-07', '.sync', '.recorder/wal/kalshi']) {

@@ -1,4 +1,4 @@
-// API keys, rates and cross-origin headers as clients meet them.
+// API keys, rate limits and cross-origin headers, seen from the client.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -30,7 +30,7 @@ function admission(options: Partial<AdmissionOptions>): Admission {
   return new Admission({ apiKeys: [], rateLimit: null, trustedProxies: 0, ...options })
 }
 
-test('asks for a key where data is, and nowhere else', async (t) => {
+test('requires a key for data endpoints and for nothing else', async (t) => {
   const { url, logged } = await startEndpoints(t, ENDPOINTS, { admission: admission({ apiKeys: KEYS }) })
   for (const headers of [
     { authorization: `Bearer ${KEY}` },
@@ -52,7 +52,7 @@ test('asks for a key where data is, and nowhere else', async (t) => {
     assert.equal((await readProblem(response)).code, 'unauthorized')
   }
   assert.equal((await fetch(`${url}/data?api_key=${KEY}`)).status, 401)
-  // Whoever has no key does not learn which paths there are.
+  // Without a key a client cannot find out which paths exist.
   assert.equal((await fetch(`${url}/nothing`)).status, 401)
   assert.equal((await fetch(`${url}/public`)).status, 200)
   assert.equal((await fetch(`${url}/probe`)).status, 200)
@@ -71,7 +71,7 @@ test('refuses the request beyond the burst with 429, but never a probe', async (
   assert.equal((await fetch(`${url}/probe`)).status, 200)
 })
 
-test('counts by key, and by address where there is none', async (t) => {
+test('limits the rate per key, and per address without a key', async (t) => {
   const { url } = await startEndpoints(t, ENDPOINTS, {
     admission: admission({ apiKeys: KEYS, rateLimit: { perSecond: 0.001, burst: 1 } }),
   })
@@ -84,7 +84,7 @@ test('counts by key, and by address where there is none', async (t) => {
   assert.equal(await status('wrong as well'), 429)
 })
 
-test('believes X-Forwarded-For only as far as there are trusted proxies', () => {
+test('trusts as many entries of X-Forwarded-For as there are trusted proxies', () => {
   const cases = [
     ['10.0.0.1', '', 1, '10.0.0.1'],
     ['10.0.0.1', '1.1.1.1', 0, '10.0.0.1'],
@@ -103,7 +103,7 @@ test('believes X-Forwarded-For only as far as there are trusted proxies', () => 
     assert.equal(clientAddress(peer, forwarded, proxies), expected, `${peer} ${forwarded}`)
 })
 
-test('a bucket fills with time, up to its burst, and the clients remembered are bounded', () => {
+test('a bucket refills over time up to its burst, and the number of remembered clients is bounded', () => {
   let nowMs = 0
   const limiter = new RateLimiter({ perSecond: 2, burst: 4 }, { nowMs: () => nowMs, clientsMax: 3 })
   const takeMany = (count: number): number[] => Array.from({ length: count }, () => limiter.take('a'))
@@ -139,7 +139,7 @@ test('names an allowed origin and answers its preflight; others get no permissio
   assert.equal(problem.headers.get('access-control-allow-origin'), 'https://charts.example')
 })
 
-test('says nothing of origins unless configured, and * to all where that is', async (t) => {
+test('sends no cross-origin headers unless configured, and * when * is configured', async (t) => {
   const closed = await startEndpoints(t, ENDPOINTS)
   const headers = { origin: 'https://charts.example' }
   const silent = await fetch(`${closed.url}/data`, { headers })

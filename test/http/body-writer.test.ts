@@ -1,5 +1,5 @@
-// The body writer against a model of a uWebSockets response: it takes every write, keeps in its own memory what the
-// kernel has no room for, sends that memory only in a later write, and tells of new room once.
+// The body writer against a model of a uWebSockets response: the response accepts every write, buffers what the kernel has
+// no room for, sends this backlog only in a later write, and reports new room once.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -19,7 +19,7 @@ class SocketModel implements BodySocket {
   readonly received: number[] = []
   writes = 0
   backlogBytes = 0
-  /** At the moment of `end`. */
+  /** When `end` is called. */
   unsentAtEnd: number | undefined
   isClosed = false
   #roomBytes: number
@@ -52,7 +52,7 @@ class SocketModel implements BodySocket {
     this.isClosed = true
   }
 
-  /** The client reads; true when the library would now tell of it. */
+  /** The client reads; true if the library would now emit its writable event. */
   addRoom(sizeBytes: number): boolean {
     this.#roomBytes += sizeBytes
     const tells = this.#wantsRoom
@@ -66,14 +66,14 @@ async function writeAll(writer: BodyWriter, body: Uint8Array, sizes: readonly nu
   for (const size of sizes) {
     const chunk = body.slice(offset, offset + size)
     await writer.write(chunk)
-    // The chunk's memory is the producer's again.
+    // After the write the producer reuses the chunk's memory.
     chunk.fill(0)
     offset += size
   }
   await writer.end()
 }
 
-test('passes every byte on in order, however the room for them comes', async () => {
+test('writes every byte in order, whenever and in whatever amounts room becomes available', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(fc.integer({ min: 0, max: 5000 }), { maxLength: 12 }),
@@ -98,7 +98,7 @@ test('passes every byte on in order, however the room for them comes', async () 
   )
 })
 
-test('keeps a taken chunk waiting until the socket has taken it too', async () => {
+test('a write settles only when the socket has taken the whole chunk', async () => {
   const socket = new SocketModel(0)
   const writer = new BodyWriter(socket, 60_000)
   let isTaken = false
@@ -114,7 +114,7 @@ test('keeps a taken chunk waiting until the socket has taken it too', async () =
   await taken
 })
 
-test('writes little at once until much has gone through without the socket being full', async () => {
+test('writes small pieces until many bytes have gone through without filling the socket', async () => {
   let isFull = false
   const sizes: number[] = []
   const write = (bytes: Uint8Array): boolean => {
@@ -139,7 +139,7 @@ test('writes little at once until much has gone through without the socket being
   assert.ok((await largestOf(async () => writer.write(chunk))) <= BODY_PIECE_BYTES_MIN)
 })
 
-test('offers a stalled socket a byte now and then, and cuts it off after the time-out', async (t) => {
+test('probes a stalled socket with single bytes, and cuts it off after the timeout', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const socket = new SocketModel(0)
   const writer = new BodyWriter(socket, 3 * STALL_PROBE_MS)
@@ -160,7 +160,7 @@ test('offers a stalled socket a byte now and then, and cuts it off after the tim
   await assert.rejects(writer.end(), { reason: 'stalled' })
 })
 
-test('counts the stall time-out anew whenever the client has taken something', async (t) => {
+test('restarts the stall timeout whenever the client has taken something', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const socket = new SocketModel(0)
   const writer = new BodyWriter(socket, 2 * STALL_PROBE_MS)
@@ -171,14 +171,14 @@ test('counts the stall time-out anew whenever the client has taken something', a
     assert.ok(socket.addRoom(1000))
     writer.onWritable()
   }
-  // Room without a writable event: the next offer finds it.
+  // Room without a writable event is found by the next probe.
   socket.addRoom(1_000_000)
   t.mock.timers.tick(STALL_PROBE_MS)
   await writing
   assert.equal(socket.backlogBytes, 0)
 })
 
-test('cuts off a stalled client also when the chunks are single bytes', async (t) => {
+test('cuts off a stalled client even if the chunks are single bytes', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const socket = new SocketModel(0)
   const writer = new BodyWriter(socket, 3 * STALL_PROBE_MS)

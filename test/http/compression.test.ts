@@ -1,5 +1,5 @@
-// Content codings as clients meet them: who gets which, that nothing is lost or held back, and that a body that breaks
-// off is never completed.
+// Content codings, seen from the client: which coding it gets, that nothing is lost or held back, and that a body that
+// breaks off never looks complete.
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -51,7 +51,7 @@ async function startCodedServer(t: TestContext) {
   return { ...server, streams }
 }
 
-/** The codings of this Node: zstd is there from 22.15 on. */
+/** The codings that this Node supports: zstd since 22.15. */
 const CODINGS = OFFERED_CODINGS.filter((coding) => coding !== 'identity')
 
 function decompress(coding: string, body: Buffer): Buffer {
@@ -60,7 +60,7 @@ function decompress(coding: string, body: Buffer): Buffer {
   return zstdDecompressSync(body)
 }
 
-/** A request whose answer is not decoded on the way. */
+/** A request whose response is not decoded by the HTTP client. */
 async function rawGet(url: string, headers: Record<string, string>, method = 'GET') {
   const request = get(url, { headers, method })
   const [response] = (await once(request, 'response')) as [IncomingMessage]
@@ -75,7 +75,7 @@ async function rawGet(url: string, headers: Record<string, string>, method = 'GE
 }
 
 for (const coding of CODINGS) {
-  test(`compresses streamed and whole text for clients that take ${coding}, with a tag of its own`, async (t) => {
+  test(`compresses streamed and whole text for clients that accept ${coding}, with an entity tag of its own`, async (t) => {
     const { url, streams } = await startCodedServer(t)
     for (const [path, expected] of [
       ['/rows', `${LONG}second\n${LONG}`],
@@ -99,14 +99,14 @@ for (const coding of CODINGS) {
     const { status, body, isCut } = await rawGet(`${url}/broken`, { 'accept-encoding': coding })
     assert.equal(status, 200)
     assert.ok(isCut)
-    // Some of Node's decoders of zstd give what there is of a frame that is cut; the others and that of gzip refuse it.
+    // Some of Node's zstd decoders return the part of a truncated frame; the others and the gzip decoder refuse it.
     if (coding === 'gzip') assert.throws(() => decompress(coding, body))
     else assert.ok(lengthOf(coding, body) < 2 * LONG.length)
     assert.equal(streams[0]?.closeCount, 1)
   })
 }
 
-/** Bytes that can be decompressed; none when the decoder refuses. */
+/** Number of bytes that can be decompressed; 0 if the decoder refuses. */
 function lengthOf(coding: string, body: Buffer): number {
   try {
     return decompress(coding, body).length
@@ -115,7 +115,7 @@ function lengthOf(coding: string, body: Buffer): number {
   }
 }
 
-test('sends text as it is when no coding was asked for, and says that it varies', async (t) => {
+test('sends text uncompressed with a Vary header if no coding is requested', async (t) => {
   const { url } = await startCodedServer(t)
   for (const accept of ['', 'identity', 'gzip;q=0', 'br', 'gzip;q=0.1, identity;q=0.5']) {
     const { headers, body } = await rawGet(`${url}/long`, { 'accept-encoding': accept })
@@ -147,7 +147,7 @@ test('HEAD has the headers of GET', async (t) => {
   }
 })
 
-test('lets the first chunk through before the second is there', async (t) => {
+test('sends the first chunk before the second exists', async (t) => {
   let release = (): void => {}
   const gate = new Promise<void>((resolve) => (release = resolve))
   const parts = ['first', 'second']
@@ -174,7 +174,7 @@ test('lets the first chunk through before the second is there', async (t) => {
   assert.equal(response.headers.get('content-encoding'), 'gzip')
   const reader = response.body!.getReader()
   const { value } = await reader.read()
-  // The writer keeps a few bytes in reserve, so a prefix is what arrives.
+  // The writer holds back a few bytes, so only a prefix arrives.
   assert.ok('first'.startsWith(Buffer.from(value ?? []).toString()))
   release()
   let rest = Buffer.from(value ?? []).toString()
@@ -183,7 +183,7 @@ test('lets the first chunk through before the second is there', async (t) => {
   assert.equal(rest, 'firstsecond')
 })
 
-test('a held answer is 304 in every coding, with the tag that the client holds', async (t) => {
+test('an entity tag that the client holds gets 304 in every coding, with the same tag', async (t) => {
   const { url } = await startCodedServer(t)
   for (const held of ['"v1"', 'W/"v1"', '"v1-gzip"', '"other", "v1"', '"v1-zstd"']) {
     const response = await fetch(`${url}/long`, { headers: { 'if-none-match': held } })
@@ -197,7 +197,7 @@ test('a held answer is 304 in every coding, with the tag that the client holds',
     assert.equal((await fetch(`${url}/long`, { headers: { 'if-none-match': held } })).status, 200, held)
 })
 
-test('chooses the coding of the highest weight, by its own taste among equals', () => {
+test('chooses the coding of the highest weight, by its own preference among equals', () => {
   const all = ['zstd', 'gzip', 'identity'] as const
   const cases = [
     ['gzip', 'gzip'],

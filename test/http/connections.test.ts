@@ -1,4 +1,4 @@
-// A bound on connections: those beyond it are closed, those within it go on, and closed ones make room.
+// The connection limit: connections beyond it are closed, those within it continue, and closed ones make room.
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -12,7 +12,7 @@ import { startTestServer, until } from '../support/test-server.ts'
 const CONNECTIONS_MAX = 5
 const REQUEST = 'GET /livez HTTP/1.1\r\nHost: test\r\n\r\n'
 
-/** What a connection says first; nothing when it is closed instead. */
+/** The first data that a connection receives; empty if it is closed instead. */
 async function firstWords(socket: Socket): Promise<string> {
   return new Promise((resolve) => {
     socket.once('data', (said) => resolve(said.toString('latin1')))
@@ -20,7 +20,7 @@ async function firstWords(socket: Socket): Promise<string> {
   })
 }
 
-test('connections beyond the bound are closed, and make room when they go', async (t) => {
+test('connections beyond the limit are closed, and a connection that ends makes room', async (t) => {
   const limits = { connectionsMax: CONNECTIONS_MAX, clientConnectionsMax: CONNECTIONS_MAX }
   const { server } = await startTestServer(t, limits)
   const open = (): Socket => {
@@ -77,11 +77,11 @@ test('one address has a tenth of the connections, closed ones make room, and beh
     assert.ok(await isServed(open('127.0.0.1', proxied.server.port)))
 })
 
-test('where closing is not reported, a client has its whole share again at once, and little more', () => {
+test('without close events a client gets its whole share again at once, and little more', () => {
   let established = 0
   const shares = new ConnectionShares(100, () => new Map([['127.0.0.1', established]]))
   for (let round = 0; round < 3; round += 1) {
-    // The kernel lists all of them before the first one is accepted.
+    // The kernel lists all connections before the server accepts the first one.
     established = 100
     for (let count = 0; count < 100; count += 1)
       assert.equal(shares.open('127.0.0.1'), true, `${round} ${count}`)
@@ -91,7 +91,7 @@ test('where closing is not reported, a client has its whole share again at once,
   assert.ok(opened.filter(Boolean).length <= 10)
 })
 
-test('the kernel counts connections by address, of both kinds', async (t) => {
+test('the kernel counts connections by IPv4 and IPv6 address', async (t) => {
   const listening = createServer().listen(0, '::')
   t.after(() => listening.close())
   await once(listening, 'listening')
@@ -116,7 +116,7 @@ test('the kernel counts connections by address, of both kinds', async (t) => {
   )
 })
 
-test('a client that has the last byte of a body of known length may ask again before the server has ended it', async (t) => {
+test('a client may send its next request after the last byte of a sized body, before the server has ended the body', async (t) => {
   const bytes = patternBytes(1_000)
   const head = { status: 200, headers: {}, commonHeaders: {} }
   let handled = 0
@@ -126,7 +126,7 @@ test('a client that has the last byte of a body of known length may ask again be
       await new Promise(setImmediate)
       const body = exchange.startBody(head, bytes.length)
       await body.write(bytes)
-      // As one that still has to put away what it sent.
+      // Like a handler that still has work to do after its last byte.
       if (count === 1) await until(() => handled === 2)
       await body.end()
     }

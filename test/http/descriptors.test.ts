@@ -1,4 +1,4 @@
-// Fewer descriptors than clients: connections are refused, and whoever serves them has what it needs.
+// Fewer descriptors than clients: the server refuses connections and keeps the descriptors that it needs to answer.
 
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
@@ -11,7 +11,7 @@ import { temporaryDirectory } from '../support/temporary-lake.ts'
 
 const DESCRIPTORS = 1_024
 const IDLE_CONNECTIONS = 1_100
-/** What is asked while all connections that may be open are. */
+/** Requests that are sent while as many connections are open as the limit allows. */
 const REQUESTS = [
   '/health',
   '/livez',
@@ -20,7 +20,7 @@ const REQUESTS = [
   '/metrics',
 ]
 
-/** A connection that asks nothing; resolves when it is known whether it was taken. */
+/** A connection without a request; resolves when it is accepted or closed. */
 async function openIdle(port: number): Promise<Socket> {
   const socket = connect(port, '127.0.0.1').on('error', () => {})
   await Promise.race([once(socket, 'connect'), once(socket, 'close')])
@@ -28,13 +28,13 @@ async function openIdle(port: number): Promise<Socket> {
 }
 
 test(
-  'with 1,024 descriptors and 1,100 idle connections the process answers or refuses, and lives',
+  'with 1,024 descriptors and 1,100 idle connections the process answers or refuses, and does not exit',
   { skip: process.platform !== 'linux', timeout: 240_000 },
   async (t) => {
     const place = await makeEmptyStore()
     t.after(place.remove)
     const lake = await temporaryDirectory(t)
-    // All connections come from one address here.
+    // All connections of this test come from one address.
     const share = ['--client-connections', String(IDLE_CONNECTIONS)]
     const options = ['serve', '--lake', lake, '--port', '0', '--data-dir', place.dataDirectory, ...share]
     const server = spawn(
@@ -54,7 +54,7 @@ test(
     const idle: Socket[] = []
     t.after(() => idle.forEach((socket) => socket.destroy()))
     while (idle.length < DESCRIPTORS / 2) idle.push(await openIdle(port))
-    // Taken before the last of the others: the connections that are asked on.
+    // The connections for requests are opened before the last idle ones, so that they are accepted.
     const asking = new Map<string, Socket>()
     for (const target of REQUESTS) asking.set(target, await openIdle(port))
     while (idle.length < IDLE_CONNECTIONS) idle.push(await openIdle(port))
@@ -65,7 +65,7 @@ test(
       ]
       assert.ok(typeof first !== 'boolean', `${target}: closed without an answer`)
       assert.match(first.toString('latin1'), /^HTTP\/1\.1 (?:200|404) /, target)
-      // One more comes when one goes; further ones are refused.
+      // A new connection is accepted when another one ends; further ones are refused.
       const late = await fetch(`${url}${target}`).then(
         ({ status }) => status,
         () => 'refused',

@@ -1,4 +1,4 @@
-// Which library serves, and that nothing else is needed where uWebSockets.js cannot be loaded.
+// Which library serves; without uWebSockets.js, node:http does, and no setting is needed.
 
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
@@ -7,7 +7,7 @@ import { promisify } from 'node:util'
 
 const SERVER = new URL('../../server/http/http-server.js', import.meta.url)
 
-/** What a process of its own says when it has answered itself one request. */
+/** Starts a server in its own process, which sends itself one request and prints the result. */
 async function serveInProcess(prelude: string, variable?: string) {
   const script = `
     ${prelude}
@@ -35,7 +35,7 @@ const WITHOUT_BINARY = `
       return next(name, context)
     }\`))`
 
-test('node:http serves where uWebSockets.js has no binary, and the reason is told', async () => {
+test('node:http serves if uWebSockets.js has no binary, and the reason is reported', async () => {
   const { library, reason, text } = await serveInProcess(WITHOUT_BINARY)
   assert.equal(library, 'node:http')
   assert.match(
@@ -45,7 +45,7 @@ test('node:http serves where uWebSockets.js has no binary, and the reason is tol
   assert.equal(text, 'served')
 })
 
-test('node:http serves when it is asked for', async () => {
+test('node:http serves if BOOKCAST_HTTP requests it', async () => {
   const { library, reason, text } = await serveInProcess('', 'node')
   assert.deepEqual([library, reason, text], ['node:http', 'BOOKCAST_HTTP says so', 'served'])
 })

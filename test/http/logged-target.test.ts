@@ -1,4 +1,4 @@
-// What the log may hold of a request's target: no credential, however it is written.
+// What the log contains of a request target: never a credential, however it is encoded.
 
 import assert from 'node:assert/strict'
 import { connect } from 'node:net'
@@ -13,7 +13,7 @@ import { startEndpoints } from '../support/endpoint-server.ts'
 const KEY = 'a-key-of-the-first-client'
 const KEYS = [{ name: 'first', sha256: sha256Hex(KEY) }]
 
-test('hides values of names that credentials are put under', () => {
+test('hides the values of parameters whose names suggest credentials', () => {
   for (const [text, shown] of [
     ['a=1&b=2', 'a=1&b=2'],
     ['api_key=xyz&b=2', 'api_key=...&b=2'],
@@ -27,7 +27,7 @@ test('hides values of names that credentials are put under', () => {
     assert.equal(loggedTarget(text ?? '', undefined), shown)
 })
 
-test('hides keys of ours wherever they stand', async (t) => {
+test('hides configured keys anywhere in the target', async (t) => {
   const admission = new Admission({ apiKeys: KEYS, rateLimit: null, trustedProxies: 0 })
   const { url, port, logged } = await startEndpoints(t, [], { admission })
   const encoded = Buffer.from(KEY).toString('hex').replaceAll(/../g, '%$&')
@@ -42,7 +42,7 @@ test('hides keys of ours wherever they stand', async (t) => {
     `/?referer=http://${KEY}@host/`,
     `/?x=${encodeURIComponent(encodeURIComponent(`http://${KEY}:${encoded}@host/`))}`,
     `/?x="${KEY}"`,
-    // An amount of odd characters that would take long to look through hides what it surrounds.
+    // So many odd characters would take long to search; the logger hides all that they surround.
     `/?x=${'12345678,'.repeat(400)}${KEY}`,
   ]
   for (const target of targets) await (await fetch(url + target)).arrayBuffer()
@@ -61,7 +61,7 @@ test('hides keys of ours wherever they stand', async (t) => {
   }
 })
 
-test('hides a key of any characters, and keeps what stands around it', () => {
+test('hides a key of any characters, and keeps the text around it', () => {
   for (const key of ['abc/def+ghi==', 'a,b;c&d?e=f%41', '-"quoted"-', 'plain-words-only']) {
     const isKey = (text: string): boolean => text === key
     const encoded = encodeURIComponent(key)
@@ -74,7 +74,7 @@ test('hides a key of any characters, and keeps what stands around it', () => {
   }
 })
 
-test('believes the line of X-Forwarded-For that our proxy wrote', async (t) => {
+test('trusts the X-Forwarded-For line that the trusted proxy wrote', async (t) => {
   const endpoint = defineEndpoint({
     path: '/x',
     summary: 'x',
@@ -90,7 +90,7 @@ test('believes the line of X-Forwarded-For that our proxy wrote', async (t) => {
   assert.match(String((await once(socket, 'data'))[0]), /"address 203\.0\.113\.9"$/)
 })
 
-test('malformed pieces of a query are counted no further than they are told', async (t) => {
+test('the error for a malformed query counts at most 100 wrong parameters', async (t) => {
   const endpoint = defineEndpoint({
     path: '/x',
     summary: 'x',

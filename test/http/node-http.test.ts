@@ -7,7 +7,7 @@ import { IS_FULL_EFFORT } from '../support/effort.ts'
 
 process.env['BOOKCAST_HTTP'] = 'node'
 
-/** CI runs it over node:http by itself, too. */
+/** CI also runs it alone over node:http. */
 const LONG = IS_FULL_EFFORT ? ['streaming'] : []
 
 for (const name of ['request-framing', 'request-lifecycle', 'connections', 'compression', ...LONG])

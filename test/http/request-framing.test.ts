@@ -1,5 +1,5 @@
-// Requests that two readers may take for one or for two: none of them lets a second request through. Written to raw
-// sockets, each with a request behind it that must never be answered.
+// Requests whose framing is ambiguous, so that one parser sees one request and another sees two. Each is written to a raw
+// socket with a second request behind it, which must never be answered.
 
 import assert from 'node:assert/strict'
 import { connect } from 'node:net'
@@ -13,7 +13,7 @@ const HEAD = 'GET /first HTTP/1.1\r\nHost: test\r\n'
 const CHUNKED = `${HEAD}Transfer-Encoding: chunked\r\n\r\n`
 const BODY = SECOND.length
 
-/** What is sent; a request that is beyond doubt would be answered, and so would the second one. */
+/** The bytes that are sent. After an unambiguous request both requests would be answered. */
 const FORMS: Readonly<Record<string, string>> = {
   'two lengths that differ': `${HEAD}Content-Length: 0\r\nContent-Length: ${BODY}\r\n\r\n${SECOND}`,
   'two lengths that differ, the other way round': `${HEAD}Content-Length: ${BODY}\r\nContent-Length: 0\r\n\r\n${SECOND}${SECOND}`,
@@ -49,7 +49,7 @@ const FORMS: Readonly<Record<string, string>> = {
   'HTTP/2.0': `GET /first HTTP/2.0\r\nHost: test\r\n\r\n${SECOND}`,
 }
 
-/** Everything the server says until it closes the connection. */
+/** Everything the server sends until it closes the connection. */
 async function answerTo(port: number, sent: string): Promise<string> {
   const socket = connect(port, '127.0.0.1')
   socket.on('error', () => {})
@@ -61,10 +61,10 @@ async function answerTo(port: number, sent: string): Promise<string> {
   return text
 }
 
-// Forms that are never understood end only with the library's time-out, some 12 s: both wait for it at once.
+// Forms that never parse end only with the library's timeout of about 12 s, so the tests wait for it concurrently.
 describe('ambiguous requests', { concurrency: true }, () => {
   for (const isLater of [false, true]) {
-    test(`no second request behind an ambiguous one, answered ${isLater ? 'later' : 'at once'}`, async (t) => {
+    test(`the request behind an ambiguous one is not answered, with a handler that replies ${isLater ? 'later' : 'at once'}`, async (t) => {
       const asked: string[] = []
       const endpoints = ['/first', '/second'].map((path) =>
         defineEndpoint({
@@ -82,7 +82,7 @@ describe('ambiguous requests', { concurrency: true }, () => {
       await Promise.all(
         Object.entries(FORMS).map(async ([form, sent]) => {
           const answer = await answerTo(port, sent)
-          // Some are never understood: they are closed without an answer when they are no more finished.
+          // Some never parse: the server closes their connections at the timeout without an answer.
           assert.match(answer, /^(?:$|HTTP\/1\.1 (?:400|505) )/, `${form}: ${answer}`)
           assert.doesNotMatch(answer, /HTTP\/1\.1 200/, form)
         }),
@@ -91,7 +91,7 @@ describe('ambiguous requests', { concurrency: true }, () => {
     })
   }
 
-  test('no second request behind one that is not beyond doubt, in 250 odd forms', async (t) => {
+  test('the request behind an ambiguous one is not answered, in 250 odd forms', async (t) => {
     const endpoints = ['/first', '/second'].map((path) =>
       defineEndpoint({ path, summary: path, parameters: [], handle: () => jsonReply(path) }),
     )
@@ -110,7 +110,7 @@ describe('ambiguous requests', { concurrency: true }, () => {
   })
 })
 
-test('a refused request is told why, with a problem, and its connection is closed', async (t) => {
+test('a refused request gets a problem that states the reason, and its connection is closed', async (t) => {
   const { port, logged } = await startEndpoints(t, [])
   const answer = await answerTo(port, FORMS['two lengths that differ'] ?? '')
   assert.match(answer, /^HTTP\/1\.1 400 Bad Request\r\n/)
@@ -120,7 +120,7 @@ test('a refused request is told why, with a problem, and its connection is close
   assert.equal(JSON.parse(logged[0] ?? '').status, 400)
 })
 
-test('a target of raw bytes that are not ASCII gets a problem, and every answer the date', async (t) => {
+test('a target with raw non-ASCII bytes gets a problem, and every response has a Date', async (t) => {
   const endpoint = defineEndpoint({
     path: '/first',
     summary: 'first',
@@ -148,7 +148,7 @@ test('a target of raw bytes that are not ASCII gets a problem, and every answer 
   assert.match(await answerTo(port, `GET /first${closing}`), /\r\nDate: /)
 })
 
-test('plain requests with and without a length of nothing are answered in order', async (t) => {
+test('plain requests with and without Content-Length: 0 are answered in order', async (t) => {
   const endpoint = defineEndpoint({
     path: '/first',
     summary: 'first',

@@ -1,5 +1,5 @@
-// What every request meets, whatever its endpoint: methods, unknown paths, limits of the request head, HEAD, problem
-// answers and the id of the request.
+// What applies to every request, whatever its endpoint: methods, unknown paths, limits of the request head, HEAD, problem
+// responses and the request id.
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -13,7 +13,7 @@ import { REQUEST_HEAD_BYTES_MAX, REQUEST_TARGET_BYTES_MAX } from '../../shared/l
 import { ListStream, startEndpoints } from '../support/endpoint-server.ts'
 import { type Problem, readProblem, startTestServer } from '../support/test-server.ts'
 
-/** Sends raw text and resolves to what the server says until it closes, or until `isEnough`. */
+/** Sends raw text and resolves to what the server sends until it closes, or until `isEnough`. */
 async function rawRequest(
   port: number,
   text: string,
@@ -79,7 +79,7 @@ test('refuses other methods with 405 and names the offered ones', async (t) => {
 })
 
 async function fetchWithMethod(url: string, method: string, body: string | null): Promise<Response> {
-  // fetch itself turns "get" into "GET", so that one is written by hand.
+  // fetch turns "get" into "GET", so this request is written by hand.
   if (method !== 'get') return fetch(url, { method, body })
   const { port, pathname } = new URL(url)
   const answer = await rawRequest(Number(port), `get ${pathname} HTTP/1.1\r\nHost: x\r\n\r\n`, (text) =>
@@ -94,7 +94,7 @@ async function fetchWithMethod(url: string, method: string, body: string | null)
   return new Response(text, { status: Number(lines[0]?.split(' ')[1]), headers })
 }
 
-test('answers OPTIONS with 204, Allow and no body, and 404 where there is nothing', async (t) => {
+test('answers OPTIONS with 204, Allow and no body, and with 404 for an unknown path', async (t) => {
   const { url } = await startTestServer(t)
   const known = await fetch(`${url}/api/v1/lob?anything=goes`, { method: 'OPTIONS' })
   assert.equal(known.status, 204)
@@ -139,7 +139,7 @@ test('answers HEAD as GET without the body: whole answers, problems and streams'
     const head = await fetch(address, { method: 'HEAD' })
     assert.equal(head.status, get.status, address)
     assert.equal((await head.arrayBuffer()).byteLength, 0)
-    // The id is another in every answer, and only its length matters to the length of a problem.
+    // The request id differs in every response; only its length affects the length of a problem.
     assert.deepEqual(comparableHeaders(head), comparableHeaders(get), address)
   }
 })
@@ -163,7 +163,7 @@ test('keeps the connection usable after HEAD, OPTIONS and problems', async (t) =
   }
 })
 
-test('turns an unexpected error into a 500 that tells nothing, and logs it', async (t) => {
+test('turns an unexpected error into a 500 without details, and logs it', async (t) => {
   const broken = defineEndpoint({
     path: '/broken',
     summary: 'x',
@@ -194,7 +194,7 @@ test('turns an unexpected error into a 500 that tells nothing, and logs it', asy
   }
 })
 
-test('gives a failure before the first chunk its true status', async (t) => {
+test('a failure before the first chunk gets its own status', async (t) => {
   const failing = streamEndpoint('/failing', () => ({
     next: async () => {
       throw new ApiError('lake_file_invalid', 'the file x is damaged')
@@ -228,7 +228,7 @@ test('closes every stream exactly once, and reads none for HEAD', async (t) => {
   )
 })
 
-test('gives others their turn while a stream has chunks and its client room for them', async (t) => {
+test('yields to the event loop between chunks, even if the stream and its client are always ready', async (t) => {
   const chunkCount = 1_000
   let given = 0
   const ready = streamEndpoint('/ready', () => ({

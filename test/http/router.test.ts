@@ -18,7 +18,7 @@ const found = (path: string) => {
   return match && [match.endpoint.path, { ...match.pathValues }]
 }
 
-test('finds exact paths before patterns and decodes the values of patterns', () => {
+test('prefers exact paths to patterns and decodes the values of patterns', () => {
   assert.deepEqual(found('/api/v1/series'), ['/api/v1/series', {}])
   assert.deepEqual(found('/api/v1/series/all'), ['/api/v1/series/all', {}])
   assert.deepEqual(found('/api/v1/series/KXHIGHNY'), ['/api/v1/series/{ticker}', { ticker: 'KXHIGHNY' }])

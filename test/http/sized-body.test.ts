@@ -1,4 +1,4 @@
-// A body of known length, against a model of a response that takes what it has room for, and on real sockets.
+// A body of known length, against a model of a response that accepts as much as it has room for, and on real sockets.
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -41,14 +41,14 @@ async function writeAll(body: BodySink, bytes: Uint8Array, sizes: readonly numbe
   for (const size of sizes) {
     const chunk = bytes.slice(offset, offset + size)
     await body.write(chunk)
-    // The chunk's memory is the producer's again.
+    // After the write the producer reuses the chunk's memory.
     chunk.fill(0)
     offset += size
   }
   await body.end()
 }
 
-test('passes every byte on in order, however the room for them comes', async () => {
+test('writes every byte in order, whenever and in whatever amounts room becomes available', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(fc.integer({ min: 1, max: 5000 }), { maxLength: 12 }),
@@ -80,14 +80,14 @@ test('offers a chunk once while there is room', async () => {
   assert.equal(socket.offers, 2)
 })
 
-test('an answer of another size than was said is an error', async () => {
+test('a body that differs from its stated length is an error', async () => {
   const long = new SizedBody(new SocketModel(100), { sizeBytes: 10, stallTimeoutMs: 60_000 })
   await long.write(new Uint8Array(6))
   await assert.rejects(long.write(new Uint8Array(5)), /10 bytes has more/)
   await assert.rejects(long.end(), /10 bytes has less/)
 })
 
-test('cuts off a stalled client after the time-out, counted anew whenever it has taken something', async (t) => {
+test('cuts off a stalled client after the timeout, which restarts whenever the client has taken something', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const socket = new SocketModel(0)
   const body = new SizedBody(socket, { sizeBytes: 10_000, stallTimeoutMs: 2 * STALL_PROBE_MS })
@@ -95,7 +95,7 @@ test('cuts off a stalled client after the time-out, counted anew whenever it has
   for (let round = 0; round < 5; round++) {
     t.mock.timers.tick(STALL_PROBE_MS)
     await new Promise(setImmediate)
-    // Room without a writable event: the next offer finds it.
+    // Room without a writable event is found by the next offer.
     socket.roomBytes = 1000
     t.mock.timers.tick(STALL_PROBE_MS - 1)
     await new Promise(setImmediate)
@@ -123,16 +123,16 @@ test('a waiting write is rejected when the client is gone or displaced', async (
   }
 })
 
-// More than the socket buffers of both ends hold, so that it cannot be sent without the client's reading.
+// More than the socket buffers of both ends hold, so that it cannot be sent unless the client reads.
 const BIG = patternBytes(24_000_000)
 
-/** A server that gives these bytes, and breaks off where they are fewer than was said. */
+/** A server that sends these bytes, and breaks off if they are fewer than the stated length. */
 async function serve(t: TestContext, bytes: Uint8Array, sizeBytes = bytes.length, stallTimeoutMs = 60_000) {
   const ends: unknown[] = []
   const head = { status: 200, headers: { 'Content-Type': 'text/csv' }, commonHeaders: {} }
   const server = await startHttpServer({ host: '127.0.0.1', port: 0, stallTimeoutMs }, (exchange) => {
     const give = async (): Promise<void> => {
-      // Not within the library's handler, as in the server.
+      // Outside the library's handler, as in the server.
       await new Promise(setImmediate)
       const body = exchange.startBody(head, sizeBytes)
       for (let start = 0; start < bytes.length; start += 1_000_000)
@@ -168,7 +168,7 @@ test('gives a slow reader every byte, with its length, and the connection serves
   assert.deepEqual(ends, ['complete', 'complete'])
 })
 
-test('a body of no bytes, and one shorter than a packet', async (t) => {
+test('sends an empty body and one shorter than a packet', async (t) => {
   for (const bytes of [new Uint8Array(0), patternBytes(100)]) {
     const { port } = await serve(t, bytes)
     const [response] = (await once(get({ port, agent: false }), 'response')) as [IncomingMessage]
@@ -177,7 +177,7 @@ test('a body of no bytes, and one shorter than a packet', async (t) => {
   }
 })
 
-test('an answer that breaks off is seen to be cut', async (t) => {
+test('the client detects a body that breaks off', async (t) => {
   const { port } = await serve(t, BIG.subarray(0, 3_000_000), BIG.length)
   const [response] = (await once(get({ port, agent: false }), 'response')) as [IncomingMessage]
   await assert.rejects(response.toArray(), { code: 'ECONNRESET' })

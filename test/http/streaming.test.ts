@@ -1,4 +1,4 @@
-// Bodies on real sockets: slow clients, clients that stop or leave, and answers that break off.
+// Bodies on real sockets: slow clients, clients that stop reading or disconnect, and responses that break off.
 
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
@@ -12,7 +12,7 @@ import { patternBytes } from '../support/byte-pattern.ts'
 import { runs } from '../support/effort.ts'
 import { decodeChunked, readToEnd, startTestServer, until } from '../support/test-server.ts'
 
-// More than the socket buffers of both ends hold, so that it cannot be sent without the client's reading.
+// More than the socket buffers of both ends hold, so that it cannot be sent unless the client reads.
 const BIG_BYTES = 24_000_000
 
 const curl = (url: string) => promisify(execFile)('curl', ['-sS', '-o', '/dev/null', url])
@@ -62,7 +62,7 @@ test('gives every byte to several slow readers and a fast one at once', async (t
   const slow = await Promise.all(
     Array.from({ length: LOB_CONCURRENT_REQUESTS_MAX - 1 }, () => openRaw(lobUrl(`bytes.${BIG_BYTES}`))),
   )
-  // The fast one finishes while the others have not read a byte.
+  // The fast client finishes before the others have read a byte.
   const fast = await fetch(lobUrl('bytes.3000000'))
   assert.deepEqual(new Uint8Array(await fast.arrayBuffer()), patternBytes(3_000_000))
   assert.equal((await fetch(`${url}/livez`)).status, 200)
@@ -85,7 +85,7 @@ test('cuts off a client that stops reading and frees its slot', async (t) => {
   assert.equal(decodeChunked(raw).isComplete, false)
 })
 
-test('does not cut off a client that pauses for less than the time-out, again and again', async (t) => {
+test('does not cut off a client that repeatedly pauses for less than the timeout', async (t) => {
   const { lobUrl, openRaw, log } = await startTestServer(t, { stallTimeoutMs: 1500 })
   const socket = await openRaw(lobUrl(`bytes.${BIG_BYTES}`))
   let receivedBytes = 0
@@ -103,7 +103,7 @@ test('does not cut off a client that pauses for less than the time-out, again an
   assert.ok(line.total_ms > 1500)
 })
 
-test('frees the slot when the client leaves in mid-answer, again and again', async (t) => {
+test('frees the slot whenever a client disconnects during a response', async (t) => {
   const { lobUrl, openRaw, log, server } = await startTestServer(t)
   const rounds = runs(8, 200)
   for (let round = 1; round <= rounds; round++) {
@@ -124,7 +124,7 @@ test('frees the slot when the client leaves in mid-answer, again and again', asy
   assert.equal((await response.arrayBuffer()).byteLength, 500_000)
 })
 
-test('frees the slot when the client leaves before there is a status', async (t) => {
+test('frees the slot when the client disconnects before the status is sent', async (t) => {
   const { lobUrl, openRaw, log, server } = await startTestServer(t)
   const socket = await openRaw(lobUrl('wait'))
   await until(() => server.lobPool.takenSlots === 1)
@@ -155,7 +155,7 @@ for (const [what, series] of [
     assert.equal(isComplete, false)
     assert.doesNotMatch(head, /connection: close/i)
     assert.match(head, /transfer-encoding: chunked/i)
-    // Nothing but body bytes came: no error text.
+    // Only body bytes arrived: no error text.
     assert.deepEqual(new Uint8Array(body), patternBytes(body.length))
 
     const lines = await log.find((line) => line.ending === 'failed', 3)

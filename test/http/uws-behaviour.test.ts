@@ -1,5 +1,5 @@
-// What the body writer takes for granted about uWebSockets.js. When an update of the library breaks one of these, the
-// writer has to be thought over again.
+// What the body writer assumes about uWebSockets.js. If an update of the library breaks one of these tests, review the
+// writer.
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -50,14 +50,14 @@ function write(response: HttpResponse, bytes: Uint8Array): boolean {
   return isDrained
 }
 
-test('write takes everything, and says false when the kernel did not', async (t) => {
+test('write accepts everything, and returns false if the kernel did not', async (t) => {
   const opened = await openResponse(t)
   if (opened === undefined) return
   const { response, client } = opened
   const body = patternBytes(BIG_BYTES)
   assert.equal(write(response, body.slice(0, 1000)), true)
   assert.equal(write(response, body.slice(1000)), false)
-  // The library has its own copy by now.
+  // By now the library has copied the bytes.
   body.fill(0)
   response.cork(() => response.end())
   const answer = decodeChunked(await readToEnd(client))
@@ -80,7 +80,7 @@ test('the writable event comes once and sends nothing; one byte more sends the b
   client.on('data', (part: Buffer) => (receivedBytes += part.length))
   client.resume()
   await until(() => eventCount > 0)
-  // The client reads all it can get; more comes only with the next write.
+  // The client reads all that arrives; the rest arrives only with the next write.
   let lastBytes = -1
   while (lastBytes !== receivedBytes) {
     lastBytes = receivedBytes
@@ -89,7 +89,7 @@ test('the writable event comes once and sends nothing; one byte more sends the b
   assert.equal(eventCount, 1)
   assert.ok(receivedBytes < BIG_BYTES)
   let isDrained = write(response, body.subarray(BIG_BYTES - 1))
-  // The kernel may need more than one turn for the rest.
+  // The kernel may take the rest in more than one write.
   for (let events = eventCount; !isDrained; events = eventCount) {
     await until(() => eventCount > events)
     isDrained = write(response, Uint8Array.of(0))
@@ -107,7 +107,7 @@ test('close runs the abort handler at once', async (t) => {
   assert.equal(decodeChunked(await readToEnd(client)).isComplete, false)
 })
 
-test('a request pipelined behind one that is not answered yet ends the connection, and pausing hides who is gone', async (t) => {
+test('a request pipelined behind an unanswered one ends the connection, and a paused response misses the disconnect', async (t) => {
   for (const isPaused of [false, true]) {
     const opened = await openResponse(t)
     if (opened === undefined) return
@@ -121,7 +121,7 @@ test('a request pipelined behind one that is not answered yet ends the connectio
       assert.equal(isAborted(), true, 'neither of the two is answered')
       continue
     }
-    // Nobody would end the work for a client that leaves meanwhile.
+    // While paused, no event ends the work for a client that disconnects.
     client.end()
     await new Promise((resolve) => setTimeout(resolve, 100))
     assert.equal(isAborted(), false)

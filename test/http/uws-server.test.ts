@@ -1,4 +1,4 @@
-// What is particular to the adapter over uWebSockets.js; what both keep is in the other files.
+// Behaviour of the uWebSockets.js adapter alone; what both adapters share is tested in the other files.
 
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
@@ -19,7 +19,7 @@ for (const isHeld of [true, false]) {
     if ((await uwsOrSkip(t)) === undefined) return
     const { ForeignCork } = await import('../../server/http/foreign-cork.ts')
     const { startUwsServer } = await import('../../server/http/uws-server.ts')
-    // What was written at once is a chunk on the wire.
+    // Each write becomes one chunk on the wire.
     const foreignCork = await ForeignCork.open()
     if (!isHeld) foreignCork.close()
     const body = patternBytes(3_000_000)
@@ -50,7 +50,7 @@ for (const isHeld of [true, false]) {
   })
 }
 
-test('starts or says why not, however few file descriptors are left', async (t) => {
+test('starts or reports why not, however few file descriptors are left', async (t) => {
   if ((await uwsOrSkip(t)) === undefined) return
   const server = new URL('../../server/http/uws-server.js', import.meta.url)
   const script = `

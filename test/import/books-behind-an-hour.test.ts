@@ -1,5 +1,5 @@
-// A recorder's clock that is ahead puts a book behind a full hour, or a date, before which the next change happened, and the
-// file is cut between the two.
+// A fast recorder clock places a book after a full hour or midnight before which the next change happened, and the file is cut
+// between the two.
 
 import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
@@ -23,7 +23,7 @@ for (const [name, borderMs] of [
       `${JSON.stringify({ recv_ts: borderMs + atMs + AHEAD_MS, msg: frame })}\n`
     const change = (atMs: number, seq: number): string =>
       line(atMs, delta(seq, { ts_ms: borderMs + atMs - 20, delta_fp: `${seq}.00` }))
-    // An old book first, so that there is one to hold changes against; then one that is asked for anew.
+    // First an old book, to which changes can be compared; then one that is requested again.
     const first = line(-200_000, snapshot(1, { yes: [[40, 9]] })) + change(-190_000, 2)
     const anew = line(
       -42_000,
@@ -37,7 +37,7 @@ for (const [name, borderMs] of [
     const after = change(-40_000, 4) + change(-30_000, 5) + change(90_000, 6)
     const paths = { whole: first + anew + after, head: first + anew, tail: after }
     for (const [file, text] of Object.entries(paths)) await writeFile(join(directory, file), text)
-    /** The last book that is known; 90 s after the border another change came. */
+    /** The last known book; another change came 90 s after the hour or midnight. */
     const lastBook = async (lake: string, imports: readonly (readonly (keyof typeof paths)[])[]) => {
       for (const files of imports)
         await runImport(join(directory, lake), 'kalshi', {
@@ -64,7 +64,7 @@ for (const [name, borderMs] of [
   })
 }
 
-test('a date whose only book stands behind an hour is the same when a later date is imported apart', async (t) => {
+test('a date whose only book is placed after an hour is the same when a later date is imported separately', async (t) => {
   const directory = await temporaryDirectory(t)
   const hourMs = Date.UTC(2026, 5, 24, 22)
   const laterMs = hourMs + 3 * 3_600_000

@@ -1,5 +1,5 @@
-// Messages that are missing where a recording was cut: what else was heard of the connection before the cut proves no more
-// than it does within one file.
+// Messages are missing where a recording was cut: the other messages of the connection before the cut prove no more than they
+// do within one file.
 
 import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
@@ -20,14 +20,14 @@ const line = (minutes: number, frame: object): string =>
 const change = (seq: number, minutes: number, market = T): string =>
   line(minutes, delta(seq, { market_ticker: market, ts_ms: MS + minutes * MINUTE }))
 
-/** It has no number of its own. */
+/** A message without a sequence number. */
 const ticker = (minutes: number): string =>
   line(minutes, { type: 'ticker', sid: 2, msg: { market_ticker: T, ts_ms: MS + minutes * MINUTE } })
 
 const book = (seq: number, minutes: number, market = T): string =>
   line(minutes, snapshot(seq, { market_ticker: market, yes: [[40, 9]] }))
 
-/** A lake of files `0`, `1` …, each list of numbers in an import of its own. */
+/** A lake of files `0`, `1` …, each list of numbers in a separate import. */
 async function lakeOf(
   directory: string,
   files: readonly string[],
@@ -42,9 +42,9 @@ async function lakeOf(
   return lake
 }
 
-test('numbers that are missing at a cut make books unknown from the last number before it', async (t) => {
+test('numbers missing at a cut make books unknown after the last number before it', async (t) => {
   const directory = await temporaryDirectory(t)
-  // Numbers 3 and 4 may have come at any time after 2: the tickers say nothing of them.
+  // Numbers 3 and 4 may have been sent at any time after 2; the tickers do not show when.
   const before = book(1, 0) + change(2, 10) + ticker(20) + ticker(29)
   const after = ticker(31) + change(5, 40) + book(6, 50) + change(7, 55)
   const whole = await lakeOf(directory, [before + after], [[0]])
@@ -57,7 +57,7 @@ test('numbers that are missing at a cut make books unknown from the last number 
   }
 })
 
-test('a subscription that begins anew after a cut leaves what was heard before it', async (t) => {
+test('a subscription that restarts after a cut does not shorten the known time before it', async (t) => {
   const directory = await temporaryDirectory(t)
   const before = book(1, 0) + change(2, 10) + ticker(29)
   const next = book(1, 30) + change(2, 35) + ticker(38)
@@ -70,7 +70,7 @@ test('a subscription that begins anew after a cut leaves what was heard before i
   }
 })
 
-test('what another recorder missed at its cut costs this one nothing', async (t) => {
+test('messages that another recorder missed at its cut do not affect this recorder', async (t) => {
   const directory = await temporaryDirectory(t)
   const own = book(1, 0) + change(2, 10) + ticker(29)
   const other = change(5, 40, B) + book(6, 50, B)
@@ -87,8 +87,8 @@ const otherBook = (minutes: number): string =>
 
 const MIDNIGHT = (Date.UTC(2026, 5, 25) - MS) / MINUTE
 
-test('numbers that are missing over midnight make books unknown from the last number before it', async (t) => {
-  // The connection goes on under another subscription.
+test('numbers missing over midnight make books unknown after the last number before it', async (t) => {
+  // The connection continues with another subscription.
   const recording =
     book(1, MIDNIGHT - 50) +
     otherBook(MIDNIGHT - 50) +
@@ -103,10 +103,10 @@ test('numbers that are missing over midnight make books unknown from the last nu
   assert.notEqual(textAt(steps.get(B)!, at(MIDNIGHT + 10)), UNKNOWN)
 })
 
-test('a subscription with a loss does not go on over midnight because another one of its connection does', async (t) => {
+test('a subscription with a loss does not continue over midnight even if another one of its connection does', async (t) => {
   const recording =
     book(1, MIDNIGHT - 400) +
-    // Beside an older subscription, number 1 is taken for another connection until the numbers show that it is not.
+    // Beside an older subscription, number 1 counts as another connection until the numbers show that it is not.
     otherBook(MIDNIGHT - 310) +
     own(2, MIDNIGHT - 309) +
     own(4, MIDNIGHT - 130) +
@@ -118,7 +118,7 @@ test('a subscription with a loss does not go on over midnight because another on
     assert.equal(textAt(steps.get(T)!, at(minutes)), UNKNOWN)
 })
 
-test('messages behind a loss are not taken for the rest of the connection before, whose numbers would fit', async (t) => {
+test('messages after a loss are not joined to the previous connection, even if its numbers fit', async (t) => {
   const first = book(1, 0) + own(2, 10) + own(3, 20)
   const second = book(1, 100) + own(2, 110) + own(4, 180) + own(5, 190)
   const lake = await lakeOf(await temporaryDirectory(t), [first + second], [[0]])
@@ -127,14 +127,14 @@ test('messages behind a loss are not taken for the rest of the connection before
   for (const minutes of [50, 120, 185]) assert.equal(textAt(steps.get(T)!, at(minutes)), UNKNOWN)
 })
 
-test('a subscription without messages after midnight goes on with its connection, in whichever order its files come', async (t) => {
+test('a subscription without messages after midnight continues with its connection, in any order of its files', async (t) => {
   const directory = await temporaryDirectory(t)
   const first = book(1, MIDNIGHT - 120) + otherBook(MIDNIGHT - 120) + own(2, MIDNIGHT - 70)
   const second = own(2, MIDNIGHT - 70) + own(3, MIDNIGHT - 10)
   const third = own(3, MIDNIGHT - 10) + own(4, MIDNIGHT + 10)
   const whole = await lakeOf(directory, [first, second, third], [[0, 1, 2]])
   assert.notEqual(textAt((await readLake(whole)).steps.get(B)!, at(MIDNIGHT + 5)), UNKNOWN)
-  // The last import folds the first date beside what an earlier one has left of the second.
+  // The last import folds the first date with the state of the second that an earlier import left.
   for (const order of [
     [0, 1, 2, 1],
     [0, 1, 2, 0],
@@ -146,7 +146,7 @@ test('a subscription without messages after midnight goes on with its connection
   }
 })
 
-test('of two connections with fitting numbers, the one that has all of its markets takes a file', async (t) => {
+test('of two connections with fitting numbers, a file is joined to the one that has all its markets', async (t) => {
   const directory = await temporaryDirectory(t)
   const both = book(1, 0) + book(2, 0, B) + change(3, 2)
   const one = book(1, 5) + change(2, 6) + change(3, 8)

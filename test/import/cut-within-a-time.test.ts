@@ -1,5 +1,5 @@
-// A recorder whose clock shows whole seconds, or that read several messages at once, may begin a new file among messages with
-// one receive time.
+// A recorder with a clock in whole seconds, or that reads several messages at once, may start a new file between messages with
+// the same receive time.
 
 import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
@@ -14,7 +14,7 @@ import { lakeHashes, readLake } from './pieces/lake-reader.ts'
 const MS = 1_782_316_140_000
 const MARKET = `0x${'ab'.repeat(32)}`
 
-/** A book of the token that changed so long after the beginning, received in the second that it changed in. */
+/** A book of the token that changed this long after the start, received in the second of its change. */
 function bookLine(afterMs: number, prices: readonly string[]): string {
   const bids = prices.map((price) => ({ price, size: '7' }))
   const timestamp = String(MS + afterMs)
@@ -23,7 +23,7 @@ function bookLine(afterMs: number, prices: readonly string[]): string {
   return `${JSON.stringify({ recv_ts: received, msg: afterMs === 0 ? [frame] : frame })}\n`
 }
 
-test('two books of a token with one receive time are never put together to one', async (t) => {
+test('two books of a token with the same receive time are never merged into one', async (t) => {
   const directory = await temporaryDirectory(t)
   const files = [
     bookLine(0, ['0.4', '0.3']) + bookLine(5_540, ['0.4', '0.35']),
@@ -53,7 +53,7 @@ test('two books of a token with one receive time are never put together to one',
   }
 })
 
-test('files that have heartbeats without a time give the same books as one file', async (t) => {
+test('files with heartbeats without a time give the same books as one file', async (t) => {
   const directory = await temporaryDirectory(t)
   const lines = Array.from({ length: 40 }, (_, index) => bookLine(20_000 * index, ['0.6', `0.${10 + index}`]))
   const heard = (from: number, to: number): string[] =>
@@ -83,7 +83,7 @@ function changeFrame(time: number, index: number): object {
   return { event_type: 'price_change', market: MARKET, timestamp: String(time), price_changes: [change] }
 }
 
-test('files are put together at heartbeats that were received after the next message was sent', async (t) => {
+test('files are joined at heartbeats that were received after the next message was sent', async (t) => {
   const directory = await temporaryDirectory(t)
   const midnight = Date.parse('2026-06-25T00:00:00Z')
   const clocks = { right: 150, ahead: 1_800, behind: -1_500 }
@@ -118,7 +118,7 @@ test('files are put together at heartbeats that were received after the next mes
   }
 })
 
-test('a file that begins with a heartbeat continues a connection, if another one got the next message before', async (t) => {
+test('a file that begins with a heartbeat continues a connection if another one received the next message earlier', async (t) => {
   const directory = await temporaryDirectory(t)
   const files = [
     [lineOf(MS + 100, firstBook(MS)), lineOf(MS + 10_100, changeFrame(MS + 10_000, 0))],

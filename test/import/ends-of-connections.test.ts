@@ -1,5 +1,5 @@
-// A recorder's word that a connection had ended may stand at the head of the next file, or in a file of its own: nothing
-// without numbers goes on over it, whatever is imported first.
+// A recorder's disconnect mark may be at the head of the next file, or in a separate file: books without sequence numbers do not
+// continue over it, in any order of imports.
 
 import assert from 'node:assert/strict'
 import { rm, writeFile } from 'node:fs/promises'
@@ -27,7 +27,7 @@ const tokenChange = (seconds: number, price: string): string => {
   return at(seconds, { event_type: 'price_change', market: MARKET, timestamp, price_changes: [change] })
 }
 
-/** What a connection says before and after the word `mark`, and `more` just before it. */
+/** Messages of a connection before and after the disconnect `mark`, and `more` just before it. */
 const POLYMARKET = {
   first: tokenBook(0) + tokenChange(50, '0.41'),
   more: tokenChange(60, '0.42'),
@@ -48,13 +48,13 @@ function ordersOf<T>(items: readonly T[]): T[][] {
   return items.flatMap((item, place) => ordersOf(items.toSpliced(place, 1)).map((rest) => [item, ...rest]))
 }
 
-/** All orders; of the 24 of four files the quick gear takes five, which begin with each of the files. */
+/** All orders; of the 24 orders of four files the quick gear takes five, with each file first at least once. */
 function ordersTried<T>(items: readonly T[]): T[][] {
   const orders = ordersOf(items)
   return IS_FULL_EFFORT || items.length < 4 ? orders : orders.filter((_, number) => number % 5 === 0)
 }
 
-/** The lake of `imports`, each of some files. */
+/** The lake after `imports`, each of several files. */
 async function lakeOf(
   directory: string,
   source: LobSource,
@@ -73,7 +73,7 @@ async function lakeOf(
 const isOver = (steps: Parameters<typeof textAt>[0], seconds: number): boolean =>
   textAt(steps, BigInt(MS + seconds * 1000) * 1_000_000n) === UNKNOWN
 
-test('without numbers no book goes on over a word that stands apart, in any order of imports', async (t) => {
+test('without numbers no book continues over a separate disconnect mark, in any order of imports', async (t) => {
   const directory = await temporaryDirectory(t)
   const { first, more, mark, after } = POLYMARKET
   const whole = await lakeHashes(await lakeOf(directory, 'polymarket', [[first + more + mark, after]]))
@@ -100,14 +100,14 @@ test('without numbers no book goes on over a word that stands apart, in any orde
   }
 })
 
-test('a number tells more than such a word, which ends what nothing follows', async (t) => {
+test('a fitting next number overrides a separate disconnect mark', async (t) => {
   const directory = await temporaryDirectory(t)
   const { first, more, mark, after } = KALSHI
   for (const [files, parts] of [
     [[first + more + mark + after], [first, more, mark, after]],
     [[first + more + mark], [first, more, mark]],
   ] as const) {
-    // What stands in one file with the messages before it ends them; apart, the next number shows that it did not.
+    // A mark in the file of the messages before it ends the connection; for a separate mark the next number shows the opposite.
     const isFollowed = parts.length === 4
     const whole = await lakeHashes(await lakeOf(directory, 'kalshi', isFollowed ? [parts] : [files]))
     for (const order of ordersTried(parts)) {

@@ -37,7 +37,7 @@ const NEITHER: readonly Frame[] = [
   {},
 ]
 
-test('every kind of frame tells its exchange, alone and among frames that tell nothing', () => {
+test('every kind of frame identifies its exchange, alone and among neutral frames', () => {
   for (const [source, frames] of [
     ['kalshi', KALSHI],
     ['polymarket', POLYMARKET],
@@ -53,7 +53,7 @@ test('every kind of frame tells its exchange, alone and among frames that tell n
   }
 })
 
-// What a line cannot hold never reaches the function.
+// Values that a line cannot contain never reach the function.
 function parseLine(frame: Frame): readonly Frame[] | undefined {
   try {
     return parseRecordedLine(JSON.stringify({ recv_ts: 1_782_316_195, data: frame })).frames
@@ -62,7 +62,7 @@ function parseLine(frame: Frame): readonly Frame[] | undefined {
   }
 }
 
-test('nothing, and frames of both exchanges, are unknown', () => {
+test('no frames and frames of both exchanges are unknown', () => {
   assert.equal(recogniseFeed([]), 'unknown')
   for (const [index, frame] of KALSHI.entries()) {
     assert.equal(recogniseFeed([frame, POLYMARKET[index]!]), 'unknown')

@@ -1,4 +1,4 @@
-// Several imports into one lake at the same time: each merges with what the others have written.
+// Several concurrent imports into one lake: each merges with the files of the others.
 
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
@@ -23,7 +23,7 @@ async function bytesOf(lake: string): Promise<Map<string, string>> {
   )
 }
 
-test('imports at once into one lake lose nothing of each other', async (t) => {
+test('concurrent imports into one lake lose no messages', async (t) => {
   const directory = await temporaryDirectory(t)
   const recordings = [recordedLines(T, 1), recordedLines(B, 2), recordedLines('KXHIGHCHI-26JUN24-T90', 3)]
   const [whole, lake] = [join(directory, 'whole'), join(directory, 'lake')]

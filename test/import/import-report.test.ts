@@ -1,4 +1,4 @@
-// What an import says is known must be what the lake's rows show, counted here the slow way.
+// The known time that an import reports must match the lake's rows, which are counted here by brute force.
 
 import assert from 'node:assert/strict'
 import { readFile, writeFile } from 'node:fs/promises'
@@ -50,7 +50,7 @@ async function countedFromRows(result: ImportResult): Promise<Map<string, bigint
   return known
 }
 
-test('the known time reported is what the rows of the lake show, also when more is merged into it', async (t) => {
+test('the reported known time matches the rows of the lake, also after a merge', async (t) => {
   const lake = await temporaryDirectory(t)
   for (const lines of [LINES.slice(0, 4), LINES, LINES.slice(5)]) {
     const result = await runImport(lake, 'kalshi', { lines })
@@ -88,7 +88,7 @@ test('the JSON report names gaps with their cause, lag, resets and changes witho
   assert.deepEqual(report.gaps, { 'sequence gap': 2 })
 })
 
-test("another exchange's messages and an unread compression are refused with the input's name", async (t) => {
+test("another exchange's messages and an unsupported compression are refused with the input's name", async (t) => {
   const lake = await temporaryDirectory(t)
   const book = JSON.stringify({
     event_type: 'book',
@@ -108,7 +108,7 @@ test("another exchange's messages and an unread compression are refused with the
   await assert.rejects(runImport(lake, 'kalshi', { paths: [path] }), /a\.bz2: bzip2 is not supported/)
 })
 
-test('--replace writes the dates of the recording from it alone', async (t) => {
+test('--replace writes the dates of a recording from that recording alone', async (t) => {
   const [lake, fresh] = [await temporaryDirectory(t), await temporaryDirectory(t)]
   await runImport(lake, 'kalshi', { lines: LINES.slice(0, 6) })
   const other = [at(500, snapshot(1, { yes: [[45, 2]] }, 3)), at(900, delta(2, {}, 3))]

@@ -1,5 +1,4 @@
-// Random recordings of both exchanges: the books that their imported files replay to are the books that a naive reading of
-// the frames leads to.
+// Random recordings of both exchanges: replaying the imported files gives the same books as a naive reading of the frames.
 
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
@@ -59,7 +58,7 @@ const LAST_STEP: Step = {
   isWrapped: false,
 }
 
-// A naive recorder: it keeps the exchange's books and writes the messages about them, some of which get lost.
+// A naive recorder: it keeps the exchange's books and writes the messages, some of which are lost.
 function recordKalshi(list: readonly Step[]): Recording {
   const exchange = new Map<string, Map<string, number>>()
   const books = new Map<string, NaiveBook>()
@@ -142,14 +141,14 @@ function kalshiBook(levels: ReadonlyMap<string, number>): NaiveBook {
   return book
 }
 
-// Sizes are absolute and nothing tells of a loss but the recorder's own mark.
+// Sizes are absolute, and only the recorder's own mark shows a loss.
 function recordPolymarket(list: readonly Step[]): Recording {
   const books = new Map<string, NaiveBook>()
   const lines: string[] = []
   let ms = START_MS
   const write = (frame: object, step: Step): number =>
     lines.push(wrap({ ...frame, timestamp: String(ms) }, step, ms))
-  // So that no book waits for the recording's beginning.
+  // Ensures that no book waits for the start of the recording.
   write({ event_type: 'last_trade_price', market: '0xa', asset_id: '1' }, { ...list[0]!, isWrapped: false })
   for (const step of [...list, LAST_STEP]) {
     ms += step.waitMs

@@ -1,5 +1,5 @@
-// An import that is killed between its files and its manifests leaves manifests and states that are older than the files. The
-// same import again, alone or with more, makes the lake whole.
+// An import that is killed between writing files and manifests leaves manifests and states that are older than the files. The
+// same import again, alone or with more, completes the lake.
 
 import assert from 'node:assert/strict'
 import { cp, mkdir, rename, utimes, writeFile } from 'node:fs/promises'
@@ -32,7 +32,7 @@ const kalshiChange = (seconds: number, seq: number): string =>
 const PART_S = 300
 const CHANGE_S = 20
 
-/** Changes of a part, each made of its time and how many came before it. */
+/** Changes of a part, each made from its time and its index. */
 function changes(part: number, made: (seconds: number, count: number) => string): string {
   const counts = Array.from({ length: PART_S / CHANGE_S - 1 }, (_, index) => index + 1)
   return counts
@@ -40,7 +40,7 @@ function changes(part: number, made: (seconds: number, count: number) => string)
     .join('')
 }
 
-/** A connection's lines, in four parts; its end is told long after the first of them. */
+/** A connection's lines in four parts; its end is stated long after the first part. */
 const PARTS: Readonly<Record<'kalshi' | 'polymarket', readonly string[]>> = {
   polymarket: [
     tokenBook(0) + changes(0, tokenChange),
@@ -56,7 +56,7 @@ const PARTS: Readonly<Record<'kalshi' | 'polymarket', readonly string[]>> = {
   ],
 }
 
-/** Which parts the lake has, which the import that is killed adds, and which the one after it reads. */
+/** The parts in the lake, those of the killed import, and those of the import after it. */
 const CASES = [
   [[0], [1, 2, 3], [1, 2, 3]],
   [
@@ -81,7 +81,7 @@ const CASES = [
 ] as const
 
 for (const source of ['kalshi', 'polymarket'] as const) {
-  test(`${source}: an import that was killed before it wrote its manifest is completed by the next one`, async (t) => {
+  test(`${source}: the next import completes one that was killed before it wrote its manifest`, async (t) => {
     const directory = await temporaryDirectory(t)
     const paths = await Promise.all(
       PARTS[source].map(async (text, part) => {
@@ -110,7 +110,7 @@ for (const source of ['kalshi', 'polymarket'] as const) {
   })
 }
 
-/** Does `work` on a lake whose manifest and state are then as they were before. */
+/** Does `work` on a lake, then restores its manifest and state. */
 async function putBackManifest(lake: string, source: LobSource, work: () => Promise<void>): Promise<void> {
   const directory = rawDateDirectory(lake, source, '2026-06-24')
   const copies = ['manifest.json', 'fold.json.gz'].map(
@@ -121,7 +121,7 @@ async function putBackManifest(lake: string, source: LobSource, work: () => Prom
   for (const [path, copy] of copies) await rename(copy, path)
 }
 
-test('a fold removes what killed folds left a day ago, and no younger temporary files', async (t) => {
+test('a fold removes temporary files of killed folds after a day, and no younger ones', async (t) => {
   const lake = join(await temporaryDirectory(t), 'lake')
   const lines = PARTS.kalshi[0]!.trimEnd().split('\n')
   await runImport(lake, 'kalshi', { lines })

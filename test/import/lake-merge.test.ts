@@ -1,4 +1,4 @@
-// What an import that comes later changes of what is in the lake already.
+// How a later import changes existing files of the lake.
 
 import assert from 'node:assert/strict'
 import { rm, writeFile } from 'node:fs/promises'
@@ -30,7 +30,7 @@ test('a first book that is imported last is known through every later date of th
   assert.deepEqual(found, expected)
 })
 
-test('one market a file: an old connection’s book does not outlive it where numbers meet by chance', async (t) => {
+test('with one market a file, an old connection’s book does not outlive it if numbers fit by chance', async (t) => {
   const directory = await temporaryDirectory(t)
   // Number 3 of the first connection is T's last; T's first of the second, hours later, is number 4.
   const ofT = [
@@ -61,10 +61,10 @@ test('one market a file: an old connection’s book does not outlive it where nu
   }
 })
 
-test('two recorders with the same numbers: a silence after which the other is heard first', async (t) => {
+test('two recorders with the same numbers merge equally in pieces, even if the second receives first after a silence', async (t) => {
   const directory = await temporaryDirectory(t)
   const chicago = 'KXHIGHCHI-26JUN24-T90'
-  // After ten minutes of silence number 3 comes through both, and only number 4 speaks of Chicago.
+  // After ten minutes of silence both receive number 3, and only number 4 is of Chicago.
   const lines = (lagMs: number, first: number): string[] =>
     [T, chicago, T, chicago, T].slice(first - 1).map((ticker, index) => {
       const seq = index + first
@@ -81,7 +81,7 @@ test('two recorders with the same numbers: a silence after which the other is he
   assert.deepEqual(await lakeHashes(pieces), await lakeHashes(whole))
 })
 
-test('a later connection that misses the same number does not go on with the earlier one', async (t) => {
+test('a later connection that misses the same number does not continue the earlier one', async (t) => {
   const directory = await temporaryDirectory(t)
   const connection = (ms: number, lost: number): string[] => [
     at(ms, snapshot(1, { yes: [[40, 9]] })),
@@ -106,7 +106,7 @@ test('a later connection that misses the same number does not go on with the ear
   }
 })
 
-test('recorders whose first messages of a date came at one millisecond stay apart', async (t) => {
+test('recorders whose first messages of a date arrived in the same millisecond stay apart', async (t) => {
   const directory = await temporaryDirectory(t)
   const midnight = Date.UTC(2026, 5, 25)
   const recorded = (wayMs: (place: number) => number): string[] => {
@@ -127,7 +127,7 @@ test('recorders whose first messages of a date came at one millisecond stay apar
       }),
     ]
   }
-  // The second was nearer to the exchange but for the first message of the date. The third finds both in the lake.
+  // The second was faster except for the first message of the date. The third finds both in the lake.
   const recordings = [recorded(() => 20), recorded((place) => (place === 1 ? 20 : 7)), recorded(() => 11)]
   const [whole, apart] = [join(directory, 'whole'), join(directory, 'apart')]
   const paths = recordings.map((_, index) => join(directory, `${index}.ndjson`))

@@ -1,4 +1,4 @@
-// Under which hour lines are filed, from their times alone.
+// The hour under which a line is filed, from times alone.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -20,7 +20,7 @@ const UNTIMED: Times = { ms: NaN, recvMs: NaN }
 /** A book without a receive time, which states when it changed last. */
 const changed = (text: string): Times => ({ ...UNTIMED, bookMs: at(text) })
 
-/** The lines of each piece, by their place; and the hour that the last piece ends with. */
+/** The indexes of the lines of each piece, and the hour of the end of the last piece. */
 function pieces(lines: readonly Times[]): {
   readonly cuts: number[]
   readonly hours: (number | undefined)[]
@@ -57,36 +57,36 @@ function pieces(lines: readonly Times[]): {
   return { cuts, hours: [...found, before()] }
 }
 
-test('a line begins an hour when its time does and the next one bears it out', () => {
+test('a line starts an hour if its time does and the next line confirms it', () => {
   const lines = ['10:58:00', '10:59:59.999', '11:00:00', '11:30:00', '12:00:01', '12:00:02'].map((text) =>
     timed(text),
   )
   assert.deepEqual(pieces(lines), { cuts: [2, 4], hours: [10, 11, 12] })
 })
 
-test('a book without a receive time stands under the hour of its last change, if no earlier line is later', () => {
+test('a book without a receive time is filed under the hour of its last change if no earlier line is later', () => {
   const lines = [timed('10:59:00'), changed('10:30:00'), changed('11:00:06'), changed('11:00:20')]
   assert.deepEqual(pieces(lines), { cuts: [2], hours: [10, 11] })
   const wrong = [timed('10:59:00'), changed('20:00:00'), changed('20:00:00'), timed('10:59:03')]
   assert.deepEqual(pieces(wrong), { cuts: [], hours: [10] })
-  // Books of quiet markets say nothing about the hour, whatever comes first.
+  // Books of quiet markets do not show the hour, in any order.
   assert.deepEqual(pieces([changed('08:00:00'), timed('10:00:00'), changed('09:00:00'), timed('10:00:02')]), {
     cuts: [],
     hours: [10],
   })
 })
 
-test('one time that leaps ahead moves nothing', () => {
+test('a single time that jumps ahead moves no line', () => {
   const lines = ['10:00:00', '10:00:01', '13:00:00', '10:00:02', '10:59:00', '11:00:01', '11:00:02']
   assert.deepEqual(pieces(lines.map((text) => timed(text))), { cuts: [5], hours: [10, 11] })
 })
 
-test('a time that leaps ahead right before the next hour does not stand for it', () => {
+test('a time that jumps ahead right before the next hour does not start it', () => {
   const lines = ['10:59:58', '10:59:59', '15:00:00', '11:00:01', '11:00:02'].map((text) => timed(text))
   assert.deepEqual(pieces(lines), { cuts: [3], hours: [10, 11] })
 })
 
-test('a line of an earlier hour stays unless the next one bears it out', () => {
+test('a line of an earlier hour stays in the open hour unless the next line confirms it', () => {
   const lines = ['10:59:59', '11:00:00', '10:59:59.900', '11:00:01', '10:20:00', '11:40:00']
   assert.deepEqual(pieces(lines.map((text) => timed(text))), { cuts: [1], hours: [10, 11] })
   const back = ['10:59:59', '11:00:00', '11:00:01', '10:20:00', '10:20:01', '11:40:00', '11:40:01']
@@ -100,13 +100,13 @@ test('hours without lines are left out', () => {
   })
 })
 
-test('lines without a time stay, also while a line waits', () => {
+test('lines without a time stay in the open hour, also while a line waits', () => {
   const lines = [UNTIMED, timed('10:59:00'), UNTIMED, timed('11:00:00'), UNTIMED, UNTIMED, timed('11:00:01')]
   assert.deepEqual(pieces(lines), { cuts: [3], hours: [10, 11] })
   assert.deepEqual(pieces([UNTIMED, UNTIMED]), { cuts: [], hours: [undefined] })
 })
 
-test('a first time that the second one contradicts counts for nothing', () => {
+test('a first time that the second one contradicts is ignored', () => {
   const first = (ms: number): Times => ({ ms, recvMs: NaN })
   for (const ms of [DAY + 40 * MS_PER_DAY, 0, DAY - 60 * MS_PER_DAY]) {
     const lines = [first(ms), timed('10:00:00'), timed('10:00:01'), timed('11:00:00'), timed('11:00:01')]
@@ -114,7 +114,7 @@ test('a first time that the second one contradicts counts for nothing', () => {
   }
 })
 
-test('the receive time stands in for the exchange’s, less the delay of the lines before', () => {
+test('without an exchange time the receive time counts, minus the delay of earlier lines', () => {
   // The recorder writes local time, four hours behind.
   const behind = -4 * MS_PER_HOUR
   const lines = [
@@ -128,7 +128,7 @@ test('the receive time stands in for the exchange’s, less the delay of the lin
   assert.deepEqual(pieces(lines), { cuts: [3], hours: [10, 11] })
 })
 
-test('a single wrong time does not change what the delay is taken to be', () => {
+test('a single wrong time does not change the assumed delay', () => {
   const lines = [
     both('10:40:00'),
     both('10:40:01'),
@@ -140,7 +140,7 @@ test('a single wrong time does not change what the delay is taken to be', () => 
   assert.deepEqual(pieces(lines), { cuts: [], hours: [10] })
 })
 
-test('a wrong first time of the exchange moves no line, whatever the heartbeats behind it', () => {
+test('a wrong first exchange time moves no line, whatever heartbeats follow', () => {
   for (const wrong of ['09:40:02', '11:40:02']) {
     const lines = [
       received('10:39:50'),
@@ -155,7 +155,7 @@ test('a wrong first time of the exchange moves no line, whatever the heartbeats 
   }
 })
 
-test('the only time of the exchange counts if a clock may be off that much', () => {
+test('a single exchange time counts if a clock can be off by that much', () => {
   const lines = (ms: number): Times[] => [
     received('10:59:00'),
     { ms, recvMs: at('10:59:05') },
@@ -163,7 +163,7 @@ test('the only time of the exchange counts if a clock may be off that much', () 
   ]
   assert.deepEqual(pieces(lines(at('06:59:05'))), { cuts: [], hours: [6] })
   assert.deepEqual(pieces(lines(at('10:59:05') + MS_PER_DAY)), { cuts: [], hours: [10] })
-  // Two that agree count anyway.
+  // Two consistent ones count in any case.
   const behind = -3 * MS_PER_DAY
   const agreed = [
     { ms: NaN, recvMs: at('10:00:00') + behind },
@@ -173,7 +173,7 @@ test('the only time of the exchange counts if a clock may be off that much', () 
   assert.deepEqual(pieces(agreed), { cuts: [], hours: [10] })
 })
 
-test('one wrong time of the exchange opens no hour that the next line is behind', () => {
+test('one wrong exchange time does not start an hour if the next line is earlier', () => {
   const lines = ['07:10:00', '07:10:01', '07:10:02'].map((text) => both(text))
   const wrong = { ms: at('08:11:04'), recvMs: at('09:11:04') }
   assert.deepEqual(pieces([...lines, wrong, both('09:57:29'), both('09:57:30')]), {
@@ -182,7 +182,7 @@ test('one wrong time of the exchange opens no hour that the next line is behind'
   })
 })
 
-test('heartbeats behind the only time of the exchange are filed by it where the clock has drifted', () => {
+test('heartbeats after a single exchange time are filed by the clock offset that it shows', () => {
   const ahead = 37_000
   const beats = ['10:59:20', '11:00:20', '11:00:50'].map(received)
   assert.deepEqual(pieces([both('10:58:00', ahead), ...beats, received('11:01:00')]), {
@@ -191,13 +191,13 @@ test('heartbeats behind the only time of the exchange are filed by it where the 
   })
 })
 
-test('where no message has a time of its own, receive times cut', () => {
+test('without exchange times the receive times determine the hours', () => {
   const lines = ['10:59:00', '10:59:30', '11:00:10', '11:00:20', '12:10:00', '12:10:10'].map(received)
   assert.deepEqual(pieces(lines), { cuts: [2, 4], hours: [10, 11, 12] })
 })
 
-test('the first time of the exchange corrects the hour that receive times gave', () => {
-  // Books come first, and their receipt is of a clock that is three hours ahead.
+test('the first exchange time corrects the hour from receive times', () => {
+  // Books come first, received by a clock that is three hours ahead.
   const ahead = 3 * MS_PER_HOUR
   const lines = [received('13:00:00'), received('13:00:01'), both('10:00:02', ahead), both('10:00:03', ahead)]
   assert.deepEqual(pieces(lines), { cuts: [], hours: [10] })
@@ -207,7 +207,7 @@ test('the first time of the exchange corrects the hour that receive times gave',
   })
 })
 
-test('a first receive time that the first time of the exchange contradicts counts for nothing', () => {
+test('a first receive time that the first exchange time contradicts is ignored', () => {
   for (const recvMs of [DAY + 1000 * MS_PER_DAY, at('11:00:00'), DAY - 60 * MS_PER_DAY]) {
     const lines = [
       { ms: NaN, recvMs },
@@ -220,7 +220,7 @@ test('a first receive time that the first time of the exchange contradicts count
   }
 })
 
-test('a quiet night with heartbeats alone is filed under its hours', () => {
+test('a quiet night with only heartbeats is filed under its hours', () => {
   const lines = [
     both('21:59:00'),
     both('21:59:30'),
@@ -229,7 +229,7 @@ test('a quiet night with heartbeats alone is filed under its hours', () => {
   assert.deepEqual(pieces(lines), { cuts: [2, 4], hours: [21, 22, 23] })
 })
 
-test('the last line counts if its receipt bears it out, or nothing speaks against it', () => {
+test('the time of the last line counts if its receive time confirms it or nothing contradicts it', () => {
   assert.deepEqual(pieces([timed('10:00:00'), timed('10:01:00'), timed('12:00:00')]), {
     cuts: [2],
     hours: [10, 12],
@@ -252,7 +252,7 @@ test('the last line counts if its receipt bears it out, or nothing speaks agains
   assert.deepEqual(pieces([timed('10:00:00')]), { cuts: [], hours: [10] })
 })
 
-test('lines in the order of their times stand under the hour of their time', () => {
+test('lines in order of time are filed under the hour of their time', () => {
   fc.assert(
     fc.property(
       fc.array(fc.nat({ max: 2 * MS_PER_HOUR }), { minLength: 2, maxLength: 60 }),
@@ -261,7 +261,7 @@ test('lines in the order of their times stand under the hour of their time', () 
         let ms = DAY
         const times = steps.map((step) => (ms += step))
         const writtenMs = ms + MS_PER_HOUR
-        // The receipt of a last line alone would speak against it.
+        // Only the receive time of the last line would contradict it.
         if (lagMs === 'all at once') times.push(ms)
         const receivedAt = (time: number): number => (lagMs === 'all at once' ? writtenMs : time + lagMs)
         const { cuts, hours } = pieces(times.map((time) => ({ ms: time, recvMs: receivedAt(time) })))

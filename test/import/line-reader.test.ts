@@ -25,7 +25,7 @@ async function linesOf(input: Readable, options: LineReaderOptions = {}): Promis
   return lines
 }
 
-// A zstd frame as RFC 8878 has it, of blocks that are stored as they are: a compressor is not in Node 20.
+// A zstd frame as in RFC 8878 with raw blocks, because Node 20 has no compressor.
 function zstdFrame(bytes: Buffer, blockBytes = 7): Buffer {
   const blocks: Buffer[] = []
   for (let from = 0; from === 0 || from < bytes.length; from += blockBytes) {
@@ -92,12 +92,12 @@ test('plain text, gzip and zstd of several parts give the same lines in pieces o
   )
 })
 
-test('reads a last line without its end, and counts empty lines', async () => {
+test('reads a last line without a line feed, and counts empty lines', async () => {
   assert.deepEqual(await linesOf(pieces(Buffer.from('a\n\n \r\nb\r\nc'), 2)), ['1 a', '4 b\r', '5 c'])
   assert.deepEqual(await linesOf(Readable.from([])), [])
 })
 
-test('a line over the bound and one that is no UTF-8 are told apart from their neighbours', async () => {
+test('a line over the limit and an invalid UTF-8 line do not affect their neighbours', async () => {
   const bytes = Buffer.concat([
     Buffer.from('ok\n'),
     Buffer.from([0xff, 10]),
@@ -116,7 +116,7 @@ test('a line over the bound and one that is no UTF-8 are told apart from their n
   ])
 })
 
-test('gzip that is cut or damaged ends with a line that says so', async () => {
+test('truncated or damaged gzip ends with a line that reports it', async () => {
   const zipped = gzipSync(Buffer.from('one\ntwo\nthree\n'))
   const lines = await linesOf(pieces(zipped.subarray(0, -9), 5))
   assert.match(lines.at(-1)!, /!the gzip data is damaged or ends too early/)
@@ -125,11 +125,11 @@ test('gzip that is cut or damaged ends with a line that says so', async () => {
   assert.match((await linesOf(pieces(damaged, 5))).at(-1)!, /!the gzip data is damaged/)
 })
 
-test('gzip that is followed by something else is not read as if it were whole', async () => {
+test('gzip with trailing data is not treated as complete', async () => {
   const zipped = gzipSync(Buffer.from('one\ntwo\n'))
   const more = gzipSync(Buffer.from('three\n'))
   for (const size of [1, 5, 1000]) {
-    // A recorder that was cut off left zeros; what it wrote after its restart must not be lost without a word.
+    // An interrupted recorder left zeros; lines that it wrote after its restart must not be silently lost.
     for (const end of [Buffer.from('{"a":1}\n'), Buffer.concat([Buffer.alloc(40), more])]) {
       const lines = await linesOf(pieces(Buffer.concat([zipped, end]), size))
       assert.match(lines.at(-1)!, /^[13] !the gzip data is damaged or ends too early/)
@@ -141,7 +141,7 @@ test('gzip that is followed by something else is not read as if it were whole', 
   }
 })
 
-test('every line before a cut or rubbish is read, also by a slow reader', async () => {
+test('every line before a truncation or garbage is read, also by a slow reader', async () => {
   const texts = Array.from(
     { length: 4000 },
     (_, seq) => `{"seq":${seq},"x":${(seq * 2_654_435_761) % 9973}}\n`,
@@ -166,7 +166,7 @@ test('every line before a cut or rubbish is read, also by a slow reader', async 
   }
 })
 
-test('zstd as the reference compressor writes it, cut and damaged at any byte', async () => {
+test('reads zstd of the reference compressor, and detects truncation and damage at any byte', async () => {
   const expected = Array.from({ length: 400 }, (_, seq) => `${seq + 1} {"seq":${seq}}`)
   assert.deepEqual(await linesOf(pieces(ZSTD_400_LINES, 13)), expected)
   assert.deepEqual((await linesOf(pieces(Buffer.concat([ZSTD_400_LINES, ZSTD_400_LINES]), 99))).length, 800)
@@ -192,7 +192,7 @@ test('zstd as the reference compressor writes it, cut and damaged at any byte', 
   assert.match((await linesOf(pieces(huge, 3))).join(), /^1 !the zstd data .*a window above 128 MiB/)
 })
 
-test('a compression that is not read is refused by name, with the command that opens it', async () => {
+test('an unsupported compression is refused by name, with the command that opens it', async () => {
   const cases: [string, RegExp][] = [
     ['425a683931415926', /bzip2 is not supported; .*: bzip2 -dc FILE \| bookcast import/],
     ['fd377a585a000004', /xz is not supported; .*: xz -dc FILE/],
@@ -205,7 +205,7 @@ test('a compression that is not read is refused by name, with the command that o
   }
 })
 
-test('an input that is left early is closed, however it is compressed', async () => {
+test('an input that is abandoned early is closed, with any compression', async () => {
   const text = Buffer.from('x\n'.repeat(400_000))
   for (const bytes of [text, gzipSync(text, { level: 0 }), zstdFrame(text, 1000)]) {
     const input = pieces(bytes, 64)
@@ -218,7 +218,7 @@ test('an input that is left early is closed, however it is compressed', async ()
   }
 })
 
-test('counts the bytes read and passes on what the input throws', async () => {
+test('counts the bytes read and passes on errors of the input', async () => {
   const zipped = gzipSync(Buffer.from('one\ntwo\n'))
   let bytes = 0
   await linesOf(pieces(zipped, 5), { onBytes: (count) => (bytes += count) })
@@ -231,7 +231,7 @@ test('counts the bytes read and passes on what the input throws', async () => {
   await assert.rejects(linesOf(failing), /the disk is gone/)
 })
 
-test('a signal ends the wait for an input that says nothing', async () => {
+test('a signal ends the wait for a silent input', async () => {
   const controller = new AbortController()
   const silent = new Readable({ read: () => undefined })
   const reading = linesOf(silent, { signal: controller.signal })
@@ -240,8 +240,8 @@ test('a signal ends the wait for an input that says nothing', async () => {
   assert.ok(silent.destroyed)
 })
 
-test('unpacks no more zstd than is asked for, however much a little of it holds', async () => {
-  // Four bytes of a repeating block stand for 128 KiB.
+test('decompresses no more zstd than requested, however high the compression ratio', async () => {
+  // Four bytes of an RLE block expand to 128 KiB.
   const spaces = Buffer.from([0x02, 0x00, 0x10, 0x20])
   let given = 0
   const endless = new Readable({
@@ -262,7 +262,7 @@ test('unpacks no more zstd than is asked for, however much a little of it holds'
   assert.ok(endless.destroyed)
 })
 
-test('reads ahead by no more than its buffers, however long the input is', async () => {
+test('reads ahead at most as much as its buffers hold, however long the input is', async () => {
   let given = 0
   const endless = new Readable({
     highWaterMark: 4096,

@@ -1,5 +1,5 @@
-// A recording full of holes costs as much more as it has more of them: every function of the import and of the lake's
-// writer is called at most so many times as often when everything is doubled. Calls are counted by V8 itself.
+// The cost of a recording grows linearly with its holes: when everything is doubled, the calls of every function of the import
+// and of the lake's writer grow at most by a bounded factor. V8 counts the calls.
 
 import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
@@ -11,16 +11,16 @@ import { temporaryDirectory } from '../support/temporary-lake.ts'
 import { importLake } from './pieces/import-lake.ts'
 
 const HOLES = 300
-/** Doubling may add what sorting costs, never a square. */
+/** Maximum growth when doubling: allows for sorting, but not for quadratic cost. */
 const GROWTH_MAX = 2.6
-/** Functions that are called less often than that tell nothing: a square of the holes is many times as much. */
+/** Functions with fewer calls are ignored: a quadratic cost in the holes would be many times this. */
 const CALLS_MIN = HOLES * 16
 const START_MS = Date.UTC(2026, 5, 24)
 const DAYS = 3
 const LAST_DATE = '2026-06-26'
 const COUNTED = /\/dist\/(server\/(?:import|lake)\/.+)$/
 
-/** The lines of some days with a hole after each fourth message, and now and then a snapshot. */
+/** The lines of some days with a hole after every fourth message and occasional snapshots. */
 function linesWithHoles(holes: number): string[] {
   const lines: string[] = []
   const messages = holes * 5
@@ -44,7 +44,7 @@ async function importHalves(directory: string, holes: number): Promise<void> {
   }
 }
 
-/** How often each function, and each branch and loop within one, ran since it was asked last. */
+/** How often each function, branch and loop ran since the last call. */
 async function callsOf(session: Session): Promise<Map<string, number>> {
   const calls = new Map<string, number>()
   for (const { url, functions } of (await session.post('Profiler.takePreciseCoverage')).result) {
@@ -59,13 +59,13 @@ async function callsOf(session: Session): Promise<Map<string, number>> {
   return calls
 }
 
-test('twice as many holes are a little more than twice the work at most', async (t) => {
+test('twice as many holes cost at most a little more than twice the work', async (t) => {
   const directory = await temporaryDirectory(t)
   const session = new Session()
   session.connect()
   t.after(() => session.disconnect())
   await session.post('Profiler.enable')
-  // Counters are compiled into a function when it runs for the first time: nothing is imported before.
+  // Counters are compiled into a function at its first run, so nothing is imported before.
   await session.post('Profiler.startPreciseCoverage', { callCount: true, detailed: true })
   await importHalves(directory, HOLES)
   const once = await callsOf(session)

@@ -1,5 +1,5 @@
-// Recordings of some of a connection's markets (`--sequence per-market`): missing numbers are other markets', so a number that
-// follows in another file is as a rule another market's as well, and proves nothing.
+// Recordings of some of a connection's markets (`--sequence per-market`): missing numbers belong to other markets, so a next
+// number in another file usually belongs to another market, too, and proves nothing.
 
 import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
@@ -36,11 +36,11 @@ async function booksOf(
   return (await readLake(lake)).steps
 }
 
-test('the next number in another market’s file does not carry a book over what was not recorded', async (t) => {
+test('the next number in another market’s file does not extend a book over an unrecorded time', async (t) => {
   const directory = await temporaryDirectory(t)
   const files = [
     line(0, snapshot(1, { market_ticker: T, yes: [[40, 9]] })) + change(3, 10, T),
-    // The file of the same connection's other market begins with the next number; T was recorded no more.
+    // The file of the connection's other market begins with the next number; T is no longer recorded.
     change(4, 11, B) + line(12, snapshot(5, { market_ticker: B, yes: [[40, 9]] })) + change(9, 50, B),
   ]
   for (const imports of [[[0, 1]], [[0], [1]]]) {
@@ -51,7 +51,7 @@ test('the next number in another market’s file does not carry a book over what
   }
 })
 
-test('trades with numbers of their own beside a market’s book begin no other connection', async (t) => {
+test('trades with separate numbers beside a market’s book do not start another connection', async (t) => {
   const directory = await temporaryDirectory(t)
   const trade = { type: 'trade', sid: 9, seq: 1, msg: { market_ticker: T, ts_ms: MS + 5 * MINUTE } }
   const files = [
@@ -62,7 +62,7 @@ test('trades with numbers of their own beside a market’s book begin no other c
   assert.equal(textAt(steps.get(T)!, at(10)), '0:4000=9000000 0:4500=5000000')
 })
 
-test('a skipped line may have been any market’s: its books are unknown until they are told anew', async (t) => {
+test('after a skipped line all books are unknown until their next snapshot, because it may be of any market', async (t) => {
   const directory = await temporaryDirectory(t)
   const path = join(directory, 'recording.ndjson')
   const lines = [
@@ -86,7 +86,7 @@ test('a skipped line may have been any market’s: its books are unknown until t
   }
 })
 
-test('a long file whose lines are in no order is refused by its name', async (t) => {
+test('a long file with unordered lines is refused by its name', async (t) => {
   const directory = await temporaryDirectory(t)
   const numbers = Array.from({ length: 20_100 }, (_, index) => index + 1)
   const fileOf = async (name: string, seqs: readonly number[]): Promise<string> => {
@@ -105,7 +105,7 @@ test('a long file whose lines are in no order is refused by its name', async (t)
   })
 })
 
-test('without numbers, a subscription that is announced anew is another connection', async (t) => {
+test('without numbers, a repeated subscription message starts another connection', async (t) => {
   const directory = await temporaryDirectory(t)
   const path = join(directory, 'recording.ndjson')
   const announced = { id: 1, type: 'subscribed', msg: { channel: 'orderbook_delta', sid: 1 } }

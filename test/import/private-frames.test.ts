@@ -1,4 +1,4 @@
-// What is private stays out of the lake: fills, orders, positions and subscriptions with keys.
+// Private messages are not stored in the lake: fills, orders, positions and subscriptions with keys.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -62,7 +62,7 @@ test('private frames are in no segment, and all of them are counted', async (t) 
   )
 })
 
-test('a recording of private frames alone makes no segment', async (t) => {
+test('a recording with only private frames gives no segment', async (t) => {
   const all = await recordings(t)
   const segmented = await all.import('kalshi', ['{"type":"fill","sid":1,"msg":{}}'])
   assert.deepEqual([segmented.segments.length, segmented.tally.messages], [0, 0])

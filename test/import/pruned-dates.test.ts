@@ -1,4 +1,4 @@
-// A date whose order-book files were pruned here and are kept in object storage: no replacement may remove a series from there unseen.
+// Order-book files of a date were pruned locally but kept in object storage: a replacement must not silently remove a series there.
 
 import assert from 'node:assert/strict'
 import { rm } from 'node:fs/promises'
@@ -41,7 +41,7 @@ for (const isSealed of [false, true])
     await assert.rejects(replacing(), ClosedDateError)
     await run('sync', '--lake', lake, '--to', place)
     assert.deepEqual(await files(), before)
-    // The remedies.
+    // Apply the remedies.
     await run('sync', '--lake', lake, '--from', place, '--raw')
     await assert.rejects(replacing(), MissingSeriesError)
     await run('prune', '--lake', lake, '--before', '2026-07-01', '--kept-in', place, '--apply')

@@ -1,4 +1,4 @@
-// A raw folder is a recording: what one lake received can be imported into another, and stays the same segments.
+// A raw folder is a recording: segments of one lake can be imported into another unchanged.
 
 import assert from 'node:assert/strict'
 import { rm } from 'node:fs/promises'
@@ -69,7 +69,7 @@ function kalshiRecording(steps: readonly Step[]): string[] {
       kind === 'book'
         ? { type: 'orderbook_snapshot', sid: 1, seq, msg: { market_ticker: 'A-B' } }
         : { type: kind === 'private' ? 'fill' : 'orderbook_delta', sid: 1, seq, msg }
-    // Its text is not as JSON.stringify writes it.
+    // The text differs from the output of JSON.stringify.
     return SHAPED[shape](JSON.stringify(frame).replace('"sid":1', '"sid" : 1.0'), ms + 40)
   })
 }
@@ -90,7 +90,7 @@ test('the raw folder of one lake is imported into another as the same segments',
       await copied.publish()
       assert.equal(copied.tally.badLines, 0)
       assert.deepEqual(await namesIn(copies.lake), names)
-      // All of them as one stream have no names that say when they are of.
+      // In one stream the segments have no names that state their hour.
       const contents = (await segmentsOf(all.lake)).map(([, header, lines]) => [
         JSON.stringify(header),
         ...lines,
@@ -137,7 +137,7 @@ test('segments of a recorder keep connections, numbers and events', async (t) =>
   const lake = join(all.directory, 'copy')
   await (await all.segment(source, await segmentPaths(all.lake), { lake })).publish()
   assert.deepEqual(await namesIn(lake), names)
-  // Without the header the lines still say whose they are.
+  // Without the header the lines still state their recorder.
   const bare = join(all.directory, 'bare')
   await (await all.segment(source, [await all.file(lines.slice(1))], { lake: bare })).publish()
   const [path = ''] = await segmentPaths(bare)

@@ -61,7 +61,7 @@ test('the book rebuilt from a real Kalshi recording equals its later snapshots b
       compared++
     }
     book = applyNaively(book, row.event, row.side, row.price, row.qty)
-    // Keyframes come between, and change nothing.
+    // Keyframes in between change nothing.
     if (row.seq === 0n && row.event === 0) assert.ok(row.ts % 3_600_000_000_000n === 0n)
   }
   assert.equal(compared, snapshots.size - 2)
@@ -70,7 +70,7 @@ test('the book rebuilt from a real Kalshi recording equals its later snapshots b
   assert.ok(bookText(snapshotBook(last)).length > 0)
 })
 
-test('real Kalshi ticker and trade frames are passed over by type', async (t) => {
+test('real Kalshi ticker and trade frames are skipped by type', async (t) => {
   const directory = realDataPath('exchange-frames')
   if (directory === undefined) {
     t.skip(ABSENT)
@@ -84,7 +84,7 @@ test('real Kalshi ticker and trade frames are passed over by type', async (t) =>
   )
 })
 
-test('real Polymarket books come out level by level', async (t) => {
+test('real Polymarket books are read level by level', async (t) => {
   const path = realDataPath('exchange-frames', 'polymarket_book.jsonl')
   if (path === undefined) {
     t.skip(ABSENT)

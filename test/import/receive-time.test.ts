@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { agreedTime, kindOfKey } from '../../server/import/receive-time.ts'
 
-test('a key is told by the words of its name, however they are spelt', () => {
+test('a key is recognized by the words of its name, in any spelling', () => {
   const kinds = {
     receive: [
       'recv_ts',
@@ -48,7 +48,7 @@ test('a key is told by the words of its name, however they are spelt', () => {
   }
 })
 
-test('the finest of equal names wins, a name before a guess, and nothing is no time', () => {
+test('the most precise of equal names wins, a known name wins over a guess, and no times give none', () => {
   assert.equal(agreedTime([]), undefined)
   const time = (key: string, ts: bigint) => ({ key, ts, isReceiveTime: kindOfKey(key) === 'receive' })
   assert.equal(agreedTime([time('ts', 5n), time('time', 7n)]), 7n)

@@ -1,4 +1,4 @@
-// Connections that begin anew without the recorder's word: that shows in what the exchange sends first.
+// Reconnects without a disconnect mark are detected by the first messages of the exchange.
 
 import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
@@ -46,7 +46,7 @@ for (const isAnnounced of [true, false]) {
     const second = (isAnnounced ? subscribed(19, 2) : '') + kalshiBook(2, 1, 20, 30) + change(2, 2, 30)
     const bookAt = await booksOf(await temporaryDirectory(t), 'kalshi', [first + second])
     assert.equal(bookAt(T, 10), '0:4000=9000000 0:4500=5000000')
-    // Nothing was heard from 10 to 19, and then of another connection.
+    // No messages from 10 to 19, then messages of another connection.
     assert.equal(bookAt(T, 11), UNKNOWN)
     assert.equal(bookAt(T, 19.5), UNKNOWN)
     assert.equal(bookAt(T, 20), '0:3000=9000000')
@@ -54,7 +54,7 @@ for (const isAnnounced of [true, false]) {
   })
 }
 
-test('a market of its own under another subscription is the same connection’s', async (t) => {
+test('a different market under another subscription belongs to the same connection', async (t) => {
   const lines = [
     kalshiBook(1, 1, 0, 40) + change(1, 2, 10),
     subscribed(19, 2) + kalshiBook(2, 1, 20, 30, B) + change(2, 2, 30, B) + change(1, 3, 40),
@@ -68,7 +68,7 @@ test('a market of its own under another subscription is the same connection’s'
 const MARKET = `0x${'ab'.repeat(32)}`
 const [Y, N] = [`${MARKET}:7`, `${MARKET}:8`]
 
-/** A token's book as it is since `changed`, alone in its line. */
+/** A token's book, unchanged since `changed`, alone in its line. */
 const tokenBook = (minutes: number, token: string, changed: number, price: string, market = MARKET): string =>
   line(minutes, {
     event_type: 'book',
@@ -89,9 +89,9 @@ const tokenChange = (minutes: number, token: string, price: string): string =>
 
 const FIRST_BOOKS = tokenBook(0, '7', -30, '0.4') + tokenBook(0.001, '8', -40, '0.6')
 
-test('first books in lines of their own begin a connection like a list of them', async (t) => {
+test('first books in separate lines start a connection like a list of them', async (t) => {
   const before = FIRST_BOOKS + tokenChange(10, '7', '0.1')
-  // The first token's book changed after what was heard last; the other's is as it was.
+  // The first token's book changed after the last message; the other's is unchanged.
   const after =
     tokenBook(20, '7', 15, '0.3') + tokenBook(20.001, '8', -40, '0.6') + tokenChange(30, '7', '0.2')
   const bookAt = await booksOf(await temporaryDirectory(t), 'polymarket', [before + after])
@@ -102,7 +102,7 @@ test('first books in lines of their own begin a connection like a list of them',
   assert.equal(bookAt(N, 30), '0:6000=9000000')
 })
 
-test('a file that begins with first books in lines of their own goes on with nothing', async (t) => {
+test('a file that begins with first books in separate lines continues no connection', async (t) => {
   const before = FIRST_BOOKS + tokenChange(10, '7', '0.1')
   const after = tokenBook(10.5, '7', 10.1, '0.3') + tokenBook(10.501, '8', -40, '0.6')
   const files = [before, after + tokenChange(30, '7', '0.2')]
@@ -114,12 +114,12 @@ test('a file that begins with first books in lines of their own goes on with not
   assert.equal(bookAt(N, 11), '0:6000=9000000')
 })
 
-test('an old book that says what was known, or a new one that does not, ends nothing', async (t) => {
+test('an old book that repeats the known book, or a new one that differs, does not end a connection', async (t) => {
   const lines = [
     FIRST_BOOKS + tokenChange(10, '7', '0.1'),
-    // It was asked for.
+    // The book was requested.
     tokenBook(20, '8', -40, '0.6') + tokenChange(30, '7', '0.2'),
-    // A trade came before what it changed.
+    // A trade arrived before the change of the book.
     tokenBook(40, '7', 39.99, '0.3') + tokenChange(50, '7', '0.3'),
   ]
   const bookAt = await booksOf(await temporaryDirectory(t), 'polymarket', [lines.join('')])
@@ -128,7 +128,7 @@ test('an old book that says what was known, or a new one that does not, ends not
   assert.equal(bookAt(Y, 45), '0:3000=9000000')
 })
 
-test('the books of several conditions in lines of their own begin a connection, however lately they changed', async (t) => {
+test('the books of several conditions in separate lines start a connection, however recently they changed', async (t) => {
   const other = `0x${'cd'.repeat(32)}`
   const books = (minutes: number, price: string): string =>
     ['7', '8'].map((token, place) => tokenBook(minutes + place / 1000, token, minutes, price)).join('') +
@@ -155,7 +155,7 @@ const tokenList = (minutes: number, token: string, changed: number, price: strin
     },
   ])
 
-test('a file that fits nothing is not taken for the rest of a connection that another one replaced in its file', async (t) => {
+test('an unrelated file is not joined to a connection that another one replaced within its file', async (t) => {
   const first = tokenList(0, '7', -30, '0.4') + tokenChange(5, '7', '0.1')
   const second = tokenList(6, '7', 5.5, '0.3') + tokenChange(6.5, '7', '0.2')
   // The first connection had been silent for five minutes before, the second for half a minute.
@@ -167,7 +167,7 @@ test('a file that fits nothing is not taken for the rest of a connection that an
   assert.equal(bookAt(Y, 7.6), UNKNOWN)
 })
 
-test('a connection that begins with the last message of a date goes on after midnight', async (t) => {
+test('a connection that begins with the last message of a date continues after midnight', async (t) => {
   const untilMidnight = (Date.UTC(2026, 5, 25) - MS) / MINUTE
   const first = tokenList(untilMidnight - 0.01, '7', untilMidnight - 30, '0.4')
   const files = [
@@ -251,7 +251,7 @@ test('a file is not joined to a connection in which a change is missing that ano
   assert.equal(bookAt(Y, 6), UNKNOWN)
 })
 
-test('of two connections, the one that has all markets of a file takes it, however lately the other one was heard', async (t) => {
+test('a file is joined to the connection that has all its markets, even if another one was received more recently', async (t) => {
   const one = tokenList(0, '7', -30, '0.4') + tokenChange(0.6, '7', '0.1') + tokenChange(0.7, '9', '0.2')
   const files = [
     FIRST_BOOKS + tokenChange(0.6, '7', '0.1'),
@@ -263,10 +263,10 @@ test('of two connections, the one that has all markets of a file takes it, howev
   assert.equal(bookAt(Y, 0.9), '0:1000=5000000 0:3000=5000000 0:4000=9000000')
 })
 
-test('a connection that begins anew in a file is not continued by another file whose number would fit', async (t) => {
+test('a connection that restarts within a file is not continued by another file with a fitting number', async (t) => {
   const own =
     kalshiBook(1, 1, 0, 40) + change(1, 2, 1) + change(1, 3, 2) + kalshiBook(1, 1, 3, 30) + change(1, 2, 5)
-  // Another recorder, of which a file is missing.
+  // Another recorder, with a missing file.
   const other = change(1, 4, 40) + change(1, 5, 41)
   const bookAt = await booksOf(await temporaryDirectory(t), 'kalshi', [own, other])
   assert.equal(bookAt(T, 2), '0:4000=9000000 0:4500=10000000')

@@ -10,7 +10,7 @@ const KALSHI = { type: 'orderbook_snapshot', sid: 1, seq: 1, msg: { market_ticke
 const BOOK = { market: '0x1', asset_id: '7', bids: [], asks: [], timestamp: '1770921570954' }
 const CHANGE = { event_type: 'price_change', market: '0x1', price_changes: [] }
 
-/** A line's time and frames; whether they came as a list is Polymarket's affair. */
+/** A line's time and frames, whether or not they came as a list. */
 function read(line: string): Pick<RecordedFrames, 'recvTs' | 'frames'> {
   const { recvTs, frames } = parseRecordedLine(line)
   return { recvTs, frames }
@@ -73,7 +73,7 @@ test('never takes a bare frame for a wrapper', () => {
   assert.deepEqual(read(JSON.stringify(BOOK)), { recvTs: undefined, frames: [BOOK] })
 })
 
-test('says what is wrong with a line', () => {
+test('reports what is wrong with a line', () => {
   const cases: [string, RegExp][] = [
     ['{"type":', /not valid JSON/],
     ['garbage', /neither JSON nor a time/],
@@ -117,7 +117,7 @@ test('any text is either read or refused with a reason', () => {
   )
 })
 
-test('a wrapper of two keys says the same as one with a third, and the text of a message is its JSON', () => {
+test('a wrapper of two keys is read like one with a third, and a message given as text is parsed as JSON', () => {
   const aKey = fc.constantFrom('recv_ts', 'ts', 'time', 'received_at', 'seq', 'host')
   const aTime = fc.oneof(
     fc.constantFrom('1782316195033836123', '"1782316195033836123"', '1782316195', '"2026-06-24T15:49:55.5Z"'),
@@ -221,7 +221,7 @@ test('a time that cannot be read is refused by its key, whatever the wrapper', (
     /the first element is no time: "7" \(it would lie before/,
   )
   assert.throws(() => parseRecordedLine(`7\t${k}`), /what stands before the frame is no time: "7"/)
-  // Nothing there is no time at all.
+  // An empty value is no time.
   assert.deepEqual(read(`{"ts":null,"msg":${k}}`), { recvTs: undefined, frames: [KALSHI] })
 })
 
@@ -244,7 +244,7 @@ test('two times of one message agree within a second, or are refused by their ke
       keys,
     )
   }
-  // What is named so is the receive time; a `ts` beside it may be the exchange's, which came late.
+  // A key with this name is the receive time; a `ts` beside it may be a late exchange time.
   assert.equal(parse('"ts":1782316190,"recv_ts":1782316195'), 1_782_316_195_000_000_000n)
   assert.throws(
     () => parseRecordedLine(`1782316295 {"recv_ts":1782316100,"data":${k}}`),
@@ -252,7 +252,7 @@ test('two times of one message agree within a second, or are refused by their ke
   )
 })
 
-test('times of something else beside a frame are left alone', () => {
+test('other times beside a frame are ignored', () => {
   const k = JSON.stringify(KALSHI)
   for (const key of (
     'exchange_ts exchangeTime event_time connected_at session_start_time elapsed_time latency_ms ' +
@@ -265,7 +265,7 @@ test('times of something else beside a frame are left alone', () => {
   }
 })
 
-test('within a frame only what is named a receive time is one', () => {
+test('within a frame only a key named as a receive time counts', () => {
   const recvTs = 1_782_316_195_000_000_000n
   const shapes: [object, bigint | undefined][] = [
     [{ ...KALSHI, ts: 1_782_316_195 }, undefined],
@@ -279,7 +279,7 @@ test('within a frame only what is named a receive time is one', () => {
     assert.deepEqual(read(JSON.stringify(frame)), { recvTs: expected, frames: [frame] })
   }
   assert.throws(() => parseRecordedLine(JSON.stringify({ ...KALSHI, time: 'x' })), /time is no time: "x"/)
-  // In a list, and within a wrapper.
+  // The same in a list and within a wrapper.
   const stamped = { ...BOOK, _received_at: 1_782_316_195 }
   assert.equal(parseRecordedLine(JSON.stringify([stamped, CHANGE])).recvTs, recvTs)
   assert.equal(parseRecordedLine(JSON.stringify({ data: stamped })).recvTs, recvTs)
@@ -289,7 +289,7 @@ test('within a frame only what is named a receive time is one', () => {
   )
 })
 
-test('a wrapper with a type of its own is told from a frame by the whole frame within it', () => {
+test('a wrapper with its own type is distinguished from a frame by the complete frame within it', () => {
   for (const frame of [KALSHI, BOOK, { ...CHANGE, event_type: 'price_change' }]) {
     const line = JSON.stringify({ type: 'ws_message', ts: 1_782_316_195, msg: frame })
     assert.deepEqual(read(line), { recvTs: 1_782_316_195_000_000_000n, frames: [frame] }, line)

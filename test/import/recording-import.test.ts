@@ -35,7 +35,7 @@ async function bytesOf(lake: string): Promise<Map<string, string>> {
   )
 }
 
-test('plain, gzip, stdin and cut into files in any order give byte-identical files', async (t) => {
+test('plain text, gzip, stdin and files in any order give identical bytes', async (t) => {
   const directory = await temporaryDirectory(t)
   const lines = recordedLines()
   const text = (from: number, to: number): string =>
@@ -107,9 +107,9 @@ test('a bad line stops the import with its file and number, and nothing is writt
   await assert.rejects(runImport(lake, 'kalshi', { paths: [directory] }), /cannot read .*: it is a directory/)
 })
 
-test('skipped bad lines are counted and shown, and the sequence shows what they cost', async (t) => {
+test('skipped bad lines are counted and shown, and cause sequence gaps', async (t) => {
   const lake = await temporaryDirectory(t)
-  // Both series go on after the loss, so that both have something unknown.
+  // Both series continue after the loss, so that both have unknown time.
   const last = snapshot(31, { market_ticker: 'KXHIGHCHI-26JUN24-T90', ts_ms: MS + 31 * 36_000 })
   const lines = [...recordedLines().slice(0, 30), JSON.stringify(last)]
   const broken = lines.map((line, index) => (index >= 10 && index < 18 ? line.slice(0, -1) : line))
@@ -139,7 +139,7 @@ test('skipped bad lines are counted and shown, and the sequence shows what they 
   )
 })
 
-test('an import that is interrupted while it reads or writes leaves nothing', async (t) => {
+test('an import that is interrupted while it reads or writes leaves no files', async (t) => {
   const lake = join(await temporaryDirectory(t), 'lake')
   const bytes = Buffer.from(
     recordedLines()
@@ -147,7 +147,7 @@ test('an import that is interrupted while it reads or writes leaves nothing', as
       .join(''),
   )
   const reading = new AbortController()
-  // It has begun a segment by the time it waits for more input.
+  // When it waits for more input, it has already begun a segment.
   const stdin = new Readable({ read: () => undefined })
   stdin.push(bytes)
   const seen: Promise<string[]>[] = []
@@ -239,7 +239,7 @@ test('a date of version 0.1, without raw segments, is refused by name, or replac
   )
 })
 
-test('rows of a market never go back in time, and stand under the series that was asked for', async (t) => {
+test('rows of a market never go back in time, and are in the requested series', async (t) => {
   const lake = await temporaryDirectory(t)
   const lines = [snapshot(1, { ts_ms: MS }), delta(2, { ts_ms: MS - 7 }), delta(3, { ts_ms: MS - 5 })]
   const { files } = await runImport(
@@ -260,7 +260,7 @@ test('rows of a market never go back in time, and stand under the series that wa
   )
 })
 
-test('messages without an order book are kept, and give no file', async (t) => {
+test('messages without an order book are kept as raw, and give no order-book file', async (t) => {
   const lake = await temporaryDirectory(t)
   const timeless = ['{"type":"ticker","msg":{}}', 'PONG']
   await assert.rejects(
@@ -275,7 +275,7 @@ test('messages without an order book are kept, and give no file', async (t) => {
   assert.deepEqual((await runImport(lake, 'kalshi', { lines: [ticker] })).segments, { added: 0, present: 1 })
 })
 
-test('a date is sealed without its raw segments, and then takes only what replaces it', async (t) => {
+test('a date without its raw segments is sealed, and then accepts only a replacement', async (t) => {
   const lake = await temporaryDirectory(t)
   const lines = recordedLines()
   const nowMs = (): number => Date.parse('2026-06-24T23:00:00Z')
@@ -336,7 +336,7 @@ test('a segment that came after the fold of a replacement stays', async (t) => {
   assert.ok(names.includes(name))
 })
 
-test('a segment that the manifest lists and the lake lacks is named', async (t) => {
+test('a listed but missing segment is named', async (t) => {
   const lake = await temporaryDirectory(t)
   const lines = recordedLines()
   await runImport(lake, 'kalshi', { lines })

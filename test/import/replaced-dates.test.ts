@@ -1,5 +1,5 @@
-// A date that was replaced (`--replace`): what the lake held of it before proves nothing any more, neither to what replaces
-// it nor to what is added later.
+// A date that was replaced (`--replace`): its earlier messages no longer prove anything, neither for the replacement nor for
+// messages added later.
 
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
@@ -13,7 +13,7 @@ import { UNKNOWN, textAt } from './pieces/book-steps.ts'
 import { readLake } from './pieces/lake-reader.ts'
 
 const MINUTE = 60_000
-/** After the connection's beginning; midnight is 490 minutes and 5 seconds after it. */
+/** Minutes after the start of the connection; midnight is 490 minutes and 5 seconds after it. */
 const at = (minutes: number): bigint => BigInt(MS + minutes * MINUTE) * 1_000_000n
 
 function line(seq: number, minutes: number): string {
@@ -34,7 +34,7 @@ async function importInto(
   await runImport(lake, 'kalshi', { paths: [path] }, { replace })
 }
 
-test('what a replaced date had heard carries no book over what is no longer there', async (t) => {
+test('removed messages of a replaced date do not extend a book', async (t) => {
   const lake = join(await temporaryDirectory(t), 'lake')
   await importInto(lake, LINES.slice(0, 164))
   await importInto(lake, LINES.slice(0, 60), { replace: true })
@@ -45,7 +45,7 @@ test('what a replaced date had heard carries no book over what is no longer ther
     assert.equal(textAt(steps, at(minutes)), UNKNOWN, `${minutes}`)
 })
 
-test('what a replaced date was followed by does not follow what replaces it', async (t) => {
+test('messages that followed a replaced date do not continue its replacement', async (t) => {
   const lake = join(await temporaryDirectory(t), 'lake')
   await importInto(lake, LINES)
   await importInto(lake, LINES.slice(0, 60), { replace: true })
@@ -55,7 +55,7 @@ test('what a replaced date was followed by does not follow what replaces it', as
     assert.equal(textAt(steps, at(minutes)), UNKNOWN, `${minutes}`)
 })
 
-test('what was replaced and is imported again gives the files of one import', async (t) => {
+test('replaced messages that are imported again give the files of one import', async (t) => {
   const directory = await temporaryDirectory(t)
   const [lake, whole] = [join(directory, 'lake'), join(directory, 'whole')]
   await importInto(whole, LINES)

@@ -1,4 +1,4 @@
-// Recordings become raw segments: where they are cut, what stands in them, and what happens to lines that cannot be read.
+// How recordings become raw segments: where they are cut, what they contain, and how unreadable lines are handled.
 
 import assert from 'node:assert/strict'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
@@ -22,7 +22,7 @@ import {
 import { onSmallDisk } from '../support/small-disk.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
 
-test('a recording is cut where the hour advances, and each further piece begins with the last line before', async (t) => {
+test('a recording is cut where the hour advances, and each further piece begins with the previous line', async (t) => {
   const all = await recordings(t)
   const times = ['10:58:00', '10:59:59.999', '11:00:00', '11:30:00', '13:00:00', '23:59:59', '23:59:59.500']
   const lines = times.map(kalshiLine)
@@ -59,7 +59,7 @@ test('a recording is cut where the hour advances, and each further piece begins 
   )
 })
 
-test('a header states what decides the reading', async (t) => {
+test('a header states the reading options', async (t) => {
   const all = await recordings(t)
   await all.import('kalshi', [kalshiLine('10:00:00')], {
     series: 'OTHER',
@@ -74,7 +74,7 @@ test('a header states what decides the reading', async (t) => {
   })
 })
 
-test('the text of a frame stays as it was received, in whatever shape it was recorded', async (t) => {
+test('the text of a frame is kept as received, in whatever shape it was recorded', async (t) => {
   const all = await recordings(t)
   const frame = '{"type":"trade" , "sid":1,"seq":1.0,"msg":{"ts_ms":1782900000000,"é":"\\u0041"}}'
   const same = JSON.stringify(JSON.parse(frame))
@@ -108,7 +108,7 @@ test('the text of a frame stays as it was received, in whatever shape it was rec
   assert.equal(lines.length, shapes.length)
 })
 
-test('a receive time within the frame stays there, and stands beside it too', async (t) => {
+test('a receive time within the frame is kept there, and is also written beside the frame', async (t) => {
   const all = await recordings(t)
   const frame = kalshiDelta('10:00:00').replace(/\}$/, ',"_received_at":"2026-07-01T10:00:00.123456789Z"}')
   await all.import('kalshi', [frame])
@@ -116,7 +116,7 @@ test('a receive time within the frame stays there, and stands beside it too', as
   assert.deepEqual(lines, [`{"recv_ts":"${at('10:00:00') / 1000}123456789","frame":${frame}}`])
 })
 
-test('polymarket: the time of a book, which says when it changed last, files nothing', async (t) => {
+test('polymarket: the time of a book, which is that of its last change, does not determine the hour', async (t) => {
   const all = await recordings(t)
   await all.import('polymarket', [
     `[${polymarketBook('03:00:00')},${polymarketBook('09:59:59', '8')}]`,
@@ -133,7 +133,7 @@ test('polymarket: the time of a book, which says when it changed last, files not
   ])
 })
 
-test('polymarket: books alone are filed by their receipt, or else by the latest of them', async (t) => {
+test('polymarket: books alone are filed by their receive times, or without them by the latest book', async (t) => {
   const all = await recordings(t)
   await all.import('polymarket', [`[${polymarketBook('03:00:00')},${polymarketBook('09:00:00', '8')}]`])
   await all.import('polymarket', [`{"recv_ts":${at('12:00:00')},"msg":${polymarketBook('03:00:00')}}`])
@@ -143,7 +143,7 @@ test('polymarket: books alone are filed by their receipt, or else by the latest 
   )
 })
 
-test('a straggler stays in the open segment, and one wrong time moves nothing', async (t) => {
+test('a late line stays in the open segment, and one wrong time moves no line', async (t) => {
   const all = await recordings(t)
   const times = ['10:59:59', '11:00:00', '10:59:59.900', '19:00:00', '11:00:02', '10:30:00', '11:00:03']
   await all.import(
@@ -159,7 +159,7 @@ test('a straggler stays in the open segment, and one wrong time moves nothing', 
   )
 })
 
-test('a line whose time leaps ahead waits for no more than a thousand lines without a time', async (t) => {
+test('a line whose time jumps ahead waits for at most a thousand lines without a time', async (t) => {
   const all = await recordings(t)
   const snapshot = (seq: number): string =>
     `{"type":"orderbook_snapshot","sid":2,"seq":${seq},"msg":{"market_ticker":"A-B"}}`
@@ -174,7 +174,7 @@ test('a line whose time leaps ahead waits for no more than a thousand lines with
   )
 })
 
-test('a recording of which no message has a time is refused by its name, or counted', async (t) => {
+test('a recording without any times is refused by its name, or counted', async (t) => {
   const all = await recordings(t)
   const snapshot = '{"type":"orderbook_snapshot","sid":1,"seq":1,"msg":{"market_ticker":"A-B"}}'
   await assert.rejects(
@@ -190,7 +190,7 @@ test('a recording of which no message has a time is refused by its name, or coun
   assert.equal((await segmentPaths(all.lake)).length, 1)
 })
 
-test('a bad line stops the import by file and line, and nothing stays in the lake', async (t) => {
+test('a bad line stops the import with its file and line, and the lake is unchanged', async (t) => {
   const all = await recordings(t)
   const good = await all.file([kalshiLine('10:00:00'), kalshiLine('11:00:00'), kalshiLine('11:00:01')])
   const cases: [string, RegExp][] = [
@@ -212,7 +212,7 @@ test('a bad line stops the import by file and line, and nothing stays in the lak
   }
 })
 
-test('with --skip-bad a mark stands where a line could not be read', async (t) => {
+test('with --skip-bad a mark replaces each unreadable line', async (t) => {
   const all = await recordings(t)
   const lines = [
     kalshiDelta('10:00:00'),
@@ -235,13 +235,13 @@ test('with --skip-bad a mark stands where a line could not be read', async (t) =
     (await segmentsOf(all.lake)).map(([, , written]) => written),
     [
       [frame(0), skipped, frame(2), skipped],
-      // The line that the skipped one follows.
+      // The line before the skipped one.
       [frame(2), skipped, frame(4), frame(5)],
     ],
   )
 })
 
-test('half a last line and damaged compression end a recording like a bad line', async (t) => {
+test('an incomplete last line and damaged compression end a recording like a bad line', async (t) => {
   const all = await recordings(t)
   const path = await all.file([kalshiLine('10:00:00'), kalshiLine('10:00:01')], 'cut.ndjson.gz')
   const bytes = await readFile(path)
@@ -274,7 +274,7 @@ test('the same lines are one segment, whether in one import or in several', asyn
   assert.deepEqual(await segmentPaths(all.lake), before)
 })
 
-test('what is not published leaves nothing behind', async (t) => {
+test('segments that are not published leave no files', async (t) => {
   const all = await recordings(t)
   const segmented = await all.segment('kalshi', [await all.file([kalshiLine('10:00:00')])])
   await segmented.discard()
@@ -289,7 +289,7 @@ test('what is not published leaves nothing behind', async (t) => {
   assert.deepEqual(await segmentPaths(all.lake), [])
 })
 
-test('lines in no order and those of another exchange are refused by the name of their file', async (t) => {
+test('unordered lines and lines of another exchange are refused by the name of their file', async (t) => {
   const all = await recordings(t)
   const lines = Array.from({ length: 120 }, (_, index) =>
     kalshiLine(`10:${String(index % 60).padStart(2, '0')}:00`),
@@ -305,7 +305,7 @@ test('lines in no order and those of another exchange are refused by the name of
   assert.deepEqual(await segmentPaths(all.lake), [])
 })
 
-test('a full disk is said in its sentence, and nothing stays', async (t) => {
+test('a full disk is reported with its message, and leaves no files', async (t) => {
   await onSmallDisk(t, 4, async (disk) => {
     const all = new Recordings(await temporaryDirectory(t))
     const path = await all.file([kalshiLine('10:00:00')])

@@ -1,5 +1,5 @@
-// When snapshots were known. They have no time but the recorder's, and its clock may be off: the other messages of the
-// connection show by how much.
+// The times of snapshots. They have only the recorder's time, whose clock may be off; the other messages of the connection show
+// by how much.
 
 import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
@@ -31,7 +31,7 @@ const change = (seq: number, ms: number, aheadMs: number, ticker = T): string =>
 const FIRST = '0:4000=9000000'
 const SECOND_BOOK = '0:4000=9000000 0:4500=5000000'
 
-/** Imports the files of each import in turn, and says what a market's book is so many ms after `MS`. */
+/** Imports the files of each import in turn, and returns a market's book at given times, ms after `MS`. */
 async function lakeOf(
   directory: string,
   name: string,
@@ -111,7 +111,7 @@ for (const aheadMs of [10 * SECOND, 60 * SECOND, 115 * SECOND]) {
     for (const [way, imports] of waysOf(files).entries()) {
       const { lake, bookAt } = await lakeOf(directory, `lake-${way}`, imports)
       hashes.push(await lakeHashes(lake))
-      // The changes show by how much the clock is ahead, so that the first book stands where it came.
+      // The changes show by how much the clock is ahead, so the first book gets its correct time.
       assert.equal(bookAt(T, -100), UNKNOWN, `way ${way}`)
       assert.equal(bookAt(T, 100), FIRST, `way ${way}`)
       assert.equal(bookAt(T, 2 * SECOND - 1), FIRST, `way ${way}`)
@@ -124,7 +124,7 @@ for (const aheadMs of [10 * SECOND, 60 * SECOND, 115 * SECOND]) {
   })
 }
 
-test('without receive times, none is before the time of its event, also where that is not the message’s own', async () => {
+test('without receive times, no row has one before its event time, even if the message has no time of its own', async () => {
   const fold = foldHarness('kalshi')
   const times = [0, 40, 22, 60].map((ms) => MS + ms)
   fold.feed(snapshot(1, { yes: [[40, 9]], ts_ms: times[0] }))

@@ -79,7 +79,7 @@ test('the form before September 2025 gives the same values', () => {
   assert.deepEqual(rest, expected)
 })
 
-test('a special report is one by its field, or by its keyword where the field is missing', () => {
+test('a special report is recognized by its field, or by its keyword without the field', () => {
   const rawOb = ENTRY.rawOb.replace('METAR', 'SPECI')
   assert.equal(onlyRow({ ...ENTRY, metarType: 'SPECI' }).observation_type, 'SPECI')
   assert.equal(onlyRow({ ...ENTRY, metarType: undefined, rawOb }).observation_type, 'SPECI')
@@ -100,7 +100,7 @@ test('entries that are not what the feed documents are rejected and never become
     { ...ENTRY, rawOb: 'KNYC 1218 DH0700/PPH M' },
     { ...ENTRY, obsTime: '1768848660' },
     { ...ENTRY, obsTime: ENTRY.obsTime * 1000 },
-    // The hour-rounded reportTime in the place of the report's own time.
+    // The hour-rounded reportTime instead of the report's own time.
     { ...ENTRY, obsTime: ENTRY.obsTime + 3600 },
     { ...ENTRY, rawOb: ENTRY.rawOb.replace('KNYC', 'KJFK') },
     { ...ENTRY, metarType: 'BUOY', rawOb: ENTRY.rawOb.replace('METAR ', '') },
@@ -219,7 +219,7 @@ test('one request asks for all stations and names its sender', async (t) => {
   assert.equal(asked[0]?.headers['user-agent'], 'bookcast-test (ops@example.org)')
 })
 
-test('a request whose answer the feed would cut is refused before it is sent', async (t) => {
+test('a request whose response the feed would truncate is refused before it is sent', async (t) => {
   const { client, asked } = await bench(t, [])
   await assert.rejects(client.reports({ stations: STATIONS, hours: 4 }), RangeError)
   await assert.rejects(client.reports({ stations: [NYC], hours: 67 }), RangeError)
@@ -238,21 +238,21 @@ test('the second request is conditional and a 304 is not modified', async (t) =>
   assert.equal(asked[1]?.headers['if-modified-since'], headers['last-modified'])
 })
 
-test('an answer that could not be read is asked for again in full', async (t) => {
+test('an unreadable response is requested again without conditions', async (t) => {
   const { fetch, asked } = await bench(t, [send(200, '[{', { etag: '"bad"' }), send(200, BODY)])
   await assert.rejects(fetch(), { upstream: 'awc', failure: 'malformed' })
   assert.equal(rowsOf(await fetch()).rows.length, 1)
   assert.equal(asked[1]?.headers['if-none-match'], undefined)
 })
 
-test('requests keep 100 a minute', async (t) => {
+test('requests are limited to 100 a minute', async (t) => {
   const { fetch, clock } = await bench(t, [send(200, BODY), send(200, BODY)])
   await fetch()
   await fetch()
   assert.deepEqual(clock.slept, [600])
 })
 
-test('a 429 is repeated after Retry-After, or after a growing wait', async (t) => {
+test('a request with 429 is retried after Retry-After, or after a growing wait', async (t) => {
   const { fetch, clock, asked } = await bench(t, [
     send(429, '', { 'retry-after': '30' }),
     send(429),
@@ -263,19 +263,19 @@ test('a 429 is repeated after Retry-After, or after a growing wait', async (t) =
   assert.ok(clock.slept.includes(30_000))
 })
 
-test('a 429 that lasts is an error that says so', async (t) => {
+test('a lasting 429 is reported as a rate limit', async (t) => {
   const { fetch, asked } = await bench(t, [send(429), send(429), send(429), send(429)])
   await assert.rejects(fetch(), { upstream: 'awc', failure: 'rate_limited', status: 429 })
   assert.equal(asked.length, 4)
 })
 
-test('no answer at all and an empty array are no rows', async (t) => {
+test('an empty response and an empty array give no rows', async (t) => {
   const { fetch } = await bench(t, [send(204), send(200, '[]')])
   assert.deepEqual(rowsOf(await fetch()).rows, [])
   assert.deepEqual(rowsOf(await fetch()).rows, [])
 })
 
-test('an answer of the greatest length may be cut and is an error', async (t) => {
+test('a response with the maximum number of entries may be truncated and is an error', async (t) => {
   const entries = Array.from({ length: AWC_ENTRIES_MAX }, () => ENTRY)
   const { fetch } = await bench(t, [
     send(200, JSON.stringify(entries.slice(1))),

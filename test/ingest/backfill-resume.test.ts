@@ -22,7 +22,7 @@ beforeEach(async () => {
   await file.store.postgres.run({ text: `TRUNCATE ${TABLES}`, parameters: [] })
 })
 
-/** Everything that a run leaves behind, without the instants of its writing. */
+/** All rows that a run has written, without the times of writing. */
 async function contents(): Promise<readonly string[]> {
   const tables = ['series', 'markets', 'candles', 'observations', 'climate_records']
   const found: string[] = []
@@ -50,7 +50,7 @@ async function backfill(
   return outcome.errorCount
 }
 
-/** What candles need before they can be asked for. */
+/** Stores the catalogue, which a backfill of candles needs. */
 async function prepare(t: TestContext, world: UpstreamWorld, name: SourceName): Promise<void> {
   if (name === 'exchange-candles') await backfill(t, world, 'exchange-catalogue')
 }
@@ -64,7 +64,7 @@ for (const name of WITH_A_PAST) {
     const requestCount = world.asked.length - first
     const expected = await contents()
     assert.ok(requestCount > 1, `${requestCount} requests`)
-    // A second run of what is complete asks nothing but what can still change.
+    // A second run of a complete span requests only what can still change.
     const again = world.asked.length
     await backfill(t, world, name)
     if (name !== 'ncei') assert.equal(world.asked.length, again)
@@ -104,7 +104,7 @@ async function interruptAndResume(
   const before = world.asked.length
   world.fault = () => undefined
   assert.equal(await backfill(t, world, name), 0)
-  // Lists that many steps read, and years that are not settled, are no windows.
+  // Lists shared by many steps and unsettled years are not windows.
   if (name === 'ncei') return
   const isWindow = (url: string): boolean => !/cutoff|historical\/markets\?|\/series\?|\/events\?/.test(url)
   const repeated = world.asked
@@ -114,7 +114,7 @@ async function interruptAndResume(
   assert.deepEqual(repeated, [])
 }
 
-test('candles of the past come from the historical route where the market was settled before the cutoff', async (t) => {
+test('candles of markets settled before the cutoff come from the historical route', async (t) => {
   const world = await startWorld(t)
   await backfill(t, world, 'exchange-catalogue')
   const { postgres } = file.store

@@ -34,7 +34,7 @@ const BOTH = ['exchange-catalogue', 'exchange-candles'] as const
 
 const file = storeOfThisFile()
 
-/** An exchange, a store, and what goes wrong in front of the exchange. */
+/** An exchange, a store, and faults in front of the exchange. */
 interface Bench {
   readonly exchange: RandomExchange
   readonly asked: readonly AskedRequest[]
@@ -54,13 +54,13 @@ async function startBench(t: TestContext, random: SeededRandom): Promise<Bench> 
 
 interface Run {
   readonly names: readonly SourceName[]
-  /** Null: what a collecting process does again and again. */
+  /** Null means the repeated polls of a collecting process. */
   readonly span: TimeWindow | null
   readonly signal: AbortSignal
   readonly timeoutMs: number
 }
 
-/** A run of a command: its sources one after the other, on clients of their own. Returns how many errors it had. */
+/** A run of a command: its sources one after the other, with new clients. Returns the number of errors. */
 async function run(bench: Bench, { names, span, signal, timeoutMs }: Run): Promise<number> {
   const clock = { nowMs: () => bench.exchange.nowMs, sleep: async () => {} }
   const sources = createSources(
@@ -76,7 +76,7 @@ async function run(bench: Bench, { names, span, signal, timeoutMs }: Run): Promi
       errorCount += outcome.errorCount
     }
   } catch (error) {
-    // A list that cannot be had before the first step, or no catalogue at all.
+    // A list that fails before the first step, or no catalogue at all.
     const isKnown = error instanceof UpstreamError || /run exchange-catalogue first/.test(String(error))
     if (!signal.aborted && !isKnown) throw error
     errorCount += 1
@@ -127,7 +127,7 @@ async function stored(): Promise<Set<string>> {
   return new Set(rows.map(({ text }) => text))
 }
 
-/** The store as a version left it that marked windows complete for markets it had never heard of. */
+/** The store of a version that marked windows complete for markets it did not know. */
 async function oldStore(random: SeededRandom, exchange: RandomExchange): Promise<void> {
   const { postgres } = file.store
   const command = (text: string): Promise<unknown> => postgres.run({ text, parameters: [] })
@@ -158,7 +158,7 @@ interface Mark {
   readonly to_ts: number
 }
 
-/** Of the markets for which no look after their settlement has become due since. */
+/** Candles of the markets without a due poll after their settlement. */
 async function completedWindows({ exchange }: Bench): Promise<readonly Mark[]> {
   const marks = await file.store.postgres.run<Mark & { readonly candles_look: number }>({
     text: `SELECT ticker, candles_look, lower(part) AS from_ts, upper(part) AS to_ts
@@ -172,7 +172,7 @@ async function completedWindows({ exchange }: Bench): Promise<readonly Mark[]> {
   })
 }
 
-/** Requests for candles whose ends lie in a window that was complete before they were made. */
+/** Requests for candles whose ends are in a window that was already complete. */
 function askedTwice(requests: readonly AskedRequest[], marks: readonly Mark[]): readonly string[] {
   const urls = requests.map(({ url }) => url)
   return urls.filter((url) => {
@@ -203,13 +203,13 @@ async function oneRandomRun(bench: Bench, random: SeededRandom, pollRate: number
   if (span !== null) assert.deepEqual(askedTwice(bench.asked.slice(before), marks), [])
 }
 
-test('candles alone say that the catalogue lacks their dates, and heal when it has them', async (t) => {
+test('a run of candles alone reports dates that the catalogue lacks, and completes them once it has them', async (t) => {
   const bench = await startBench(t, new SeededRandom(SEED, 'alone'))
   bench.exchange.nowMs = END_MS
   await file.store.postgres.run({ text: 'TRUNCATE series, markets, candles, ingest_cursors', parameters: [] })
   const span = { fromMs: FIRST_MS, toMs: LAST_MS }
   assert.equal(await cleanRun(bench, ['exchange-candles'], span), 1)
-  // A live store knows what trades now, and nothing of what has settled since.
+  // A live store knows the markets that trade now, and none that have settled.
   await cleanRun(bench, ['exchange-catalogue'], null)
   assert.equal(await cleanRun(bench, ['exchange-candles'], span), bench.exchange.series.length)
   assert.equal(await cleanRun(bench, BOTH, span), 0)
@@ -222,7 +222,7 @@ for (let sequence = 0; sequence < SEQUENCES; sequence += 1) {
     const bench = await startBench(t, random)
     const { exchange } = bench
     await oldStore(random, exchange)
-    // Some stores are kept up to date by polls, some are filled long after.
+    // Some stores are updated by polls, some are filled long after.
     const pollRate = random.pick([0, 0, 0.3])
     exchange.nowMs = FIRST_MS + random.pick([1, DAYS, 40]) * DAY_MS
     for (let index = 0; index < RUNS; index += 1) {

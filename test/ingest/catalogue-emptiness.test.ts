@@ -72,7 +72,7 @@ function onLists(answer: (request: AskedRequest) => Answer | undefined): Upstrea
 const NOTHING: UpstreamWorld['fault'] = ({ url }) =>
   url.includes('/events?') ? NO_EVENTS : /markets\?/.test(url) ? NO_MARKETS : undefined
 
-/** Those that trade within the span. */
+/** The markets that trade within the span. */
 const ALL_TICKERS = MARKETS.filter(({ openMs }) => openMs < SPAN.toMs)
   .map(({ ticker }) => ticker)
   .toSorted()
@@ -114,7 +114,7 @@ for (const [what, fault, told] of FALSE_LISTS) {
   })
 }
 
-test('lists that lack markets which the store knows complete nothing, whatever the events say', async (t) => {
+test('lists without markets that the store knows complete no window, whatever the events state', async (t) => {
   const world = await startWorld(t)
   await backfill(t, world)
   await command("UPDATE ingest_cursors SET completed = '{}'")
@@ -139,7 +139,7 @@ for (const [what, isKnown, told] of [
   ],
   ['a settled market that is listed no more', true, /2 settled markets of KXHIGHNY are not listed, first/],
 ] as const) {
-  test(`${what} is told for a week, then taken as the exchange's word`, async (t) => {
+  test(`${what} is reported for a week, then accepted as the exchange's state`, async (t) => {
     const world = await startWorld(t)
     if (isKnown) await backfill(t, world)
     await command("UPDATE ingest_cursors SET completed = '{}'")
@@ -149,7 +149,7 @@ for (const [what, isKnown, told] of [
       assert.match((await onDay(t, world, day)).problems.join('\n'), told)
       assert.deepEqual(await missing(), [SPAN])
     }
-    // Lists that hold nothing at all are a fault however long it has been so.
+    // Completely empty lists are a fault, however long they last.
     world.fault = (request) =>
       isKnown && request.url.includes('/events?') ? NO_EVENTS : onLists(() => NO_MARKETS)(request)
     assert.ok((await onDay(t, world, 8)).errorCount > 0)
@@ -167,7 +167,7 @@ for (const [what, isKnown, told] of [
   })
 }
 
-test('what is listed again in between is waited for anew', async (t) => {
+test('markets that are listed again in between restart the week', async (t) => {
   const world = await startWorld(t)
   const noPast = onLists(({ url }) => (url.includes('/historical/') ? NO_MARKETS : undefined))
   world.fault = noPast
@@ -180,7 +180,7 @@ test('what is listed again in between is waited for anew', async (t) => {
   assert.deepEqual(await missing(), [SPAN])
 })
 
-test('a series without events is complete, and is not asked for twice', async (t) => {
+test('a series without events is complete, and is not requested twice', async (t) => {
   const world = await startWorld(t)
   world.fault = NOTHING
   assert.equal((await backfill(t, world)).errorCount, 0)
@@ -190,7 +190,7 @@ test('a series without events is complete, and is not asked for twice', async (t
   assert.equal(world.asked.length, before)
 })
 
-test('what was empty while nothing was known is asked for once more when the series has markets', async (t) => {
+test('a window that was empty while no market was known is requested once more when the series has markets', async (t) => {
   const world = await startWorld(t)
   world.fault = NOTHING
   assert.equal((await backfill(t, world, 'exchange-catalogue', EARLY)).errorCount, 0)
@@ -203,7 +203,7 @@ test('what was empty while nothing was known is asked for once more when the ser
   assert.equal(world.asked.length, before)
 })
 
-test('what was empty though earlier markets were known is asked for once more, and no more when it is so', async (t) => {
+test('a window that was empty although earlier markets were known is requested once more after later ones appear', async (t) => {
   const world = await startWorld(t)
   await backfill(t, world, 'exchange-catalogue', EARLY)
   world.fault = NOTHING
@@ -219,7 +219,7 @@ test('what was empty though earlier markets were known is asked for once more, a
   assert.equal(world.asked.length, done)
 })
 
-test('what had no events is answered by whole lists of earlier dates, too, and not asked for again', async (t) => {
+test('complete lists of earlier dates also fill a window without events, which is not requested again', async (t) => {
   const world = await startWorld(t)
   await backfill(t, world, 'exchange-catalogue', EARLY)
   world.fault = NOTHING
@@ -233,7 +233,7 @@ test('what had no events is answered by whole lists of earlier dates, too, and n
   assert.equal(world.asked.length, done)
 })
 
-test('what had no events is opened by a market that a poll has brought meanwhile', async (t) => {
+test('a market from a poll reopens a window without events', async (t) => {
   const world = await startWorld(t)
   await backfill(t, world, 'exchange-catalogue', EARLY)
   world.fault = NOTHING
@@ -254,9 +254,9 @@ test('what had no events is opened by a market that a poll has brought meanwhile
   assert.equal(world.asked.length, done)
 })
 
-test('lists of markets that come without any event are looked at once more', async (t) => {
+test('lists of markets without any event are requested once more', async (t) => {
   const world = await startWorld(t)
-  // The live list is empty, too; the historical one has come.
+  // The live list is also empty; the historical one was received.
   world.fault = (request) => (request.url.includes('/historical/') ? undefined : NOTHING(request))
   assert.equal((await backfill(t, world)).errorCount, 0)
   assert.equal((await knownMarkets()).length, 2)
@@ -266,10 +266,10 @@ test('lists of markets that come without any event are looked at once more', asy
   assert.deepEqual(await knownMarkets(), ALL_TICKERS)
 })
 
-test('a market that the lists once lacked is taken from later ones, whatever dates they are asked for', async (t) => {
+test('a market that the lists once lacked is taken from later lists of any dates', async (t) => {
   const world = await startWorld(t)
   await backfill(t, world)
-  // As a list leaves it that is cut within an event: nothing says that there must be more.
+  // Like a list that was truncated within an event: nothing shows that there is more.
   const lacking = 'KXHIGHNY-26AUG28-T75'
   await command(`DELETE FROM markets WHERE ticker = '${lacking}'`)
   const earlier = { fromMs: SPAN.fromMs - MS_PER_DAY, toMs: SPAN.toMs }
@@ -280,7 +280,7 @@ test('a market that the lists once lacked is taken from later ones, whatever dat
   assert.ok(rows.length > 0)
 })
 
-test('cursors that go round are an error at once', async (t) => {
+test('cyclic cursors are an error at once', async (t) => {
   const world = await startWorld(t)
   let pages = 0
   world.fault = onLists(() => {
@@ -291,7 +291,7 @@ test('cursors that go round are an error at once', async (t) => {
   assert.equal(pages, 3)
 })
 
-test('a store whose catalogue was closed by empty lists is opened, named, and filled', async (t) => {
+test('windows of a store that empty lists had completed are reopened, named, and filled', async (t) => {
   const world = await startWorld(t)
   await backfill(t, world)
   await backfill(t, world, 'exchange-candles')

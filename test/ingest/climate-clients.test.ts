@@ -34,7 +34,7 @@ async function archived(
   return { ...parsed, urls: asked.map(({ url }) => url) }
 }
 
-test('asks the archive for a span in one request, in UTC, with its limit and oldest first', async (t) => {
+test('requests a span from the archive in one request, in UTC, with its limit and oldest first', async (t) => {
   const { reports, urls } = await archived(t, [send(200, wrapped(AUGUST_28, AUGUST_29))])
   assert.deepEqual(urls, [
     '/cgi-bin/afos/retrieve.py?pil=CLIMIA&fmt=text&limit=9999' +
@@ -50,7 +50,7 @@ test('an archive without products of a span has no reports', async (t) => {
   assert.deepEqual((await archived(t, [send(200, 'ERROR: Could not Find: CLIMIA')])).reports, [])
 })
 
-test('repeats a busy archive and reports everything that is no whole answer', async (t) => {
+test('retries a busy archive and reports every incomplete response', async (t) => {
   const { reports } = await archived(t, [
     send(503, 'busy'),
     cutAfter(40, wrapped(AUGUST_29)),
@@ -75,7 +75,7 @@ test('repeats a busy archive and reports everything that is no whole answer', as
   }
 })
 
-test('keeps the readable reports of an answer and names the others', async (t) => {
+test('keeps the readable reports of a response and names the others', async (t) => {
   const stranger = productText({
     pil: 'CLIFLL',
     summaries: [{ name: 'FT LAUDERDALE', date: 'AUGUST 29 2026' }],
@@ -111,7 +111,7 @@ function product(n: number, text = AUGUST_29): Answer {
   return send(200, JSON.stringify({ id: id(n), productCode: 'CLI', productText: `\n${text}` }))
 }
 
-test('fetches each listed product once, oldest first, and asks the list conditionally', async (t) => {
+test('fetches each listed product once, oldest first, and requests the list conditionally', async (t) => {
   const { client, asked } = await clientBench(t, NwsClient, [
     send(200, list(2, 1), { etag: '"a"' }),
     product(1, AUGUST_28),
@@ -158,7 +158,7 @@ test('returns reports again until they are acknowledged', async (t) => {
   assert.equal((await client.poll('MIA')).reports.length, 1)
 })
 
-test('asks for a failed product again, with the whole list, and not for the others', async (t) => {
+test('requests a failed product again, with the whole list, and not the others', async (t) => {
   const { client, asked } = await clientBench(t, NwsClient, [
     send(200, list(1, 2, 3), { etag: '"a"' }),
     product(1),
@@ -181,7 +181,7 @@ test('asks for a failed product again, with the whole list, and not for the othe
   )
 })
 
-test('stops at a product when the upstream is down, and keeps what it has', async (t) => {
+test('stops at a product when the upstream is down, and keeps the earlier ones', async (t) => {
   const down = send(503)
   const { client, asked } = await clientBench(t, NwsClient, [
     send(200, list(1, 2, 3)),
@@ -199,7 +199,7 @@ test('stops at a product when the upstream is down, and keeps what it has', asyn
   assert.ok(asked.every(({ url }) => url !== `/products/${id(3)}`))
 })
 
-test('a product that fails every time keeps no newer one waiting', async (t) => {
+test('a product that always fails does not block newer ones', async (t) => {
   const { client } = await clientBench(t, NwsClient, [
     send(200, list(1, 2, 3)),
     ...Array.from({ length: 4 }, () => send(500)),
@@ -217,7 +217,7 @@ test('a product that fails every time keeps no newer one waiting', async (t) => 
   assert.deepEqual(reportCounts, [0, 2])
 })
 
-test('a product that failed once does not wait for one that fails every time', async (t) => {
+test('a product that failed once does not wait for one that always fails', async (t) => {
   const failing = Array.from({ length: 4 }, () => send(500))
   const { client } = await clientBench(t, NwsClient, [
     send(200, list(1)),

@@ -55,7 +55,7 @@ interface Archive {
   nowMs: number
   /** Dates of August without a final report. */
   readonly withoutFinal: Set<number>
-  /** Returns how many requests it took. */
+  /** Returns the number of requests. */
   backfill(span?: TimeWindow): Promise<number>
 }
 
@@ -97,14 +97,14 @@ const ALL_REPORTS = ['26', '27', '28'].flatMap((day) => [
   `2026-08-${day} preliminary 87`,
 ])
 
-test('a backfill brings the final report of its last date, which is issued on the next morning', async (t) => {
+test('a backfill fetches the final report of its last date, which is issued on the next morning', async (t) => {
   const archive = await startArchive(t)
   assert.ok((await archive.backfill()) > 0)
   assert.deepEqual(await storedHighs(), ALL_REPORTS)
   assert.equal(await archive.backfill(), 0)
 })
 
-test('a date is complete when it was asked for after its final report was due', async (t) => {
+test('a date is complete once it was requested after its final report was due', async (t) => {
   const archive = await startArchive(t)
   archive.nowMs = DUE_MS - 1
   await archive.backfill()
@@ -116,12 +116,12 @@ test('a date is complete when it was asked for after its final report was due', 
   assert.deepEqual(await missingWindows(file.store.postgres, CURSOR, SPAN, DUE_MS), [])
 })
 
-test('what an older version marked complete by time of issue is asked for again once, at its end', async (t) => {
+test('the end of a span that an older version marked complete by time of issue is requested once more', async (t) => {
   const archive = await startArchive(t)
   await command('DROP SCHEMA public CASCADE')
   await command('CREATE SCHEMA public')
   await migrate(file.store.postgres, (await readMigrations()).slice(0, 7))
-  // Two spans of issue: the second one lacks the final report of 28 August.
+  // Two spans of issue times: the second lacks the final report of 28 August.
   await command(`INSERT INTO ingest_cursors (source, scope, completed)
     VALUES ('climate-afos', 'MIA', '{[2026-07-01Z,2026-07-04Z),[2026-08-01Z,2026-08-29Z)}')`)
   await file.store.migrate()
@@ -135,7 +135,7 @@ test('what an older version marked complete by time of issue is asked for again 
   assert.equal(await archive.backfill(), 0)
 })
 
-test('a final report that is overdue is named, and its date can be opened', async (t) => {
+test('an overdue final report is named, and its date can be reopened', async (t) => {
   const archive = await startArchive(t)
   archive.withoutFinal.add(27)
   await archive.backfill()

@@ -43,7 +43,7 @@ test('reads every field of a final report', () => {
   })
 })
 
-test('takes a report with VALID AS OF or TODAY for preliminary, whatever the hour', () => {
+test('treats a report with VALID AS OF or TODAY as preliminary, at any hour', () => {
   const cases: [Partial<SummaryText>, string | null][] = [
     [{ label: 'TODAY', validAsOf: 'VALID TODAY AS OF 0400 PM LOCAL TIME.' }, '16:00'],
     [{ label: 'TODAY', validAsOf: 'VALID AS OF 735 AM LOCAL TIME.' }, '07:35'],
@@ -62,7 +62,7 @@ test('takes a report with VALID AS OF or TODAY for preliminary, whatever the hou
   }
 })
 
-test('recognises a correction by header, title or headline, and no retransmission for one', () => {
+test('recognises a correction by header, title or headline, and not a retransmission', () => {
   const isCorrection = (changes: Parameters<typeof productText>[0]): boolean =>
     only(productText(changes)).isCorrection
   const summaries = [summary()]
@@ -184,7 +184,7 @@ test('reads headlines that run over two lines, abbreviate the month or say FROM'
   }
 })
 
-test('resolves month and year of the header over their boundaries and over changes of the clock', () => {
+test('resolves month and year of the header across month ends, year ends and clock changes', () => {
   const cases: [header: string, issued: string | null, date: string, instant: string][] = [
     ['010430', '1130 PM EST THU DEC 31 2026', 'DECEMBER 30 2026', '2027-01-01T04:30'],
     ['010642', '1242 AM CST FRI JAN 01 2027', 'DECEMBER 31 2026', '2027-01-01T06:42'],
@@ -208,7 +208,7 @@ test('resolves month and year of the header over their boundaries and over chang
   }
 })
 
-test('takes the header for the time of issue unless it lies before the day of the report', () => {
+test('uses the header as the time of issue unless it is before the day of the report', () => {
   const issued = (header: string, local: string): string =>
     new Date(
       only(productText({ header: `CDUS42 KMFL ${header}`, issued: local, summaries: [summary()] }))
@@ -218,7 +218,7 @@ test('takes the header for the time of issue unless it lies before the day of th
   assert.equal(issued('301500', local), '2026-08-30T15:00:00.000Z')
   // Sent again three days later with the old local line.
   assert.equal(issued('020824', local), '2026-09-02T08:24:00.000Z')
-  // A header that was left standing for six days.
+  // A header that was not updated for six days.
   assert.equal(issued('240824', local), '2026-08-30T08:24:00.000Z')
   assert.equal(issued('240824', '1224 AM EDT SUN AUG 30 2026'), '2026-08-30T04:24:00.000Z')
   assert.equal(issued('240824', '1224 PM EDT SUN AUG 30 2026'), '2026-08-30T16:24:00.000Z')
@@ -230,14 +230,14 @@ test('takes the header for the time of issue unless it lies before the day of th
   assert.equal(onlyError(impossible).code, 'bad_date')
 })
 
-test('gives a header only a month that has its day', () => {
+test('resolves a header only to a month that has its day', () => {
   const header = readHeader(['CDUS42 KMFL 310005', 'CLIMIA'])
   assert.ok(header !== undefined)
   const instant = headerInstantMs(header, Date.parse('2026-03-02T00:00:00Z'))
   assert.equal(instant, Date.parse('2026-03-31T00:05:00Z'))
 })
 
-test('names product and line of what it cannot take', () => {
+test('names product and line of what it cannot parse', () => {
   const summaries = [summary()]
   const whole = productText({ summaries })
   const cases: [string, string][] = [
@@ -271,7 +271,7 @@ test('names product and line of what it cannot take', () => {
   assert.equal(onlyError(unlabelled).code, 'no_label')
 })
 
-test('goes on behind a broken product', () => {
+test('continues after a broken product', () => {
   const good = productText({ summaries: [summary()] })
   const { reports, errors } = parseClimateText(`${wrapped(good)}\u0001\n884\nGARBAGE\n\u0001\n${good}\u0003`)
   assert.equal(reports.length, 2)
@@ -329,7 +329,7 @@ test('reads back whatever a report states, in every layout', () => {
   )
 })
 
-test('returns reports or named errors for any damage, and nothing that the text does not hold', () => {
+test('returns reports or named errors for any damage, and no values that are not in the text', () => {
   const whole = wrapped(
     productText({ summaries: [summary(), summary({ name: 'MIAMI BEACH' })] }),
     productText({

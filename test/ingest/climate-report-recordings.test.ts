@@ -23,7 +23,7 @@ interface ExpectedProduct {
 }
 
 /**
- * Where the parser and the recorded decoding differ, and who is right. CLIPPG: the recorded decoder gives up at a
+ * Differences between the parser and the recorded decoding, and which is right. CLIPPG: the recorded decoder stops at a
  * table heading with single blanks. The text says plainly TODAY, maximum 89 and minimum 77 for 2020-12-28: the
  * parser is right.
  */
@@ -89,7 +89,7 @@ test('reads all real products as recorded, but for the one listed difference', S
   assert.deepEqual(differing, [...DIFFERENCES.keys()])
 })
 
-test('tells preliminary, final and corrected real products apart', SKIP, () => {
+test('distinguishes preliminary, final and corrected real products', SKIP, () => {
   const kinds = [...expectedProducts().keys()].map((name) => {
     const [report] = parseClimateText(realText(name)).reports
     return [name, report?.kind, report?.isCorrection] as const

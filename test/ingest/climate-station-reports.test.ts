@@ -35,7 +35,7 @@ function report(changes: Partial<ClimateReportRow> = {}): ClimateReportRow {
   }
 }
 
-test('takes a silent re-issue with other values for a correction and serves the first', () => {
+test('treats an unmarked re-issue with other values as a correction and serves the first', () => {
   const first = productText({ header: 'CDUS42 KMFL 300824', summaries: [MIAMI] })
   const second = productText({
     header: 'CDUS42 KMFL 300910',
@@ -69,7 +69,7 @@ test('keeps a retransmission final and serves the original', () => {
   assert.equal(servedRecord(reports)?.product_id, '202608300824-KMFL-CDUS42-CLIMIA')
 })
 
-test('lets a later final add a missing value, and takes it for a correction when it changes one', () => {
+test('lets a later final add a missing value, and treats it as a correction if it changes one', () => {
   const first = productText({ summaries: [{ ...MIAMI, minimum: '         MM        MM' }] })
   const later = (maximum: string): string =>
     productText({ header: 'CDUS42 KMFL 301200', summaries: [{ ...MIAMI, maximum }] })
@@ -87,7 +87,7 @@ test('lets a later final add a missing value, and takes it for a correction when
   assert.deepEqual([servedRecord(changed)?.high_temp_f, servedRecord(changed)?.low_temp_f], [90, null])
 })
 
-test('takes a corrected preliminary report for preliminary, and a corrected final for a correction', () => {
+test('treats a corrected preliminary report as preliminary, and a corrected final as a correction', () => {
   const preliminary = { ...MIAMI, label: 'TODAY', validAsOf: 'VALID TODAY AS OF 0400 PM LOCAL TIME.' }
   const reports = stored(
     wrapped(
@@ -135,7 +135,7 @@ function match(text: string): string[] {
   return matchStations(parseClimateText(text).reports, STATIONS, 'iem').map((r) => r.station_code)
 }
 
-test('finds the station by product line and headline, and stores no other place', () => {
+test('finds the station by product line and headline, and stores no other places', () => {
   const houston = (name: string): string => productText({ pil: 'CLIHOU', summaries: [{ ...MIAMI, name }] })
   assert.deepEqual(match(houston('HOUSTON/HOBBY AIRPORT')), ['HOU'])
   assert.deepEqual(match(houston('HOUSTON INTERCONTINENTAL')), [])
@@ -187,7 +187,7 @@ const anyReport = fc
   .map((changes) => report({ ...changes, product_id: `p${changes.issued_at}` }))
 const anyReports = fc.uniqueArray(anyReport, { maxLength: 8, selector: ({ product_id }) => product_id })
 
-test('classifies the same whatever order reports come in, also when some were classified before', () => {
+test('classifies reports equally in any order, also if some were classified before', () => {
   const cases = anyReports.chain((reports) =>
     fc.record({
       reports: fc.constant(reports),
@@ -208,7 +208,7 @@ test('classifies the same whatever order reports come in, also when some were cl
   )
 })
 
-test('serves of each value what the first non-preliminary report with it states, or nothing', () => {
+test('serves each value from the first non-preliminary report that states it, or none', () => {
   fc.assert(
     fc.property(anyReports, (reports) => {
       const classified = classifyReports(reports)

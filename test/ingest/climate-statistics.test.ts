@@ -16,7 +16,7 @@ function body(data: unknown, meta: unknown = META): string {
   return JSON.stringify({ meta, data })
 }
 
-test('asks one station and range for maximum and minimum', async (t) => {
+test('requests maximum and minimum of one station and range', async (t) => {
   const { client, asked } = await clientBench(t, ClimateStatisticsClient, [
     send(200, body([['2026-01-01', '50', '33']]), { 'content-type': 'application/json' }),
   ])
@@ -40,7 +40,7 @@ function readMaximum(value: string): number | null | undefined {
   return parseDailyExtremes(JSON.parse(body([['2026-01-01', value, 'M']])), RANGE, 'acis')[0]?.maxTempF
 }
 
-test('takes only a value of that one day, and no flag for a number', () => {
+test('accepts only a value of that single day, and no flag as a number', () => {
   const cases: [string, number | null][] = [
     ['50', 50],
     ['-7', -7],
@@ -55,7 +55,7 @@ test('takes only a value of that one day, and no flag for a number', () => {
   for (const [value, expected] of cases) assert.equal(readMaximum(value), expected, value)
 })
 
-test('reports refusals and every other answer that is not the one documented', async (t) => {
+test('reports refusals and every other undocumented response', async (t) => {
   const rows = (data: unknown): string => body(data)
   const cases: [UpstreamFailure, Answer][] = [
     ['rejected', send(200, '{"error":"Unknown sid"}')],
@@ -110,7 +110,7 @@ test('reports refusals and every other answer that is not the one documented', a
   }
 })
 
-test('answers any JSON with days or an error that names the upstream', () => {
+test('any JSON gives days or an error that names the upstream', () => {
   const texts = fc.oneof(
     fc.json(),
     fc.json().map((data) => `{"meta":{"sids":["KNYC 5"]},"data":${data}}`),
@@ -131,7 +131,7 @@ test('answers any JSON with days or an error that names the upstream', () => {
   )
 })
 
-test('never lets an estimate change what is served for a date with an official report', () => {
+test('an estimate never changes the served values of a date with an official report', () => {
   const date = fc.nat(3).map((days) => addDays('2026-01-01', days))
   const record = fc.record({
     station_code: fc.constant('NYC'),
@@ -157,7 +157,7 @@ test('never lets an estimate change what is served for a date with an official r
       }))
       const official = records.filter(({ report_type }) => report_type !== 'estimated')
       const dates = new Set(official.map((r) => r.observation_date))
-      // Even estimates made before the official reports came change nothing.
+      // Even estimates made before the official reports change nothing.
       const servedOfficial = servedRecords([...official, ...estimates]).filter((r) =>
         dates.has(r.observation_date),
       )

@@ -43,7 +43,7 @@ function candle(endMs: number, volume: string): unknown {
   return { end_period_ts: endMs / 1000, price, volume_fp: volume, open_interest_fp: '1.00' }
 }
 
-test('a list is read to its last page, the cursor given back as it came', async (t) => {
+test('a list is read to its last page, and the cursor is sent back unchanged', async (t) => {
   const market = (index: number): unknown => ({
     ticker: `A-1-T${index}`,
     event_ticker: 'A-1',
@@ -62,7 +62,7 @@ test('a list is read to its last page, the cursor given back as it came', async 
   )
   const [first, second] = asked.map(({ url }) => new URL(url, 'http://local'))
   assert.equal(first?.pathname, '/trade-api/v2/markets')
-  // No status: that is how every one comes.
+  // Without a status filter the list has all statuses.
   assert.deepEqual(Object.fromEntries(first?.searchParams ?? []), {
     limit: '1000',
     series_ticker: 'A',
@@ -71,7 +71,7 @@ test('a list is read to its last page, the cursor given back as it came', async 
   assert.equal(second?.searchParams.get('cursor'), 'CgwI=&+/')
 })
 
-test('a rate limit without Retry-After is waited out with growing pauses', async (t) => {
+test('requests wait for a rate limit without Retry-After with growing pauses', async (t) => {
   const busy = send(429, '{"error":"too many requests"}')
   const { client, clock, asked } = await bench(t, [busy, busy, send(200, '{"series":[]}')])
   await client.temperatureSeries('Climate and Weather')
@@ -80,7 +80,7 @@ test('a rate limit without Retry-After is waited out with growing pauses', async
   assert.deepEqual(clock.slept.slice(0, 2), [500, 1000])
 })
 
-test('a rate limit that lasts is reported as the exchange’s', async (t) => {
+test('a lasting rate limit is reported as one of the exchange', async (t) => {
   const { client } = await bench(
     t,
     Array.from({ length: 4 }, () => send(429)),
@@ -92,7 +92,7 @@ test('a rate limit that lasts is reported as the exchange’s', async (t) => {
   })
 })
 
-test('the invented candle before the range is neither asked for nor taken', async (t) => {
+test('the synthetic candle before the range is neither requested nor accepted', async (t) => {
   const body = JSON.stringify({
     ticker: MARKET.ticker,
     candlesticks: [
@@ -115,7 +115,7 @@ test('the invented candle before the range is neither asked for nor taken', asyn
   )
 })
 
-test('the cutoff is asked for once an hour', async (t) => {
+test('the cutoff is requested once an hour', async (t) => {
   const body = send(200, '{"market_settled_ts":"2026-07-18T00:00:00Z"}')
   const { client, asked, clock } = await bench(t, [body, body])
   assert.equal(await client.historicalCutoffMs(), Date.parse('2026-07-18T00:00:00Z'))
@@ -137,7 +137,7 @@ test('a batch is one request that costs as much as its markets', async (t) => {
   assert.ok(waitedMs >= 1_900 && waitedMs <= 2_100, `${waitedMs} ms`)
 })
 
-test('spans are cut so that no request exceeds the exchange’s limits and no candle is asked twice', () => {
+test('spans are split so that no request exceeds the exchange’s limits and no candle is requested twice', () => {
   const interval = fc.constantFrom<1 | 60 | 1440>(1, 60, 1440)
   fc.assert(
     fc.property(interval, fc.nat({ max: 20_000 }), fc.nat({ max: 59_999 }), (minutes, count, offsetMs) => {
@@ -159,7 +159,7 @@ test('spans are cut so that no request exceeds the exchange’s limits and no ca
   )
 })
 
-test('a request beyond the limits is a fault of the caller and never sent', async (t) => {
+test('a request beyond the limits is a caller error and never sent', async (t) => {
   const { client, asked } = await bench(t, [])
   const tooLong = { ...SPAN, fromMs: NOW_MS - EXCHANGE_CANDLES_MAX * MINUTE_MS }
   await assert.rejects(client.candles(MARKET, 'live', tooLong), RangeError)

@@ -72,12 +72,12 @@ function assertMalformed(run: () => unknown, detail: RegExp): void {
   })
 }
 
-test('live and historical names of fields give the same candle, exact to a hundredth of a cent', () => {
+test('live and historical field names give the same candle, exact to a hundredth of a cent', () => {
   assert.deepEqual(candles(LIVE).rows, [EXPECTED])
   assert.deepEqual(candles(HISTORICAL).rows, [EXPECTED])
 })
 
-test('integers of old archives are cents and contracts; decimal text beside them counts first', () => {
+test('integers of old archives are cents and contracts, and decimal text beside them takes precedence', () => {
   const old = {
     end_period_ts: END,
     price: { open: 41, low: 39, high: 45, close: 42 },
@@ -89,7 +89,7 @@ test('integers of old archives are cents and contracts; decimal text beside them
   assert.deepEqual(candles(both).rows, [EXPECTED])
 })
 
-test('a candle without a trade is none, however it states its prices', () => {
+test('a candle without a trade is skipped, however it states its prices', () => {
   const nulls = { open_dollars: null, low_dollars: null, high_dollars: null, close_dollars: null }
   const quiet = { ...LIVE, price: { ...nulls, previous_dollars: '0.4000' }, volume_fp: '0.00' }
   const absent = { end_period_ts: END, volume_fp: '0.00', open_interest_fp: '1.00' }
@@ -111,7 +111,7 @@ for (const [name, change] of [
   ['an end within a minute', { end_period_ts: END + 1 }],
   ['a negative volume', { volume_fp: '-1.00' }],
 ] as const) {
-  test(`${name} is refused and, as the majority, an upstream error`, () => {
+  test(`${name} is refused, and an upstream error if in the majority`, () => {
     const bad = { ...LIVE, ...change }
     const { rows: items, rejected } = candles(LIVE, bad)
     assert.deepEqual(items, [EXPECTED])
@@ -120,7 +120,7 @@ for (const [name, change] of [
   })
 }
 
-test('text without a point is no price under the plain name: it could be cents', () => {
+test('text without a decimal point is refused as a price under the plain name, because it could be cents', () => {
   assert.throws(() => readPrice({ open: '41' }, 'open'), /open is "41"/)
   assert.equal(readPrice({ open_dollars: '1' }, 'open'), 10_000)
 })
@@ -245,7 +245,7 @@ test('a market keeps every status and result, and takes its series from its even
   assert.equal(other?.series_ticker, 'KXA')
 })
 
-test('answers of another shape are upstream errors', () => {
+test('responses of another shape are upstream errors', () => {
   assertMalformed(() => parseBody(Buffer.from('<html>')), /no JSON/)
   assertMalformed(() => parseBody(Buffer.from('[]')), /not an object/)
   assertMalformed(() => parseCandles({}, MARKET, 1), /candlesticks is null/)
@@ -255,7 +255,7 @@ test('answers of another shape are upstream errors', () => {
   assertMalformed(() => parseCutoff({}, 'trades_created_ts'), /trades_created_ts/)
 })
 
-test('a batch gives each market its candles and refuses markets that were not asked for', () => {
+test('a batch gives each market its candles and refuses markets that were not requested', () => {
   const asked = new Map([[MARKET.ticker, MARKET]])
   const good = { market_ticker: MARKET.ticker, candlesticks: [LIVE] }
   const stranger = { market_ticker: 'KXOTHER-1-2', candlesticks: [LIVE] }

@@ -51,7 +51,7 @@ function onlyRow(cells: Cells): Observation {
   return row.observation
 }
 
-test('the text decides and the columns fill in what it leaves out', () => {
+test('the text takes precedence, and the columns fill in what it leaves out', () => {
   const observation = onlyRow({ tmpf: '99.00', snowdepth: '3.00' })
   assert.equal(observation.source, 'iem')
   assert.equal(observation.observed_at, Date.parse('2026-01-19T18:51:00Z'))
@@ -68,14 +68,14 @@ test('a variable wind keeps its unknown direction, whatever the column says', ()
   assert.equal(observation.wind_dir_degrees, null)
 })
 
-test('a trace is a trace in both of the ways it is written, a missing value is null', () => {
+test('a trace is recognized in both spellings, and a missing value is null', () => {
   assert.equal(onlyRow({ p01i: 'T' }).precip_1hr_inches, TRACE_INCHES)
   assert.equal(onlyRow({ p01i: '0.0001' }).precip_1hr_inches, TRACE_INCHES)
   for (const missing of ['M', 'null', ''])
     assert.equal(onlyRow({ p01i: missing }).precip_1hr_inches, null, missing)
 })
 
-test('without a text the columns stand alone', () => {
+test('without a text only the columns are used', () => {
   const observation = onlyRow({
     metar: 'M',
     tmpf: '91.00',
@@ -104,7 +104,7 @@ test('a text of another station or time is not used', () => {
   }
 })
 
-test('rows that the archive made itself are dropped and counted', () => {
+test('rows that the archive synthesized are dropped and counted', () => {
   const synthetic = { ...CELLS, metar: `${TEXT} IEM_GHCNH` }
   const madis = { ...CELLS, metar: 'KNYC 191855Z AUTO 00/M06 RMK T00001060 MADISHF' }
   const rows = parse(table([synthetic, CELLS, madis]))
@@ -125,7 +125,7 @@ test('rows that cannot be read are rejected', () => {
   ])
 })
 
-test('a table that has changed or is cut is a typed error', () => {
+test('a changed or truncated table is a typed error', () => {
   const failures = (text: string): string => {
     try {
       return `${parse(text).length} rows`
@@ -142,7 +142,7 @@ test('a table that has changed or is cut is a typed error', () => {
   assert.equal(failures(table([])), '0 rows')
 })
 
-/** Columns that say the same as the text, and how far the archive's rounding may take them apart. */
+/** Columns that repeat the text, and by how much the archive's rounding may change them. */
 const TWINS = [
   ['tmpf', 'temp_f', 0],
   ['dwpf', 'dewpoint_f', 0],
@@ -160,7 +160,7 @@ const TWINS = [
   ['peak_wind_drct', 'peak_wind_dir_degrees', 0],
   // The archive computes with the rounded °F.
   ['relh', 'relative_humidity', 2.1],
-  // It computes the wind chill in °C and km/h, with that form's rounded coefficients.
+  // The archive computes the wind chill in °C and km/h, with that form's rounded coefficients.
   ['feel', 'feels_like_f', 0.15],
 ] as const
 
@@ -308,7 +308,7 @@ async function bench(t: TestContext, script: readonly Answer[]): Promise<Bench> 
   }
 }
 
-test('routine and special reports are asked apart, a second between them', async (t) => {
+test('routine and special reports are requested separately, a second apart', async (t) => {
   const special = { ...CELLS, valid: '2026-01-19 18:58', metar: TEXT.replace('1851Z', '1858Z') }
   const { fetch, asked, clock } = await bench(t, [send(200, table([CELLS])), send(200, table([special]))])
   const { rows } = await fetch()
@@ -333,7 +333,7 @@ test('routine and special reports are asked apart, a second between them', async
   }
 })
 
-test('a busy archive is asked again', async (t) => {
+test('a request to a busy archive is retried', async (t) => {
   const { fetch, asked } = await bench(t, [
     send(503, 'busy'),
     send(200, table([CELLS])),
@@ -344,7 +344,7 @@ test('a busy archive is asked again', async (t) => {
   assert.equal(asked.length, 4)
 })
 
-test('a span that is no window is refused before it is sent', async (t) => {
+test('a span that is not a window is refused before it is sent', async (t) => {
   const { client, asked } = await bench(t, [])
   for (const toMs of [FROM_MS, FROM_MS - 1, FROM_MS + 32 * 86_400_000, Number.NaN]) {
     await assert.rejects(client.reports({ station: NYC, fromMs: FROM_MS, toMs }), RangeError)

@@ -29,7 +29,7 @@ function command<Row>(text: string): Promise<readonly Row[]> {
   return file.store.postgres.run<Row>({ text, parameters: [] })
 }
 
-/** A run of the command over everything until today. Returns the tickers whose candles it asked for. */
+/** A run of the command over everything until today. Returns the tickers whose candles it requested. */
 async function startRuns(
   t: TestContext,
   exchange: RandomExchange,
@@ -55,7 +55,7 @@ async function startRuns(
   }
 }
 
-test('candles that the exchange shows days late are fetched by later runs, in a bounded number of looks', async (t) => {
+test('later runs fetch candles that the exchange publishes days late, with a bounded number of requests', async (t) => {
   const exchange = randomExchange(new SeededRandom(3, 'late'), FIRST_MS, LAST_MS, LATE_DAYS * 24)
   const late = exchange.markets.flatMap(({ trades }) =>
     trades.filter(({ endMs, toldMs }) => toldMs > endMs + 3 * DAY_MS),
@@ -81,7 +81,7 @@ test('candles that the exchange shows days late are fetched by later runs, in a 
   assert.deepEqual(await run(), new Set())
 })
 
-test('a collector that runs on fetches them without a backfill, one event a poll', async (t) => {
+test('a running collector fetches late candles without a backfill, one event a poll', async (t) => {
   const exchange = randomExchange(new SeededRandom(3, 'late'), FIRST_MS, LAST_MS, LATE_DAYS * 24)
   const upstream = await startRoutedUpstream(t, (request) => exchange.answer(request, '/kalshi') ?? send(404))
   const clock = { nowMs: () => exchange.nowMs, sleep: async () => {} }
@@ -106,7 +106,7 @@ test('a collector that runs on fetches them without a backfill, one event a poll
   assert.ok(idlePolls > 5, `${idlePolls} polls without a late look`)
 })
 
-test('a past that was settled long ago is asked for once', async (t) => {
+test('dates that were settled long ago are requested once', async (t) => {
   const exchange = randomExchange(new SeededRandom(4, 'late'), FIRST_MS, LAST_MS)
   exchange.nowMs = LAST_MS + 60 * DAY_MS
   const run = await startRuns(t, exchange)
@@ -133,7 +133,7 @@ test('windows of an older version keep the same ends of candles', async () => {
   const window = { fromMs: FIRST_MS, toMs: FIRST_MS + 2 * DAY_MS }
   const nowMs = Date.parse('2026-10-30T00:00:00Z')
   const missing = await missingCandles(file.store.postgres, 'KXHIGHNY', window, nowMs)
-  // The candle that ends at the midnight was not asked for.
+  // The candle that ends at midnight was not requested.
   const last = { fromMs: window.toMs - 60_000, toMs: window.toMs }
   assert.deepEqual(
     missing.map(({ ticker, fromMs, toMs }) => ({ ticker, fromMs, toMs })),

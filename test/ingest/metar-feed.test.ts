@@ -1,5 +1,5 @@
 // The decoder against the aviation weather service's own decode of 3,000 real reports. Every difference is listed here
-// with who is right, so that a new one fails the test.
+// with the side that is right, so that a new one fails the test.
 
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'

@@ -55,7 +55,7 @@ test('decodes a whole report', () => {
   })
 })
 
-test('what a report does not say is null', () => {
+test('values that a report does not state are null', () => {
   const { weather, temperatureC, dewpointC } = decode('AUTO')
   assert.equal(temperatureC, null)
   assert.equal(dewpointC, null)
@@ -71,7 +71,7 @@ test('tenths give whole °F at an automated station, else the float is kept', ()
   assert.equal(decode('M05/M10 A2990').weather.temp_f, 23)
 })
 
-test('tenths that contradict the body by more than 1 °C do not count', () => {
+test('tenths that contradict the body by more than 1 °C are ignored', () => {
   const decoded = decode('22/17 A2990 RMK AO2 T12170172')
   assert.equal(decoded.temperatureC, 22)
   assert.equal(decoded.dewpointC, 17.2)
@@ -149,7 +149,7 @@ test('the altimeter decides whether a sea-level pressure is below or above 1000 
   assert.equal(decode('A2994 RMK SLP137').weather.sea_level_pressure_mb, 1013.7)
   assert.equal(decode('A2950 RMK SLP991').weather.sea_level_pressure_mb, 999.1)
   assert.equal(decode('A3090 RMK SLP560').weather.sea_level_pressure_mb, 1056)
-  // A broken sensor decides nothing.
+  // A broken sensor does not determine it.
   assert.equal(decode('A2543 RMK SLP547').weather.sea_level_pressure_mb, 1054.7)
   assert.equal(decode('RMK SLP137').weather.sea_level_pressure_mb, 1013.7)
   assert.equal(decode('A2994 RMK SLPNO').weather.sea_level_pressure_mb, null)
@@ -251,7 +251,7 @@ test('a resolved time is the latest with that day, hour and minute up to an hour
   )
 })
 
-test('what is no report is a typed error', () => {
+test('text that is not a report is a typed error', () => {
   for (const text of [
     '',
     'KJFK',

@@ -47,7 +47,7 @@ const ROW = { cells: { temperature: '7.8|5' }, text: REPORT_TEXT }
 const GOOD = ghcnhTable([ROW])
 const TWO_ROWS = ghcnhTable([ROW, ROW])
 
-test('a station and year is asked for conditionally', async (t) => {
+test('a station and year is requested conditionally', async (t) => {
   const { fetch, asked } = await bench(t, [
     send(200, GOOD, { 'last-modified': 'Sun, 01 Mar 2026 00:00:00 GMT' }),
     send(304),

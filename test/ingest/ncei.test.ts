@@ -58,14 +58,14 @@ test('units are converted to those of reports', () => {
   assert.equal(observation.relative_humidity, 53.4)
 })
 
-test('every whole knot up to a hurricane survives the archive', () => {
+test('every whole knot up to hurricane force is the same after a round trip through the archive', () => {
   for (let knots = 0; knots <= 150; knots += 1) {
     const metresPerSecond = (Math.round((knots * 18_520) / 3600) / 10).toFixed(1)
     assert.equal(onlyRow({ cells: { temperature: '1', wind_speed: metresPerSecond } }).wind_speed_kt, knots)
   }
 })
 
-test('every visibility that reports know survives the archive', () => {
+test('every reportable visibility is the same after a round trip through the archive', () => {
   const fractions = [
     1 / 16,
     1 / 8,
@@ -90,7 +90,7 @@ test('every visibility that reports know survives the archive', () => {
   }
 })
 
-test('where the column agrees with the text, the exact value of the text stands', () => {
+test('if column and text agree, the exact value of the text is used', () => {
   const cells = {
     temperature: '7.8|5',
     dew_point_temperature: '7.2|5',
@@ -107,13 +107,13 @@ test('where the column agrees with the text, the exact value of the text stands'
   assert.equal(observation.wind_gust_kt, 15)
 })
 
-test('where quality control has changed a value, the column stands', () => {
+test('if quality control has changed a value, the column is used', () => {
   const observation = onlyRow({ cells: { temperature: '9.4|1', precipitation: '2.5|1' }, text: TEXT })
   assert.equal(observation.temp_f, 48.92)
   assert.equal(observation.precip_1hr_inches, 0.1)
 })
 
-test('suspect, erroneous and unknown quality drops a value, and the text does not bring it back', () => {
+test('suspect, erroneous and unknown quality drops a value, and the text does not restore it', () => {
   for (const quality of ['2', '3', '6', '7', 'L', 'f', 'o', '8', '15']) {
     const cells = {
       temperature: `7.8|${quality}`,
@@ -206,7 +206,7 @@ function readSample(name: string): string | undefined {
   return path === undefined ? undefined : readFileSync(path, 'utf8')
 }
 
-test('of the remarks only the report is kept, whatever follows it', () => {
+test('only the report is kept of the remarks, whatever follows it', () => {
   const cells: Cells = { temperature: '7.8|5' }
   const tails = [
     ' (RR)',
@@ -221,7 +221,7 @@ test('of the remarks only the report is kept, whatever follows it', () => {
     'AWY011SOME REMARK',
   ]
   for (const tail of tails) {
-    // The table adds initials of its own.
+    // The table adds initials.
     assert.equal(onlyRow({ cells, text: `${TEXT}${tail}` }).raw_metar, TEXT, tail)
   }
   assert.equal(onlyRow({ cells, text: `${TEXT} $ (RR)` }).raw_metar, `${TEXT} $`)
@@ -271,7 +271,7 @@ test('the real sample of the 2024 form decodes', (t) => {
   assert.equal(last?.max_temp_24hr_f, 69)
 })
 
-/** What the two archives say differently about the same reports, with who is right. */
+/** Differences between the two archives for the same reports, with the side that is right. */
 const KNOWN_DIFFERENCES: Readonly<Record<string, string>> = {
   '2025-01-01T01:51:00.000Z precip_1hr_inches':
     'NCEI has the trace of the local record, the transmitted report no P group',

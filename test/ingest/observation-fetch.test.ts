@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { collectRows, type ParsedRow, PARSE_TURN_MS_MAX } from '../../server/ingest/observation-fetch.ts'
 import { UpstreamError } from '../../server/upstream/upstream-error.ts'
 
-/** Rows that each take longer than a turn may last. */
+/** Rows that each take longer to decode than one turn of the event loop may last. */
 function* slowRows(count: number): Generator<ParsedRow, void, void> {
   for (let index = 0; index < count; index += 1) {
     const endMs = performance.now() + PARSE_TURN_MS_MAX + 1
@@ -12,7 +12,7 @@ function* slowRows(count: number): Generator<ParsedRow, void, void> {
   }
 }
 
-test('decoding gives the event loop its turn', async () => {
+test('decoding yields to the event loop', async () => {
   let turns = 0
   const count = (): void => {
     turns += 1
@@ -25,7 +25,7 @@ test('decoding gives the event loop its turn', async () => {
   assert.ok(turns >= 4, `${turns} turns`)
 })
 
-test('synthetic rows alone are no change of format, unusable ones are', async () => {
+test('only unusable rows, and not synthetic ones, count as a change of format', async () => {
   const row = (reason: 'synthetic' | 'malformed' | 'other_report'): ParsedRow => ({
     kind: 'rejected',
     reason,

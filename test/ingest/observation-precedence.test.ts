@@ -17,7 +17,7 @@ import {
 const OBSERVED_MS = Date.parse('2026-01-19T18:51:00Z')
 const TEXT = 'KNYC 191851Z 24010KT 10SM CLR 00/M06 A2994'
 
-/** Fields that are filled alone, so that "never null over a value" can be stated field by field. */
+/** Fields that are filled independently, so that "never null over a value" can be checked for each field. */
 const SINGLE_FIELDS = ['altimeter_inhg', 'visibility_miles', 'weather_codes', 'precip_1hr_inches'] as const
 
 const WEATHER_NAMES = OBSERVATION_FIELDS.map(({ name }) => name).filter(
@@ -49,7 +49,7 @@ function merge(...observations: Observation[]): MergedObservation {
     .reduce((a, b) => mergeObservation(a, b))
 }
 
-test('the live feed comes before both archives, and they fill in what it leaves out', () => {
+test('the live feed takes precedence over both archives, which fill in what it leaves out', () => {
   const awc = observation({ temp_f: 60, received_at: 5 })
   const iem = observation({
     source: 'iem',
@@ -84,7 +84,7 @@ test('a group is not mixed from two reports', () => {
   assert.deepEqual([wind_speed_kt, wind_dir_degrees, wind_gust_kt], [5, null, null])
 })
 
-test('of one source the fuller copy of a group counts, then the later received', () => {
+test('within one source the more complete copy of a group wins, then the later received', () => {
   const first = observation({ received_at: 1, temp_f: 50, dewpoint_f: 40, altimeter_inhg: 29.9 })
   const later = observation({ received_at: 2, temp_f: 51, altimeter_inhg: 29.91 })
   const { observation: merged, filled } = merge(first, later)
@@ -101,7 +101,7 @@ test('a corrected report replaces all others, nulls included, whatever its sourc
   assert.deepEqual(merge(corrected, wrong), { observation: corrected, filled: {} })
 })
 
-test('what the air feels like follows from the merged values', () => {
+test('the feels-like temperature is computed from the merged values', () => {
   const awc = observation({ temp_f: 30, dewpoint_f: 20, relative_humidity: 66, received_at: 5 })
   const iem = observation({ source: 'iem', wind_speed_kt: 20 })
   assert.equal(awc.feels_like_f, null)
@@ -168,7 +168,7 @@ test('merging is associative and idempotent, also for records that are merged al
   )
 })
 
-test('a value is never replaced by a null, but by a correction', () => {
+test('only a correction replaces a value by null', () => {
   fc.assert(
     fc.property(fc.array(candidates, { minLength: 1, maxLength: 6 }), (rows) => {
       const corrections = rows.filter((row) => row.raw_metar?.includes(' COR ') === true)

@@ -35,7 +35,7 @@ async function count(table: 'observations' | 'climate_records'): Promise<number>
   return row?.count ?? 0
 }
 
-/** One poll by a process of its own; its problems are added to a list. */
+/** One poll by a new process; its problems are added to a list. */
 async function poll(
   t: TestContext,
   world: UpstreamWorld,
@@ -74,9 +74,9 @@ function asosAnswer(world: UpstreamWorld, times: readonly string[]): void {
   }
 }
 
-test('reports of the live feed that are two hours ahead are refused, and taken at their time', async (t) => {
+test('reports of the live feed that are two hours ahead are refused until their time', async (t) => {
   const world = await startWorld(t)
-  // After no absence one request asks for all stations.
+  // Without an absence one request covers all stations.
   await file.store.postgres.run({
     text: `INSERT INTO ingest_cursors (source, scope, completed) VALUES
       ('aviation-weather', 'live', '{[2026-08-30 04:30Z, 2026-08-30 11:59Z)}')`,
@@ -123,13 +123,13 @@ test('future reports of the archives are refused and named, too', async (t) => {
   problems.length = 0
   await poll(t, world, 'ncei', { problems })
   assert.match(problems.join('\n'), /first MIA METAR of 2027-01-03T05:52Z/)
-  // Nothing of it is stored, so the file is asked for in full again.
+  // Nothing of it is stored, so the file is requested again in full.
   await poll(t, world, 'ncei')
   assert.ok(world.asked.every(({ headers }) => headers['if-none-match'] === undefined))
   assert.equal(await count('observations'), 1)
 })
 
-test('days that a clock ahead by days took for complete are asked for when they come', async (t) => {
+test('days that a clock ahead by days marked complete are requested when they come', async (t) => {
   const world = await startWorld(t)
   const told = ['2026-08-30 10:53', '2026-08-30 23:53', '2026-08-31 23:53', '2026-09-01 23:53']
   asosAnswer(world, told)
@@ -143,7 +143,7 @@ test('days that a clock ahead by days took for complete are asked for when they 
   }
 })
 
-test('a climate report of the future is refused, and stored when its time has come', async (t) => {
+test('a climate report from the future is refused, and stored at its time', async (t) => {
   const world = await startWorld(t)
   const text = productText({
     header: 'CDUS42 KMFL 310824',
@@ -162,7 +162,7 @@ test('a climate report of the future is refused, and stored when its time has co
   assert.equal(await count('climate_records'), 1)
 })
 
-test('rows that have moved to the lake do not come back with an archive that tells them again', async (t) => {
+test('rows that have moved to the lake are not stored again when an archive returns them again', async (t) => {
   const world = await startWorld(t)
   const times = ['2026-08-28 11:53', '2026-08-29 11:53', '2026-08-29 12:53']
   for (const name of ['iem', 'ncei'] as const) {
@@ -188,12 +188,12 @@ test('rows that have moved to the lake do not come back with an archive that tel
     await file.store.postgres.run({ text: `TRUNCATE ${TABLES}`, parameters: [] })
     answer(times, '"1"')
     assert.equal((await poll(t, world, name)).rowCount, 3, name)
-    // What compaction does to the relational store.
+    // Deletes the rows like compaction.
     await file.store.postgres.run({ text: 'DELETE FROM observations', parameters: [] })
     answer(times, '"2"')
     assert.equal((await poll(t, world, name)).rowCount, 0, name)
     assert.equal(await count('observations'), 0, name)
-    // A day that has a new report is told again, and no other one.
+    // Only a day with a new report is stored again.
     answer([...times, '2026-08-29 13:53'], '"3"')
     assert.equal((await poll(t, world, name)).rowCount, 3, name)
   }
@@ -222,7 +222,7 @@ test('the last reports of a year are taken from its file when the next year has 
   assert.equal(conditional.length, 2)
 })
 
-test('of the file of a year that is over, no part of a day comes back that was told before', async (t) => {
+test('no part of a known day is stored again from the file of a past year', async (t) => {
   const world = await startWorld(t)
   const times = ['|2026|12|01|05|52|', '|2026|12|01|15|52|']
   world.fault = ({ url }) => {
@@ -237,12 +237,12 @@ test('of the file of a year that is over, no part of a day comes back that was t
   await poll(t, world, 'ncei', { nowMs: Date.parse('2026-12-31T12:00Z') })
   assert.equal(await count('observations'), 2)
   await file.store.postgres.run({ text: 'TRUNCATE observations', parameters: [] })
-  // 60 days later, in the middle of the first day that is not settled.
+  // 60 days later, within the first unsettled day.
   await poll(t, world, 'ncei', { nowMs: Date.parse('2027-01-30T12:00Z') })
   assert.equal(await count('observations'), 0)
 })
 
-test('an archive that tells a moved day again makes compaction write no file', async (t) => {
+test('an archive that returns a moved day again does not make compaction write a file', async (t) => {
   const world = await startWorld(t)
   const { postgres } = file.store
   const lake = await temporaryDirectory(t)
@@ -258,7 +258,7 @@ test('an archive that tells a moved day again makes compaction write no file', a
   }
 })
 
-test('a market that the exchange refuses costs no other one its candles', async (t) => {
+test('a market that the exchange refuses does not affect the candles of others', async (t) => {
   const world = await startWorld(t)
   await poll(t, world, 'exchange-catalogue')
   const refused = 'KXHIGHNY-26AUG30-T75'
@@ -268,7 +268,7 @@ test('a market that the exchange refuses costs no other one its candles', async 
   const outcome = await poll(t, world, 'exchange-candles', { problems })
   assert.deepEqual([outcome.failure, outcome.rowCount > 0], [null, true])
   assert.deepEqual(problems, [`${refused}: kalshi: status 400: {"error":"bad request"}`])
-  // When it is refused no longer, its candles come from their beginning.
+  // Once it is no longer refused, its candles are fetched from the beginning.
   world.fault = () => undefined
   assert.equal((await poll(t, world, 'exchange-candles')).errorCount, 0)
   const counts = await file.store.postgres.run<{ readonly count: number }>({
@@ -288,13 +288,13 @@ test('a climate product is fetched once, also by the process after a restart', a
   const asked = world.asked.slice(before)
   assert.ok(asked.length > 0 && asked.every(({ url }) => !url.includes(NWS_PRODUCT)))
   assert.ok(asked.every(({ headers }) => headers['if-none-match'] === '"a"'))
-  // A list that has changed brings what is new and nothing else.
+  // After a change of the list only new products are fetched.
   world.fault = () => undefined
   assert.equal((await poll(t, world, 'climate-nws')).errorCount, 0)
   assert.ok(world.asked.slice(before).every(({ url }) => !url.endsWith(`/products/${NWS_PRODUCT}`)))
 })
 
-test('one unreadable entry of a list costs nobody but itself', async (t) => {
+test('an unreadable entry of a list does not affect other entries', async (t) => {
   const world = await startWorld(t)
   const product = { id: NWS_PRODUCT, issuanceTime: '2026-08-30T08:24:00+00:00', productCode: 'CLI' }
   const graph = [{ id: 'no id', issuanceTime: 'yesterday', productCode: 'CLI' }, product]

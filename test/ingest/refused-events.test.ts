@@ -1,4 +1,4 @@
-// Whole events that the exchange has taken away: it refuses the candles of each of their markets.
+// Whole events that the exchange has removed: it refuses the candles of each of their markets.
 
 import assert from 'node:assert/strict'
 import { beforeEach, test, type TestContext } from 'node:test'
@@ -20,7 +20,7 @@ function command<Row>(text: string): Promise<readonly Row[]> {
   return file.store.postgres.run<Row>({ text, parameters: [] })
 }
 
-/** The store knows events of six markets, before the others in the order of tickers; the exchange refuses them. */
+/** The store has events of six markets that come first in ticker order and that the exchange refuses. */
 async function takeAway(world: UpstreamWorld, like: string, events: readonly string[]): Promise<void> {
   const columns = await command<{ readonly name: string }>(
     `SELECT quote_ident(column_name) AS name FROM information_schema.columns
@@ -62,7 +62,7 @@ async function catalogue(t: TestContext, world: UpstreamWorld): Promise<void> {
 }
 
 for (const how of ['poll', 'backfill'] as const) {
-  test(`${how}: an event that the exchange refuses costs no other one its candles`, async (t) => {
+  test(`${how}: an event that the exchange refuses does not affect the candles of others`, async (t) => {
     const world = await startWorld(t)
     await catalogue(t, world)
     const { rowCount: expected } = await candlesAfter(t, world, how, [])
@@ -78,7 +78,7 @@ for (const how of ['poll', 'backfill'] as const) {
     assert.equal(named.size, 2 * STRIKES, problems.join('\n'))
   })
 
-  test(`${how}: three events that are refused before anything is answered are the exchange's fault`, async (t) => {
+  test(`${how}: three refused events before any successful response count as a fault of the exchange`, async (t) => {
     const world = await startWorld(t)
     await catalogue(t, world)
     await takeAway(world, LIKE[how], ['KXHIGHNY-26AUG00', 'KXHIGHNY-26AUG01', 'KXHIGHNY-26AUG02'])

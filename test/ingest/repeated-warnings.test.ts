@@ -4,7 +4,7 @@ import { RepeatedWarnings, warningKey } from '../../server/ingest/repeated-warni
 
 const MINUTE_MS = 60_000
 
-test('a warning of every minute is told at once and then once an hour, with how often it came', () => {
+test('a warning that repeats every minute is logged at once and then hourly with its count', () => {
   const warnings = new RepeatedWarnings()
   const told: (readonly [number, number])[] = []
   for (let minute = 0; minute <= 180; minute += 1) {
@@ -17,19 +17,19 @@ test('a warning of every minute is told at once and then once an hour, with how 
     [120, 60],
     [180, 60],
   ])
-  // Another one is told at once, and so is the same one after an hour of silence.
+  // Another warning is logged at once, and so is the same one after an hour without it.
   assert.equal(warnings.timesToTell('iem refused', 180 * MINUTE_MS), 1)
   assert.equal(warnings.timesToTell('kalshi refused', 240 * MINUTE_MS), 1)
 })
 
-test('what is remembered is bounded', () => {
+test('the number of remembered warnings is bounded', () => {
   const warnings = new RepeatedWarnings()
   for (let index = 0; index < 1_001; index += 1) warnings.timesToTell(`market ${index}`, 0)
   assert.equal(warnings.timesToTell('market 1000', 0), null)
   assert.equal(warnings.timesToTell('market 0', 0), 1)
 })
 
-test('instants and counts make no new warning, names do', () => {
+test('a warning with other names is a new one, with other times or counts it is not', () => {
   const [first, second] = ['2026-08-30T12:00Z, 120', '2026-08-30T12:05Z, 118'].map((text) =>
     warningKey('iem', `2 reports lie in the future, first NYC METAR of ${text} minutes ahead`),
   )

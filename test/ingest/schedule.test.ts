@@ -15,7 +15,7 @@ const PAUSE_MS_FIRST = 5_000
 const PAUSE_MS_MAX = 300_000
 const EMPTY: FetchedRows = { write: async () => 0, problems: [] }
 
-/** A source that does what it is told; `closed` resolves when the schedule has let it go. */
+/** A source that the test controls; `closed` resolves when the schedule has closed it. */
 function madeUp(
   name: SourceName,
   fetch: (signal: AbortSignal) => Promise<FetchedRows>,
@@ -36,7 +36,7 @@ function madeUp(
   return { source, wasClosed: () => isClosed }
 }
 
-/** Sleeps are written down; the last of them aborts the run. */
+/** Records the sleeps; the last of them aborts the run. */
 function recordingClock(
   sleepsMax: number,
   controller: AbortController,
@@ -91,7 +91,7 @@ test('the pause after failures grows to its bound, and a success ends it', async
   assert.ok(wasClosed())
 })
 
-test('a store that fails is tried again within seconds, also for what is asked once an hour', async () => {
+test('a failing store is retried within seconds, also for a source that is polled once an hour', async () => {
   const controller = new AbortController()
   const { slept, clock } = recordingClock(8, controller)
   const full: FetchedRows = {
@@ -106,7 +106,7 @@ test('a store that fails is tried again within seconds, also for what is asked o
   assert.equal(Math.max(...slept), 20_000)
 })
 
-test('what is asked for every few seconds never pauses for minutes', async () => {
+test('a source that is polled every few seconds never pauses for minutes', async () => {
   const controller = new AbortController()
   const { slept, clock } = recordingClock(12, controller)
   const { source } = madeUp(
@@ -122,7 +122,7 @@ test('what is asked for every few seconds never pauses for minutes', async () =>
   assert.equal(Math.max(...slept), 15_000)
 })
 
-test('a longer pause that the upstream asked for is kept', async () => {
+test('a longer pause that the upstream requests is respected', async () => {
   const controller = new AbortController()
   const { slept, clock } = recordingClock(1, controller)
   const { source } = madeUp('ncei', async () => {
@@ -133,7 +133,7 @@ test('a longer pause that the upstream asked for is kept', async () => {
   assert.deepEqual(slept, [3_000_000])
 })
 
-test('a source that throws, and one that never answers, stop no other one', async () => {
+test('a source that throws or never answers does not stop other sources', async () => {
   const controller = new AbortController()
   const errors: SourceName[] = []
   const broken = madeUp('iem', async () => {
@@ -164,7 +164,7 @@ test('a source that throws, and one that never answers, stop no other one', asyn
   assert.ok([broken, silent, good].every(({ wasClosed }) => wasClosed()))
 })
 
-/** Resolves when the collector says that the live weather has brought rows. */
+/** Resolves when the collector reports rows of the live weather. */
 function rowsWritten(log: EventTarget): Promise<unknown> {
   return new Promise((resolve) => {
     log.addEventListener('aviation-weather', resolve, { once: true })
@@ -179,7 +179,7 @@ test(
     const now = new Date(Math.floor(Date.now() / 60_000) * 60_000)
     world.entries = [metarEntry('KMIA', new Date(now.getTime() - 600_000).toISOString())]
     world.fault = ({ url }) => {
-      // A busy exchange and an archive that never answers run beside it.
+      // A busy exchange and an archive that never answers run at the same time.
       if (url.startsWith('/kalshi')) return send(429)
       if (url.startsWith('/iem')) return stall()
       return undefined

@@ -29,7 +29,7 @@ function command<Row>(text: string): Promise<readonly Row[]> {
   return file.store.postgres.run<Row>({ text, parameters: [] })
 }
 
-/** A backfill of the catalogue; returns what it complained of. */
+/** A backfill of the catalogue; returns its problems. */
 async function backfill(
   t: TestContext,
   world: UpstreamWorld,
@@ -65,7 +65,7 @@ function listing(series: readonly object[]): Answer {
 
 const OTHER = { ticker: 'KXHIGHCHI', frequency: 'daily', title: 'Highest temperature in Chicago' }
 
-/** The list of series is another one, and there is nothing in what is listed. */
+/** Another list of series, whose series are empty. */
 function lists(series: Answer): UpstreamWorld['fault'] {
   return ({ url }) => {
     if (url.includes('/series?')) return series
@@ -74,7 +74,7 @@ function lists(series: Answer): UpstreamWorld['fault'] {
   }
 }
 
-test('a list without any series is told, and asked for again', async (t) => {
+test('a list without any series is reported, and requested again', async (t) => {
   const world = await startWorld(t)
   world.fault = lists(listing([]))
   assert.deepEqual(await backfill(t, world), ['no temperature series is listed of Climate and Weather'])
@@ -83,7 +83,7 @@ test('a list without any series is told, and asked for again', async (t) => {
   assert.ok((await marketCount()) > 0)
 })
 
-test('a series that the list once lacked is known when other dates are asked for', async (t) => {
+test('a series that the list once lacked is known when other dates are requested', async (t) => {
   const world = await startWorld(t)
   world.fault = lists(listing([OTHER]))
   assert.deepEqual(await backfill(t, world, EARLY), [])
@@ -94,7 +94,7 @@ test('a series that the list once lacked is known when other dates are asked for
   assert.ok((await marketCount()) > 0)
 })
 
-test('a series that the list once lacked is known a day later, whatever is complete', async (t) => {
+test('a series that the list once lacked is known a day later, whatever windows are complete', async (t) => {
   const world = await startWorld(t)
   world.fault = lists(listing([OTHER]))
   await backfill(t, world)
@@ -106,7 +106,7 @@ test('a series that the list once lacked is known a day later, whatever is compl
   assert.ok((await marketCount()) > 0)
 })
 
-test('an entry of the list that cannot be read is told, and asked for again', async (t) => {
+test('an unreadable entry of the list is reported, and requested again', async (t) => {
   const world = await startWorld(t)
   world.fault = lists(listing([OTHER, {}]))
   assert.equal((await backfill(t, world)).length, 1)
@@ -115,7 +115,7 @@ test('an entry of the list that cannot be read is told, and asked for again', as
   assert.ok((await marketCount()) > 0)
 })
 
-test('known series are asked for while their list cannot be read, and no upstream that is down is', async (t) => {
+test('known series are requested while their list is unreadable, but not while the upstream is down', async (t) => {
   const world = await startWorld(t)
   await backfill(t, world, EARLY)
   const known = await marketCount()

@@ -48,7 +48,7 @@ async function poll(
   })
 }
 
-test('the catalogue brings temperature series and their markets of every status', async (t) => {
+test('the catalogue fetches temperature series and their markets of every status', async (t) => {
   const world = await startWorld(t)
   const outcome = await poll(t, world, 'exchange-catalogue')
   assert.equal(outcome.errorCount, 0)
@@ -58,7 +58,7 @@ test('the catalogue brings temperature series and their markets of every status'
   const markets = await rows<{ ticker: string; status: string; result: string }>(
     'SELECT ticker, status, result FROM markets ORDER BY ticker',
   )
-  // What settled before the last week is the backfill's.
+  // Markets that settled before the last week are left to the backfill.
   const expected = MARKETS.filter(({ closeMs }) => closeMs > WORLD_NOW_MS - 7 * 86_400_000)
     .map(({ ticker, status, result }) => ({ ticker, status, result }))
     .toSorted((a, b) => (a.ticker < b.ticker ? -1 : 1))
@@ -67,7 +67,7 @@ test('the catalogue brings temperature series and their markets of every status'
   assert.equal((await poll(t, world, 'exchange-catalogue')).rowCount, 0)
 })
 
-test('candles of known markets come in finished, traded periods of all three lengths', async (t) => {
+test('candles of known markets are fetched for finished, traded periods of all three lengths', async (t) => {
   const world = await startWorld(t)
   const candles = worldSource(t, world, 'exchange-candles')
   const context = worldContext(file.store.postgres)
@@ -79,7 +79,7 @@ test('candles of known markets come in finished, traded periods of all three len
     min(volume)::text AS least, max(end_period_ts) <= '${new Date(WORLD_NOW_MS).toISOString()}' AS is_finished
     FROM candles`)
   assert.deepEqual(summary, { intervals: '{1,60,1440}', least: '1250', is_finished: true })
-  // Now every market is known, so only the last minutes are asked for.
+  // Now every market is known, so only the last minutes are requested.
   const before = world.asked.length
   assert.equal((await pollSource(candles, context)).rowCount, 0)
   const asked = world.asked.slice(before).map(({ url }) => new URL(url, 'http://local').searchParams)
@@ -87,7 +87,7 @@ test('candles of known markets come in finished, traded periods of all three len
   assert.ok(earliest >= WORLD_NOW_MS - 10 * 60_000, new Date(earliest).toISOString())
 })
 
-test('a market that becomes known later gets its candles from its beginning', async (t) => {
+test('a market that becomes known later gets its candles from the beginning', async (t) => {
   const world = await startWorld(t)
   await poll(t, world, 'exchange-catalogue')
   const hidden = 'KXHIGHNY-26AUG30-T75'
@@ -103,7 +103,7 @@ test('a market that becomes known later gets its candles from its beginning', as
   assert.equal(counts[0]?.count, counts[1]?.count)
 })
 
-test('live weather is stored once, and only what is new after that', async (t) => {
+test('live weather is stored once, then only new reports', async (t) => {
   const world = await startWorld(t)
   const source = worldSource(t, world, 'aviation-weather')
   const context = worldContext(file.store.postgres)
@@ -117,11 +117,11 @@ test('live weather is stored once, and only what is new after that', async (t) =
   )
 })
 
-/** After no absence one request asks for all stations. */
+/** Without an absence one request covers all stations. */
 const LIVE_UNTIL_NOW = `INSERT INTO ingest_cursors (source, scope, completed) VALUES
   ('aviation-weather', 'live', '{[2026-08-30 04:30Z, 2026-08-30 11:59Z)}')`
 
-test('live weather that could not be stored is asked for in full again', async (t) => {
+test('live weather that could not be stored is requested again in full', async (t) => {
   await rows(LIVE_UNTIL_NOW)
   const world = await startWorld(t)
   const answer = send(200, JSON.stringify(world.entries), { etag: '"1"' })
@@ -136,7 +136,7 @@ test('live weather that could not be stored is asked for in full again', async (
   assert.equal(world.asked.at(-1)?.headers['if-none-match'], '"1"')
 })
 
-test('a cut answer of the live feed is a fault until it is whole, also when nothing has changed', async (t) => {
+test('a truncated response of the live feed is a fault until it is complete, even if it is unchanged', async (t) => {
   await rows(LIVE_UNTIL_NOW)
   const world = await startWorld(t)
   const entries = Array.from({ length: 400 }, () => world.entries[0])
@@ -150,7 +150,7 @@ test('a cut answer of the live feed is a fault until it is whole, also when noth
   assert.deepEqual(await rowCounts(), NOTHING)
 })
 
-test('after an absence the live feed is asked for as many hours as were missed', async (t) => {
+test('after an absence the missed hours are requested from the live feed', async (t) => {
   const world = await startWorld(t)
   await rows(`INSERT INTO ingest_cursors (source, scope, completed) VALUES
     ('aviation-weather', 'live', '{[2026-08-30 04:30Z, 2026-08-30 06:30Z)}')`)
@@ -162,7 +162,7 @@ test('after an absence the live feed is asked for as many hours as were missed',
   assert.equal(status?.gapCount, 0)
 })
 
-test('after a clock that was ahead, live weather and candles are asked for as after an absence', async (t) => {
+test('after a clock was ahead, live weather and candles are requested as after an absence', async (t) => {
   const world = await startWorld(t)
   await poll(t, world, 'exchange-catalogue')
   /** Hours, or the first second of the candles of open markets. */
@@ -185,7 +185,7 @@ test('after a clock that was ahead, live weather and candles are asked for as af
   }
 })
 
-test('collectors whose clocks differ by seconds ask for the last minutes of candles', async (t) => {
+test('collectors whose clocks differ by seconds request the last minutes of candles', async (t) => {
   const world = await startWorld(t)
   await poll(t, world, 'exchange-catalogue')
   await poll(t, world, 'exchange-candles')
@@ -205,7 +205,7 @@ test('collectors whose clocks differ by seconds ask for the last minutes of cand
   }
 })
 
-test('both archives fill in and the live feed counts more', async (t) => {
+test('both archives fill in values, and the live feed takes precedence', async (t) => {
   const world = await startWorld(t)
   world.entries = [metarEntry('KNYC', '2026-08-29T11:51:00Z', 'T02600172')]
   assert.equal((await poll(t, world, 'aviation-weather')).rowCount, 1)
@@ -221,7 +221,7 @@ test('both archives fill in and the live feed counts more', async (t) => {
   assert.equal(found.find(({ source }) => source === 'awc')?.temp_f, 79)
 })
 
-test('a year that has not changed is asked for conditionally', async (t) => {
+test('an unchanged year is requested conditionally', async (t) => {
   const world = await startWorld(t)
   await poll(t, world, 'ncei')
   world.fault = ({ headers }) => (headers['if-none-match'] === '"1"' ? send(304) : undefined)
@@ -245,7 +245,7 @@ test('a climate report that the live feed and the archive both have is stored on
   )
 })
 
-test('estimates are made for closed dates without an official report only', async (t) => {
+test('estimates are made only for closed dates without an official report', async (t) => {
   const world = await startWorld(t)
   await poll(t, world, 'climate-nws')
   await poll(t, world, 'climate-statistics')
@@ -305,7 +305,7 @@ for (const name of RECORD_SOURCES) {
       assert.match(status?.lastFailure ?? '', new RegExp(`^${failure}: ${UPSTREAMS[name]}: `), fault)
       assert.ok((status?.failingCount ?? 0) > 0, fault)
     }
-    // An upstream that is down is not asked for the other stations or series.
+    // Other stations or series are not requested from an upstream that is down.
     world.fault = () => send(503, 'busy')
     const asked = world.asked.length
     await poll(t, world, name)
@@ -320,7 +320,7 @@ function askedKey({ url, body }: AskedRequest): string {
   return `${url} ${body}`
 }
 
-test('nothing is stored before the exchange has answered every page', async (t) => {
+test('nothing is stored before every page of the exchange is received', async (t) => {
   const world = await startWorld(t)
   world.fault = ({ url }) => (url.includes('/markets') && url.includes('cursor=') ? send(500) : undefined)
   const outcome = await poll(t, world, 'exchange-catalogue')
@@ -328,7 +328,7 @@ test('nothing is stored before the exchange has answered every page', async (t) 
   assert.deepEqual(await rowCounts(), NOTHING)
 })
 
-test('a cursor that repeats itself ends as a fault and not as a loop', async (t) => {
+test('a repeated cursor is a fault and not an endless loop', async (t) => {
   const world = await startWorld(t)
   world.fault = ({ url }) =>
     url.includes('/events') ? send(200, '{"events":[],"cursor":"again"}') : undefined

@@ -4,13 +4,13 @@ import { TaskLoop, type TaskOutcome } from '../../server/ingest/task-loop.ts'
 
 const DONE: TaskOutcome = { rowCount: 1, errorCount: 0, failure: null }
 
-/** A clock whose rests last until they are ended, and the rests begun so far. */
+/** A clock whose pauses the test ends, and the pauses begun so far. */
 function restingClock() {
   const rests: number[] = []
   let announce: (() => void) | undefined
   return {
     rests,
-    /** Resolves when the next rest begins. */
+    /** Resolves when the next pause begins. */
     next: () =>
       new Promise<void>((resolve) => {
         announce = resolve
@@ -49,14 +49,14 @@ test('a loop that is woken runs at once, and so does one that is woken while it 
   const again = next()
   loop.wake()
   await again
-  // The second run was woken in its middle: the third one followed without a rest.
+  // The loop was woken during the second run, so the third followed without a pause.
   assert.deepEqual([runs, rests.length], [3, 2])
   assert.deepEqual([loop.metrics.runCount, loop.metrics.rowCount, loop.metrics.nextRunAtMs], [3, 3, 7_000])
   controller.abort(new Error('enough'))
   await ended
 })
 
-test('a clock that is put back during a run makes no rest longer than the interval', async () => {
+test('a clock that is set back during a run does not make a pause longer than the interval', async () => {
   const { rests, next, clock } = restingClock()
   const controller = new AbortController()
   let nowMs = 7_200_000
@@ -77,7 +77,7 @@ test('a clock that is put back during a run makes no rest longer than the interv
   await ended
 })
 
-test('a run that is broken off by the stop is neither a success nor a failure', async () => {
+test('a run that a stop interrupts is neither a success nor a failure', async () => {
   const controller = new AbortController()
   const loop = new TaskLoop({
     task: 'made-up',

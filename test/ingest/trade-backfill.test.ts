@@ -1,4 +1,4 @@
-// The back-fill of trades, by what its exchange answers: what is asked, what is stored, and what is said to be complete.
+// The back-fill of trades by responses of the exchange: the requests, the stored rows, and the completed windows.
 
 import assert from 'node:assert/strict'
 import { readdir } from 'node:fs/promises'
@@ -66,7 +66,7 @@ const isTrades = ({ url }: AskedRequest): boolean => url.includes('/trades')
 const hasCursor = ({ url }: AskedRequest): boolean => url.includes('cursor=')
 const bad = rowOf('kalshi', randomTrades('kalshi', 1, 1)[0]!)
 
-/** Each is one answer to some requests, and what is said of it. */
+/** Faulty responses to some requests, each with the reported problem. */
 const FAULTS: readonly (readonly [
   string,
   TradesSource,
@@ -132,7 +132,7 @@ const FAULTS: readonly (readonly [
   ],
 ]
 
-test('what is wrong with an answer is said, completes nothing, and is healed by the next run', async (t) => {
+test('a faulty response is reported and completes no window, and the next run completes it', async (t) => {
   for (const [what, source, isMeant, answer, message] of FAULTS) {
     const { exchange, run, tradeCount, isComplete } = await startBench(t, source, 6)
     exchange.pageRows = 1
@@ -151,7 +151,7 @@ test('what is wrong with an answer is said, completes nothing, and is healed by 
   }
 })
 
-test('a cursor that expires begins its walk again, and no row of it counts twice', async (t) => {
+test('an expired cursor restarts its pages, and no row counts twice', async (t) => {
   for (const source of ['kalshi', 'polymarket'] as const) {
     const { exchange, run, tradeCount } = await startBench(t, source)
     let expired = 0
@@ -176,16 +176,16 @@ test('trades are found on whichever side of the cutoff they are, and while it mo
   assert.equal(await tradeCount(), 40)
 })
 
-test('an empty historical route is no end: the live one is asked', async (t) => {
+test('after an empty historical route the live one is requested', async (t) => {
   const { exchange, run, tradeCount } = await startBench(t, 'kalshi')
   exchange.isHistoryEmpty = true
   assert.equal((await run()).errorCount, 0)
   assert.equal(await tradeCount(), 40)
 })
 
-test('a walk of many pages goes on where it was interrupted, and rows of one transaction stay together', async (t) => {
+test('a read of many pages resumes where it was interrupted, and rows of one transaction stay together', async (t) => {
   const { exchange, run, tradeCount, isComplete } = await startBench(t, 'polymarket', 0)
-  // The first step of each run ends amid equal rows.
+  // The first step of each run ends between equal rows.
   const trades = randomTrades('polymarket', 7, 420)
   exchange.trades = trades.map((_, index) => {
     const same = [199, 398].find((from) => index >= from && index < from + 3) ?? index
@@ -206,7 +206,7 @@ test('a walk of many pages goes on where it was interrupted, and rows of one tra
   assert.equal(asked() - before, 420 - 199 + 1)
 })
 
-test('what is wrong with one request makes no other one be asked for again', async (t) => {
+test('a fault of one request does not repeat other requests', async (t) => {
   const { exchange, lake, run, tradeCount } = await startBench(t, 'polymarket', 0)
   // More conditions of one series than a request takes. The last one has all trades.
   const conditions = Array.from({ length: 21 }, (_, index) => `0xc${String(index).padStart(2, '0')}`)
@@ -237,7 +237,7 @@ test('what is wrong with one request makes no other one be asked for again', asy
   assert.equal(exchange.asked.filter(isTrades).length - before, 420 - 199 + 1)
 })
 
-test('what was fetched before a kill and not folded is folded by the next run', async (t) => {
+test('the next run folds trades that were fetched but not folded before a kill', async (t) => {
   const { lake, run, tradeCount } = await startBench(t, 'kalshi')
   await run()
   await fetchTrades(lake, 'kalshi', randomTrades('kalshi', 8, 5))
@@ -247,7 +247,7 @@ test('what was fetched before a kill and not folded is folded by the next run', 
   assert.equal(await tradeCount(), 45)
 })
 
-test('a date whose raw segments were removed takes no trades, and is said not to', async (t) => {
+test('a date whose raw segments were removed accepts no trades, and this is reported', async (t) => {
   const { lake, run, isComplete } = await startBench(t, 'kalshi')
   await fetchTrades(lake, 'kalshi', randomTrades('kalshi', 8, 5))
   await foldAll(lake, 'kalshi')
@@ -263,7 +263,7 @@ test('a date whose raw segments were removed takes no trades, and is said not to
   assert.equal((await readTrades(lake, 'kalshi')).length, 5)
 })
 
-test('a date that was replaced takes trades and keeps them', async (t) => {
+test('a replaced date accepts trades and keeps them', async (t) => {
   const { exchange, lake, run, tradeCount } = await startBench(t, 'kalshi')
   const lines = recordingOf('kalshi', exchange.trades.slice(0, 10), false)
   await runImport(lake, 'kalshi', { lines })
@@ -272,7 +272,7 @@ test('a date that was replaced takes trades and keeps them', async (t) => {
   assert.equal(await tradeCount(), 40)
   await foldAll(lake, 'kalshi')
   assert.equal(await tradeCount(), 40)
-  // What is complete is not fetched again, so it must stay.
+  // Complete windows are not fetched again, so their trades must stay.
   await runImport(lake, 'kalshi', { lines }, { replace: true })
   assert.equal((await run()).stepCount, 0)
   assert.equal(await tradeCount(), 40)

@@ -86,7 +86,7 @@ test('appends the path to the prefix of the base address', async (t) => {
   assert.equal(upstream.asked[0]?.url, '/mirror/api/data')
 })
 
-test('sends a POST body again on repetition', async (t) => {
+test('sends a POST body again on a retry', async (t) => {
   const { http, asked } = await bench(t, [send(500), send(200, 'ok')])
   await http.fetch({ path: '/', method: 'POST', body: 'sid=NYC', headers: { 'content-type': 'text/plain' } })
   assert.deepEqual(
@@ -98,7 +98,7 @@ test('sends a POST body again on repetition', async (t) => {
   )
 })
 
-test('asks conditionally with both validators and reports 304 as not modified', async (t) => {
+test('sends conditional requests with both validators and reports 304 as not modified', async (t) => {
   const { http, asked } = await bench(t, [send(304)])
   const validators = { etag: '"v1"', lastModified: 'Sat, 01 Aug 2026 11:00:00 GMT' }
   assert.deepEqual(await http.fetch({ path: '/', validators }), { kind: 'not_modified', attempts: 1 })
@@ -106,7 +106,7 @@ test('asks conditionally with both validators and reports 304 as not modified', 
   assert.equal(asked[0]?.headers['if-modified-since'], validators.lastModified)
 })
 
-test('rejects a 304 that nobody asked for', async (t) => {
+test('rejects a 304 to an unconditional request', async (t) => {
   const { http } = await bench(t, [send(304)])
   assert.equal((await failureOf(http.fetch({ path: '/' }))).failure, 'rejected')
 })
@@ -118,11 +118,11 @@ test('decompresses a gzip body', async (t) => {
   assert.equal(answer.body.toString(), 'text')
 })
 
-test('waits what Retry-After asks for, in seconds or as a date of the upstream clock', async (t) => {
+test('waits for Retry-After, in seconds or as a date of the upstream clock', async (t) => {
   const { http, clock, asked } = await bench(t, [
     send(429, '', { 'retry-after': '7' }),
     send(503, '', {
-      // The upstream's clock is a day behind ours: only its own difference counts.
+      // The upstream's clock is a day behind: only the difference to its own Date counts.
       date: 'Fri, 31 Jul 2026 12:00:00 GMT',
       'retry-after': 'Fri, 31 Jul 2026 12:00:11 GMT',
     }),
@@ -146,7 +146,7 @@ test('ignores a Retry-After that cannot be read', async (t) => {
   assert.deepEqual(clock.slept, [375])
 })
 
-test('reports a long Retry-After instead of waiting, and holds later requests back', async (t) => {
+test('reports a long Retry-After instead of waiting, and delays later requests', async (t) => {
   const seconds = UPSTREAM_RETRY_AFTER_MS_MAX / 1000 + 60
   const { http, clock, asked } = await bench(t, [
     send(429, '', { 'retry-after': String(seconds) }),
@@ -161,13 +161,13 @@ test('reports a long Retry-After instead of waiting, and holds later requests ba
   assert.deepEqual(clock.slept, [seconds * 1000])
 })
 
-test('the status and Retry-After count, also where the body beside them is cut', async (t) => {
+test('status and Retry-After count even if the body is truncated', async (t) => {
   const { http, asked } = await bench(t, [cutAfter(3, 'too many', { 'retry-after': '120' }, 429)])
   const { failure, status, retryAfterMs } = await failureOf(http.fetch({ path: '/' }))
   assert.deepEqual([failure, status, retryAfterMs, asked.length], ['rate_limited', 429, 120_000, 1])
 })
 
-test('cuts an absurd Retry-After and refuses requests while the pause lasts', async (t) => {
+test('limits an absurd Retry-After and refuses requests during the pause', async (t) => {
   const { http, asked } = await bench(t, [send(429, '', { 'retry-after': '99999999' })])
   assert.equal((await failureOf(http.fetch({ path: '/' }))).retryAfterMs, UPSTREAM_PAUSE_MS_MAX)
   const error = await failureOf(http.fetch({ path: '/' }))
@@ -176,7 +176,7 @@ test('cuts an absurd Retry-After and refuses requests while the pause lasts', as
   assert.equal(asked.length, 1)
 })
 
-test('repeats a failed transfer and gives the attempts up at the bound', async (t) => {
+test('retries a failed transfer up to the limit of attempts', async (t) => {
   const { http, asked } = await bench(t, [
     hangUp(),
     send(502),
@@ -218,14 +218,14 @@ for (const [name, answer, failure] of [
   })
 }
 
-test('does not repeat what repeating cannot mend', async (t) => {
+test('does not retry permanent failures', async (t) => {
   const { http, asked } = await bench(t, [send(400, 'bad ids'), send(200)])
   const error = await failureOf(http.fetch({ path: '/' }))
   assert.equal(error.message, 'test feed: status 400: bad ids')
   assert.equal(asked.length, 1)
 })
 
-test('reports an upstream that nobody listens at as unreachable', async (t) => {
+test('reports an upstream without a listener as unreachable', async (t) => {
   const { http } = await bench(t, [], { baseUrl: 'http://127.0.0.1:1', attemptsMax: 2 })
   const error = await failureOf(http.fetch({ path: '/' }))
   assert.equal(error.failure, 'unreachable')
@@ -251,7 +251,7 @@ for (const code of [
   })
 }
 
-test('stops at the caller signal, while waiting for the answer and before the request', async (t) => {
+test('stops at the caller signal, while waiting for the response and before the request', async (t) => {
   const controller = new AbortController()
   const reason = new Error('shutting down')
   const { http, asked } = await bench(t, [() => controller.abort(reason)])
@@ -281,7 +281,7 @@ test('clients that share a budget wait for each other', async (t) => {
   assert.deepEqual(clock.slept, [1000])
 })
 
-test('a budget never lets more than burst + elapsed / interval requests out in any span', () => {
+test('a budget never allows more than burst + elapsed / interval requests in any span', () => {
   fc.assert(
     fc.property(
       fc.integer({ min: 1, max: 5 }),
@@ -316,7 +316,7 @@ test('a budget that refuses takes no token', () => {
   assert.equal(budget.reserve(0, 1000), 1000)
 })
 
-test('a clock that is put back keeps no request waiting for it to catch up', () => {
+test('requests do not wait for a clock that was set back to catch up', () => {
   const budget = new RequestBudget({ burst: 1, intervalMs: 1000 })
   const hourMs = 3_600_000
   assert.equal(budget.reserve(2 * hourMs, 0), 0)

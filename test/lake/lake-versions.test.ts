@@ -1,4 +1,4 @@
-// Up to which instant a version takes its files of records to have all rows.
+// Up to which instant a version considers its record files complete.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -10,7 +10,7 @@ import { endAfter, temporaryDirectory } from '../support/temporary-lake.ts'
 
 const KEY = 'candles/series=KXHIGHNY/month=2026-07/candles.parquet'
 
-test('a file has what it was known to have when the store tells of another one, which has nothing yet', async (t) => {
+test('a file keeps its known completeness when the store registers another file without rows', async (t) => {
   const lake = await temporaryDirectory(t)
   let ends = new Map<string, number>()
   const looks: number[] = []

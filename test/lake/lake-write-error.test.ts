@@ -17,7 +17,7 @@ function systemError(code: string, fields: { path?: string; dest?: string; sysca
   return Object.assign(new Error(`${code}: as the system says it`), { code, ...fields })
 }
 
-test('what the system really says about a lake becomes a sentence with the lake, the reason and the code', async (t) => {
+test('real system errors about a lake become a sentence with the lake, the reason and the code', async (t) => {
   const directory = await temporaryDirectory(t)
   const file = join(directory, 'file')
   await writeFile(file, '')
@@ -57,7 +57,7 @@ test('what the system really says about a lake becomes a sentence with the lake,
   }
 })
 
-test('a link to nowhere is said to be one, wherever in the way it stands', async (t) => {
+test('a dangling link anywhere in the path is reported as such', async (t) => {
   const directory = await temporaryDirectory(t)
   const link = join(directory, 'link')
   await symlink(join(directory, 'gone'), link)
@@ -73,7 +73,7 @@ test('a link to nowhere is said to be one, wherever in the way it stands', async
   }
 })
 
-test('a file that cannot take its place is named as what it was to be', async (t) => {
+test('the error for a failed rename names the final file', async (t) => {
   const lake = await temporaryDirectory(t)
   const temporary = join(lake, '.ledger.json.0123456789ab.tmp')
   await writeFile(temporary, '')
@@ -86,7 +86,7 @@ test('a file that cannot take its place is named as what it was to be', async (t
   )
 })
 
-test('rights and mounts are told from each other, also wrapped and above the lake', () => {
+test('permissions and read-only mounts are distinguished, also in wrapped errors and above the lake', () => {
   const lake = '/srv/lake'
   const file = `${lake}/lob/source=kalshi/series=A/date=2026-07-01/lob.parquet`
   const cases: [Error, string][] = [
@@ -108,7 +108,7 @@ test('rights and mounts are told from each other, also wrapped and above the lak
   }
 })
 
-test('what is not about writing the lake is left to others', async (t) => {
+test('other errors are passed through', async (t) => {
   const directory = await temporaryDirectory(t)
   const lake = join(directory, 'lake')
   const missing = join(directory, 'recording.ndjson')

@@ -16,7 +16,7 @@ import { readFooter, readRows } from '../support/lob-rows.ts'
 import { entriesBelow, temporaryDirectory } from '../support/temporary-lake.ts'
 
 const DAY_START = BigInt(Date.parse('2026-07-01T00:00:00Z')) * 1_000_000n
-// Longer than the 64 bytes at which parquet-wasm cuts text bounds.
+// Longer than the 64 bytes to which parquet-wasm truncates text bounds.
 const LONG_ID = `0x${'ab'.repeat(32)}:${'7'.repeat(77)}`
 
 function text(value: unknown): string {
@@ -132,7 +132,7 @@ test('DuckDB, parquet-wasm and hyparquet read the same rows', async (t) => {
   assert.equal(text(pruned.getRows()[0]![0]), text(expected.length))
 })
 
-test('the checksums are those of the chunks and of the footer', async (t) => {
+test('the checksums match the chunks and the footer', async (t) => {
   const path = await sampleFile(t)
   const bytes = await readFile(path)
   const metadata = await readFooter(path)
@@ -156,7 +156,7 @@ test('the checksums are those of the chunks and of the footer', async (t) => {
   assert.equal(crc32(footer).toString(16).padStart(8, '0'), value('footer_crc32'))
 })
 
-test('no flipped byte and no cut goes unnoticed', async (t) => {
+test('any flipped byte and any truncation is detected', async (t) => {
   const path = await sampleFile(t)
   const bytes = await readFile(path)
   await verifyLobFile(path)
@@ -174,8 +174,8 @@ test('no flipped byte and no cut goes unnoticed', async (t) => {
   }
 })
 
-test('a file whose receive times are years away from its rows reads back', async (t) => {
-  // A clock that began at the epoch, and was set in between.
+test('a file whose receive times are years away from its rows is read back', async (t) => {
+  // A clock that started at the epoch and was set in between.
   await verifyLobFile(
     await sampleFile(t, (ts, row) => (row % 3 === 0 ? 1n : ts + (row % 3 === 1 ? 3n : 10n ** 17n))),
   )

@@ -197,7 +197,7 @@ test('the footer states the figures of every market', async (t) => {
   )
 })
 
-test('sorting in passes, streaming one market and spilling give the same bytes as doing it at once', async (t) => {
+test('sorting in passes, streaming one market and spilling give the same bytes as writing at once', async (t) => {
   const root = await temporaryDirectory(t)
   const events: BookEvent[] = []
   for (let i = 0; i < 3000; i++) {
@@ -266,7 +266,7 @@ test('an existing date is refused as a whole, found unchanged, or replaced', asy
   assert.equal((await readRows(path)).length, 2)
 })
 
-test('an abort before or during the writing leaves nothing in the lake', async (t) => {
+test('an abort before or during the write leaves no files in the lake', async (t) => {
   const lake = await temporaryDirectory(t)
   const events = [event('M', DAY_START, CLEAR)]
   for (let i = 1; i < 400; i++) events.push(event('M', DAY_START + BigInt(i) * SECOND, SET, 0, 100, i))
@@ -286,7 +286,7 @@ test('an abort before or during the writing leaves nothing in the lake', async (
   assert.deepEqual(await entriesBelow(lake), [])
 })
 
-test('a name that is no market or series is refused', async (t) => {
+test('an invalid market or series name is refused', async (t) => {
   const writer = new LobRecordingWriter({ lake: await temporaryDirectory(t), source: 'kalshi' })
   t.after(() => writer.abort())
   const good = event('M', DAY_START, SET, 0, 100, 5)
@@ -295,7 +295,7 @@ test('a name that is no market or series is refused', async (t) => {
   assert.throws(() => writer.append('../up', good), RangeError)
 })
 
-test('removes temporary files that nobody has touched for a day, and only those', async (t) => {
+test('removes only temporary files that have not been modified for a day', async (t) => {
   const lake = await temporaryDirectory(t)
   const directory = dirname(dirname(pathOf(lake, '2026-07-01')))
   await mkdir(directory, { recursive: true })

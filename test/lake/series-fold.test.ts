@@ -20,7 +20,7 @@ interface Step {
   readonly kind: number
   readonly side: number
   readonly price: number
-  /** The quantity that the level shall have afterwards, so that none falls below zero. */
+  /** The quantity of the level after the change, so that none falls below zero. */
   readonly level: number
   readonly seconds: number
 }
@@ -62,7 +62,7 @@ function replayEvents(events: readonly BookEvent[]): Map<string, NaiveBook> {
   return books
 }
 
-// The file alone, read from any hour on, must end in the books that the whole stream has at the end of its date.
+// The file alone, read from any hour on, must end with the books of the whole stream at the end of its date.
 async function checkFile(file: WrittenLobFile, events: readonly BookEvent[]): Promise<void> {
   const rows = await readRows(file.path)
   const dayStart = BigInt(Date.parse(`${file.date}T00:00:00Z`)) * 1_000_000n

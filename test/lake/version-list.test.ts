@@ -1,4 +1,4 @@
-// The list of versions on disk: what it lacks or has twice costs no version that could be told.
+// The list of versions on disk: a missing or repeated line loses no other version.
 
 import assert from 'node:assert/strict'
 import { mkdir, readFile, rename, rmdir, stat, symlink, writeFile } from 'node:fs/promises'
@@ -62,7 +62,7 @@ test('a list that cannot be read is named, with the remedy', async (t) => {
   await assert.rejects(listOf(lake), message)
 })
 
-test('lines of two servers of one lake, one behind the other, cost no version', async (t) => {
+test('interleaved lines of two servers of one lake lose no version', async (t) => {
   const lake = await temporaryDirectory(t)
   const path = join(lake, VERSIONS_DIRECTORY, 'lob.ndjson')
   const slow = await listOf(lake)
@@ -81,7 +81,7 @@ test('lines of two servers of one lake, one behind the other, cost no version', 
   )
 })
 
-test('a list names the files that came or were replaced since a version, and no others', async (t) => {
+test('a list names exactly the files that were added or replaced since a version', async (t) => {
   const list = await listOf(await temporaryDirectory(t))
   const since: (readonly string[])[] = []
   for (const look of [...LOOKS, found({ b: 2 })]) {
@@ -93,7 +93,7 @@ test('a list names the files that came or were replaced since a version, and no 
   assert.deepEqual(list.keysSince('unknown'), ['b'])
 })
 
-test('a file that a symbolic link stands for is kept itself', async (t) => {
+test('for a symbolic link its target file is kept', async (t) => {
   const lake = await temporaryDirectory(t)
   const path = join(lake, lobKey('kalshi', 'KXHIGHNY', '2026-06-24'))
   await mkdir(dirname(path), { recursive: true })
@@ -109,7 +109,7 @@ test('a file that a symbolic link stands for is kept itself', async (t) => {
   assert.equal(await readFile(keptFilePath(lake, sha256), 'utf8'), 'first')
 })
 
-test('an answer of a file that is still open has no version, which would not give it again later', async (t) => {
+test('a response from the file of an open date has no version, because the version could not reproduce it', async (t) => {
   const lake = await temporaryDirectory(t)
   const fileOf = async (date: string) => {
     const key = lobKey('kalshi', 'KXHIGHNY', date)

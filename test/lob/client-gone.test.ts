@@ -1,4 +1,4 @@
-// Clients that leave the real worker in mid-answer: no slot, thread or file handle stays behind.
+// Clients that disconnect during an answer of the real worker: no slot, thread or file handle leaks.
 
 import assert from 'node:assert/strict'
 import { readdirSync, readlinkSync } from 'node:fs'
@@ -8,10 +8,10 @@ import { runs } from '../support/effort.ts'
 import { startTestServer, until } from '../support/test-server.ts'
 
 const SAMPLE_LAKE = fileURLToPath(new URL('../../../data-samples/lake', import.meta.url))
-/** Each format equally often. */
+/** A multiple of the number of formats. */
 const ROUNDS = runs(8, 200)
 
-/** Lake files that this process (all its threads) holds open; undefined where /proc does not tell. */
+/** Lake files that this process (all its threads) holds open; undefined without /proc. */
 function openLakeFiles(): string[] | undefined {
   try {
     return readdirSync('/proc/self/fd').flatMap((fd) => {
@@ -27,7 +27,7 @@ function openLakeFiles(): string[] | undefined {
   }
 }
 
-test('leaves no slot taken and no lake file open when clients leave in mid-answer', async (t) => {
+test('leaves no slot taken and no lake file open when clients disconnect during an answer', async (t) => {
   const { url, log, server } = await startTestServer(t, { lake: SAMPLE_LAKE }, { worker: 'real' })
   const formats = ['json&interval=20', 'ndjson&interval=2', 'csv&interval=2', 'parquet&interval=2']
   for (let round = 0; round < ROUNDS; round++) {
@@ -40,7 +40,7 @@ test('leaves no slot taken and no lake file open when clients leave in mid-answe
     leaving.abort()
     await log.find(() => true, round + 1)
   }
-  // A slot is given back when its thread has stopped, which may be after the line in the log.
+  // A slot is freed when its thread has stopped, which may be after the log line.
   await until(() => server.lobPool.takenSlots === 0)
   assert.ok(log.lines.filter((line) => line.ending === 'client_gone').length > ROUNDS / 2)
   const open = openLakeFiles()

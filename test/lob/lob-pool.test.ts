@@ -1,5 +1,5 @@
-// Slots and threads through the real server: how many requests run, what a dying thread takes with it, and that the pool
-// is whole afterwards.
+// Slots and threads through the real server: how many requests run, which requests fail with a thread that dies, and that
+// the pool recovers.
 
 import assert from 'node:assert/strict'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
@@ -11,7 +11,7 @@ import { patternBytes } from '../support/byte-pattern.ts'
 import { runs } from '../support/effort.ts'
 import { readProblem, startTestServer, type TestServer, until } from '../support/test-server.ts'
 
-/** More in a row than there are threads. */
+/** More than there are threads. */
 const DEATHS = runs(LOB_CONCURRENT_REQUESTS_MAX + 1, 3 * LOB_CONCURRENT_REQUESTS_MAX)
 
 function startWarm(t: TestContext): Promise<TestServer> {
@@ -30,7 +30,7 @@ test('serves four requests at once and refuses the fifth with 429 and Retry-Afte
     assert.equal(refused.headers.get('retry-after'), '1')
     if (method === 'GET') assert.equal((await readProblem(refused)).code, 'too_many_requests')
   }
-  // Wrong requests are told so: they need no slot.
+  // An invalid request needs no slot, so it gets 400.
   assert.equal((await fetch(lobUrl('bytes.10', '&levels=0'))).status, 400)
   holders[0]?.destroy()
   await log.find((line) => line.ending === 'client_gone')
@@ -39,7 +39,7 @@ test('serves four requests at once and refuses the fifth with 429 and Retry-Afte
   await served.arrayBuffer()
 })
 
-test('has the slot free again when a client sees the end of its answer', async (t) => {
+test('the slot is free when the client sees the end of its answer', async (t) => {
   const { lobUrl, server } = await startWarm(t)
   const oneClient = async (): Promise<void> => {
     for (let round = 0; round < 50; round++) {
@@ -58,7 +58,7 @@ for (const [what, series, code] of [
   ['a callback of the worker throws', 'die.callback', 'worker_failed'],
   ['the worker returns without a word', 'silent', 'worker_failed'],
 ] as const) {
-  test(`answers 503 when ${what} before the first chunk, many times in a row, and serves on`, async (t) => {
+  test(`answers 503 when ${what} before the first chunk, many times in a row, and continues to serve`, async (t) => {
     const { lobUrl, server } = await startWarm(t)
     for (let round = 0; round < DEATHS; round++) {
       const failed = await fetch(lobUrl(series))
@@ -114,13 +114,13 @@ test('closes while threads are starting', async (t) => {
     const { lobUrl, server } = await startWarm(t)
     const dying = Array.from({ length: LOB_CONCURRENT_REQUESTS_MAX }, () => fetch(lobUrl('die')))
     for (const response of await Promise.all(dying)) assert.equal(response.status, 503)
-    // The moment varies from round to round, over what a thread takes to start.
+    // The delay varies by round over the time that a thread takes to start.
     for (let turn = 0; turn < 10 * round; turn++) await new Promise((resolve) => setTimeout(resolve, 1))
     await server.close()
   }
 })
 
-test('ends a thread whose heap grows over the limit, and only its request', async (t) => {
+test('terminates a thread whose heap exceeds the limit, and fails only its request', async (t) => {
   const { lobUrl } = await startTestServer(t)
   const failed = await fetch(lobUrl('die.heap'))
   assert.equal(failed.status, 503)
@@ -128,9 +128,9 @@ test('ends a thread whose heap grows over the limit, and only its request', asyn
   assert.equal((await fetch(lobUrl('bytes.10'))).status, 200)
 })
 
-test('a thread that dies in mid-answer leaves the other answers whole', async (t) => {
+test('a thread that dies during its answer does not affect other answers', async (t) => {
   const { lobUrl, openRaw, server } = await startWarm(t)
-  // Three clients that read only after the deaths.
+  // Three clients that read only after the threads have died.
   const others = await Promise.all([1, 2, 3].map(async () => fetch(lobUrl('bytes.9000000'))))
   for (let round = 0; round < 5; round++) {
     const dying = await fetch(lobUrl('bytes.2000000.die-after.1000000'))
@@ -143,7 +143,7 @@ test('a thread that dies in mid-answer leaves the other answers whole', async (t
   after.destroy()
 })
 
-test('passes on what the worker refuses, with its parameters', async (t) => {
+test('passes on the error of the worker with its parameters', async (t) => {
   const { lobUrl } = await startTestServer(t)
   const response = await fetch(lobUrl('refuse'))
   assert.equal(response.status, 400)
@@ -153,7 +153,7 @@ test('passes on what the worker refuses, with its parameters', async (t) => {
   assert.deepEqual(problem.errors, [{ parameter: 'date', detail: 'fewer dates' }])
 })
 
-test('keeps the text of an internal error of the worker inside', async (t) => {
+test('does not send the text of an internal error of the worker to the client', async (t) => {
   const { lobUrl, log } = await startTestServer(t)
   const response = await fetch(lobUrl('secret'))
   assert.equal(response.status, 500)

@@ -1,5 +1,5 @@
-// Receipts and parts of order-book answers: figures of the very body, blocks from which the rest of it can be built, and
-// ranges over HTTP, on random lakes, foreign files without keyframes among them, and on the sample lake.
+// Receipts and parts of order-book answers: a receipt's figures match the body, the body can be resumed from each block, and
+// ranges work over HTTP. On random lakes, including foreign files without keyframes, and on the sample lake.
 
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
@@ -41,7 +41,7 @@ const FORMATS = ['json', 'ndjson', 'csv', 'parquet'] as const
 
 const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex')
 
-test('the body from any block on is the end of the whole body, whatever the file looks like', async () => {
+test('the body from any block on equals the end of the whole body, whatever the layout of the file', async () => {
   const scripts = bookEvents({ marketCount: 3, startNs: dateStartNs(FIRST_DATE), hours: 48 })
   await fc.assert(
     fc.asyncProperty(scripts, shapes, requests, fc.boolean(), async ({ events }, shape, request, isCut) => {
@@ -78,7 +78,7 @@ test('the body from any block on is the end of the whole body, whatever the file
             const from = blocks.slice(0, fromBlock)
             const start = from.reduce((sum, { bytes }) => sum + bytes, 0)
             assert.ok(rest.body.equals(body.subarray(start)), `${format} from block ${fromBlock}`)
-            // What it costs is what is left.
+            // Only the remaining rows are made.
             assert.equal(rest.endRows, rows - from.reduce((sum, block) => sum + block.rows, 0))
           }
         }
@@ -132,7 +132,7 @@ const samples = fc.record({
   more: fc.constantFrom('', '&hour=18', '&columns=ts,mid', '&nulls=true', '&limit=100', '&columns=bids'),
 })
 
-test('a receipt tells rows, bytes and digest of the very body, which has them as headers from then on', async (t) => {
+test('a receipt states rows, bytes and digest of the body, whose response then has them as headers', async (t) => {
   const { url } = await startSampleServer(t)
   await fc.assert(
     fc.asyncProperty(samples, async ({ subject, dates, interval, levels, format, more }) => {
@@ -181,7 +181,7 @@ test('a receipt tells rows, bytes and digest of the very body, which has them as
   )
 })
 
-test('the receipts of pages share the time for which books are known', async (t) => {
+test('the known and gap seconds of the receipts of all pages add up to those of the whole', async (t) => {
   const { url } = await startSampleServer(t)
   const ask = async (target: string): Promise<Response> => await fetch(`${url}${target}`)
   for (const dates of ['date=2026-07-02', 'date=2026-07-02&hour=18', 'from=2026-07-01&to=2026-07-03']) {
@@ -206,7 +206,7 @@ test('the receipts of pages share the time for which books are known', async (t)
 
 const QUERY = 'series=KXHIGHNY&date=2026-07-02&interval=300&levels=3'
 
-test('a range is that part of the body; cut transfers joined are the whole', async (t) => {
+test('a range is that part of the body; interrupted transfers join to the whole', async (t) => {
   const { url } = await startSampleServer(t)
   for (const format of ['json', 'ndjson', 'csv'] as const) {
     const target = `${url}/api/v1/lob?${QUERY}&format=${format}`
@@ -249,7 +249,7 @@ test('a range is that part of the body; cut transfers joined are the whole', asy
   }
 })
 
-test('what is no single range of bytes, or of another answer, is passed over', async (t) => {
+test('ignores a Range that is not a single range of bytes, or that belongs to another answer', async (t) => {
   const { url } = await startSampleServer(t)
   const target = `${url}/api/v1/lob?${QUERY}&format=csv`
   const whole = await fetch(target, { headers: { 'Accept-Encoding': 'identity' } })
@@ -282,7 +282,7 @@ test('what is no single range of bytes, or of another answer, is passed over', a
   await parquet.arrayBuffer()
 })
 
-test('after a file is replaced a range is answered with the whole new answer, never with a part of it', async (t) => {
+test('after a file is replaced a range request gets the whole new answer', async (t) => {
   const lake = await temporaryDirectory(t)
   cpSync(SAMPLE_LAKE, lake, { recursive: true })
   const { url } = await startSampleServer(t, { lake })
@@ -303,7 +303,7 @@ test('after a file is replaced a range is answered with the whole new answer, ne
   assert.ok(Buffer.from(await after.arrayBuffer()).equals(fresh))
 })
 
-test('who asks at once for a receipt that is not known shares one build, whoever leaves', async () => {
+test('concurrent requests for an unknown receipt share one build, even if one client disconnects', async () => {
   const builds: { readonly signal: AbortSignal; readonly end: (failure?: Error) => void }[] = []
   const open = async (_: LobQuery, { validation, signal }: LobOpenOptions) => {
     const isHeld = validation.held.includes('answer')
@@ -350,7 +350,7 @@ test('who asks at once for a receipt that is not known shares one build, whoever
   assert.equal(builds[3]!.signal.aborted, true)
 })
 
-test('receipts are kept up to a bound, the newest ones', () => {
+test('the newest receipts are kept up to a bound', () => {
   const receipts = new LobReceipts(100)
   const block = { seconds: 0, rows: 1, bytes: 1, sha256: '' }
   const receipt = {
@@ -368,7 +368,7 @@ test('receipts are kept up to a bound, the newest ones', () => {
   const keep = (limit: number, identity: string): void =>
     receipts.keep(asked(limit), undefined, { identity, receipt: { ...receipt, blocks } })
   for (let limit = 1; limit <= 50; limit++) keep(limit, 'first')
-  // Of an answer that has changed the receipt is replaced, and is the newest one then.
+  // If an answer has changed, its receipt is replaced and becomes the newest.
   keep(41, 'second')
   keep(51, 'first')
   const known = Array.from({ length: 51 }, (_, index) => receipts.last(asked(index + 1), undefined)?.identity)

@@ -1,5 +1,5 @@
-// Large answers that several threads of the pool make: who helps when, what a new request finds, what a thread's death
-// does, and that nothing stays behind when clients leave.
+// Large answers that several threads of the pool make: when threads assist, which threads a new request gets, what happens
+// when a thread dies, and that nothing leaks when clients disconnect.
 
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
@@ -20,13 +20,13 @@ import { lakeOfThisFile, temporaryDirectory } from '../support/temporary-lake.ts
 import { startTestServer, until } from '../support/test-server.ts'
 
 const FAKE_WORKER = new URL('../support/fake-lob-worker.js', import.meta.url)
-/** In the quick gear its threads do not warm up, which takes longer than most of what they do here. */
+/** In the quick gear the threads do not warm up, because that takes longer than most of the tests. */
 const REAL_WORKER = new URL(
   IS_FULL_EFFORT ? '../../workers/lob/task.js' : '../support/cold-lob-worker.js',
   import.meta.url,
 )
 const DATES = [SECTION_DATES[0]]
-/** In the quick gear a day has 52,000 rows, which are shared out as well. */
+/** In the quick gear a day has 52,000 rows, which are still enough to be shared. */
 const INTERVAL_S = runs(5, 1)
 const SECTIONS = lakeOfThisFile(writeSectionsLake)
 
@@ -60,7 +60,7 @@ async function readBody(stream: LobStream): Promise<Buffer> {
 
 const hashOf = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex')
 
-/** By section: who made it, as `leader` or `assistant` and the number of the thread. */
+/** For each section, the role (`leader` or `assistant`) and the number of the thread that made it. */
 function sectionMakers(body: Buffer): { role: string; thread: string }[] {
   const lines = body.toString().trimEnd().split('\n')
   return lines.map((line, index) => {
@@ -72,7 +72,7 @@ function sectionMakers(body: Buffer): { role: string; thread: string }[] {
 
 for (const processors of [1, 2, 3, 4, 16]) {
   const threads = Math.min(processors, LOB_CONCURRENT_REQUESTS_MAX)
-  test(`an answer has ${threads} threads where ${processors} processors and all threads are idle`, async (t) => {
+  test(`an answer uses ${threads} threads if ${processors} processors and all threads are idle`, async (t) => {
     const { openWords } = startFakePool(t, processors)
     const body = await readBody(await openWords(`sections.20.until-taken.${threads}`))
     const makers = sectionMakers(body)
@@ -90,7 +90,7 @@ for (const [processors, others, threads] of [
   [16, 2, 2],
   [16, 3, 1],
 ] as const) {
-  test(`beside ${others} other requests, of ${processors} processors an answer has ${threads}`, async (t) => {
+  test(`an answer uses ${threads} threads on ${processors} processors beside ${others} other requests`, async (t) => {
     const { pool, openWords } = startFakePool(t, processors)
     const leaving = new AbortController()
     const waiting = Array.from({ length: others }, () =>
@@ -104,11 +104,11 @@ for (const [processors, others, threads] of [
   })
 }
 
-/** So often nothing has to be as it was before, and this is so often done once before that. */
+/** Clients that disconnect while resources are counted, and those before the first count. */
 const LEAVING = runs(16, 1000)
 const LEFT_BEFORE = runs(8, 20)
 
-test('no more threads help than there are sections left', async (t) => {
+test('no more threads assist than there are sections left', async (t) => {
   const { openWords } = startFakePool(t, 4)
   const makers = sectionMakers(await readBody(await openWords('sections.2.until-taken.2')))
   assert.equal(new Set(makers.map(({ thread }) => thread)).size, 2)
@@ -122,7 +122,7 @@ for (const [what, words, code] of [
   ['the leader dies', 'leader-dies', 'worker_failed'],
   ['the leader fails', 'leader-fails', 'lake_file_changed'],
 ] as const) {
-  test(`an answer breaks off when ${what} after it took a section, and the pool serves on`, async (t) => {
+  test(`an answer breaks off when ${what} after it took a section, and the pool continues to serve`, async (t) => {
     const { pool, openWords } = startFakePool(t, 4)
     for (let round = 0; round < DEATHS; round++) {
       await assert.rejects(readBody(await openWords(`sections.20.until-taken.4.${words}`)), { code })
@@ -137,7 +137,7 @@ for (const [format, part] of [
   ['ndjson', {}],
   ['csv', { levels: 2 }],
 ] as const) {
-  test(`one, two and four processors make the same ${format}`, async (t) => {
+  test(`one, two and four processors make the same bytes of ${format}`, async (t) => {
     const lake = SECTIONS.path
     const query = lobQuery({
       series: SERIES,
@@ -157,7 +157,7 @@ for (const [format, part] of [
   })
 }
 
-test('a receipt of a shared answer plans it once, as a known one does and a part of the body', async (t) => {
+test('a new receipt of a shared answer, a known receipt and a part of the body each plan the answer once', async (t) => {
   const lake = SECTIONS.path
   const dates = [SECTION_DATES[1]]
   const query = lobQuery({ series: SERIES, dates, intervalS: 5, levels: 1, format: 'csv' })
@@ -182,7 +182,7 @@ test('a receipt of a shared answer plans it once, as a known one does and a part
   assert.equal(opened.callCount(), 3)
 })
 
-/** An answer of several times what all threads may have under way, whose client reads nothing. */
+/** An answer several times larger than what all threads may have in flight, whose client reads nothing. */
 async function openStalled(
   pool: LobPool,
   part: Partial<LobQuery> = {},
@@ -199,19 +199,19 @@ async function openStalled(
   return pool.open(query, openOptions(signal))
 }
 
-/** Every thread of the pool is in the midst of a section, and nobody reads. */
+/** Resolves when every thread of the pool is in the middle of a section. */
 async function allTaken({ head }: LobStream): Promise<void> {
   const next = new Int32Array(head.sections!.next)
   await until(() => Atomics.load(next, 0) >= LOB_CONCURRENT_REQUESTS_MAX)
 }
 
-test('a client that reads nothing keeps its assistants from nobody', async (t) => {
+test('the assistants of a client that reads nothing are available to other requests', async (t) => {
   const lake = await temporaryDirectory(t)
   await writeStillLake(lake, 5)
   const pool = startPool(t, lake, 4)
   const stalled = await openStalled(pool)
   await allTaken(stalled)
-  // Each needs a thread of its own, for as long as nobody reads it either.
+  // Each of these needs its own thread while its client reads nothing.
   const others = await Promise.all([1, 2, 3].map(async () => openStalled(pool)))
   await assert.rejects(openStalled(pool), { code: 'too_many_requests' })
   assert.equal(pool.queuedTasks, 0)
@@ -224,7 +224,7 @@ test('a client that reads nothing keeps its assistants from nobody', async (t) =
   assert.equal(pool.takenSlots, 0)
 })
 
-test('a dismissed assistant leaves the answer whole', async (t) => {
+test('an answer is complete after its assistants are dismissed', async (t) => {
   const lake = await temporaryDirectory(t)
   await writeStillLake(lake, 2)
   const part = { levels: 20 }
@@ -238,7 +238,7 @@ test('a dismissed assistant leaves the answer whole', async (t) => {
   for (const other of others) await other.close()
 })
 
-/** How many of what must not pile up this process has; undefined where /proc does not tell. */
+/** Counts of the resources that must not leak; undefined without /proc. */
 function heldThings(): { files: number; threads: number; ports: number } | undefined {
   try {
     const files = readdirSync('/proc/self/fd').filter((fd) => {
@@ -255,7 +255,7 @@ function heldThings(): { files: number; threads: number; ports: number } | undef
   }
 }
 
-test('clients that leave a shared answer, a thousand of them with full effort, leave no slot, thread, port or file', async (t) => {
+test('clients that disconnect from a shared answer leak no slot, thread, port or file', async (t) => {
   const lake = await temporaryDirectory(t)
   await writeStillLake(lake, 1)
   const pool = startPool(t, lake, 4)
@@ -274,14 +274,14 @@ test('clients that leave a shared answer, a thousand of them with full effort, l
   const after = heldThings()
   if (before !== undefined && after !== undefined) {
     assert.equal(after.files, 0)
-    // The pool's own ports count only while their threads are at work.
+    // The pool's own ports count only while their threads are busy.
     assert.ok(after.threads <= before.threads && after.ports <= before.ports + LOB_CONCURRENT_REQUESTS_MAX)
   }
   assert.equal(pool.queuedTasks, 0)
   assert.equal((await readBody(await openStalled(pool, { levels: 1, columns: ['mid'] }))).length > 0, true)
 })
 
-test('over HTTP a shared answer is the same in every coding, and has a head and a tag like any other', async (t) => {
+test('over HTTP a shared answer is the same in every coding, and supports HEAD and entity tags', async (t) => {
   const lake = SECTIONS.path
   const { url, server } = await startTestServer(t, { lake }, { worker: 'real' })
   const address = `${url}/api/v1/lob?series=${SERIES}&date=${SECTION_DATES[1]}&interval=${INTERVAL_S}&levels=1&format=csv`

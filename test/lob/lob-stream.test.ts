@@ -1,5 +1,5 @@
-// The merge of one answer's sections against hand-driven workers: orders of events that real threads show only now and
-// then, and failures at every point.
+// The merge of one answer's sections with hand-driven workers: orders of events that are rare with real threads, and failures
+// at every point.
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -58,16 +58,16 @@ async function closeAll(stream: LobStream, all: readonly HandWorker[]): Promise<
   for (const { counts } of all) assert.equal(counts.over, 1)
 }
 
-test('gives sections in order whoever makes them, at whatever moments their messages come', async () => {
+test('returns sections in order, whichever worker makes them and whenever their messages arrive', async () => {
   const plans = fc.record({
     workers: fc.integer({ min: 2, max: 4 }),
-    // By section: who makes it and in how many chunks.
+    // For each section, its worker and its number of chunks.
     makers: fc
       .array(fc.record({ worker: fc.nat({ max: 3 }), chunks: fc.integer({ min: 1, max: 3 }) }), {
         minLength: 1,
         maxLength: 12,
       })
-      // One worker may make them all before the reader begins.
+      // One worker must be able to make all of them before the reader starts.
       .filter((makers) => makers.reduce((sum, { chunks }) => sum + chunks, 1) <= LOB_SECTION_WINDOW),
     order: fc.array(fc.nat({ max: 3 }), { minLength: 1, maxLength: 30 }),
     pauses: fc.array(fc.nat({ max: 2 }), { minLength: 1, maxLength: 10 }),
@@ -110,7 +110,7 @@ test('gives sections in order whoever makes them, at whatever moments their mess
   )
 })
 
-test('gives every buffer back to the worker that it is of, also where the answer goes over to another', async () => {
+test('returns every buffer to its worker, also where the next section is of another worker', async () => {
   const { all, stream } = await openAnswer({ workers: 2, sections: 3, rows: 3 })
   const [leader, assistant] = all as unknown as [HandWorker, HandWorker]
   leader.say({ kind: 'section', section: 0, isOver: true })
@@ -134,7 +134,7 @@ test('gives every buffer back to the worker that it is of, also where the answer
   await closeAll(stream, all)
 })
 
-test('asks for help once, at the second chunk at the latest, and not when it is closed', async () => {
+test('requests assistants once, at the second chunk at the latest, and not after it is closed', async () => {
   const client = new AbortController()
   for (const isClosed of [false, true]) {
     const leader = handWorker(client.signal, { hasHead: true })
@@ -175,7 +175,7 @@ test('asks for help once, at the second chunk at the latest, and not when it is 
   }
 })
 
-test('waits for the section whose turn it is, and no longer than its client stays', async () => {
+test('waits for the next section in order until it arrives or the client disconnects', async () => {
   const { client, all, stream } = await openAnswer({ workers: 3, sections: 3, rows: 3 })
   all[0].say({ kind: 'section', section: 0, isOver: true })
   all[2]!.saySection(2, ['<2>'])
@@ -208,7 +208,7 @@ for (const [what, fail, code] of [
     'lake_file_changed',
   ],
 ] as const) {
-  test(`breaks off when ${what} in the midst of its section, after what came before`, async () => {
+  test(`breaks off when ${what} in the middle of its section, after the chunks before it`, async () => {
     const { all, stream } = await openAnswer({ workers: 2, sections: 3, rows: 3 })
     all[0].say({ kind: 'section', section: 0, isOver: true })
     all[1]!.saySection(1, ['<1.0>'], false)
@@ -226,7 +226,7 @@ for (const [what, fail, code] of [
   })
 }
 
-test('breaks off when the leader dies while an assistant goes on', async () => {
+test('breaks off when the leader dies, even if an assistant continues', async () => {
   const { all, stream } = await openAnswer({ workers: 2, sections: 4, rows: 4 })
   all[0].endTask(new Error('exited'))
   all[1]!.saySection(1, ['<1>'])
@@ -235,7 +235,7 @@ test('breaks off when the leader dies while an assistant goes on', async () => {
   await closeAll(stream, all)
 })
 
-test('an assistant that has made nothing does no harm', async () => {
+test('an assistant that makes no section does not affect the answer', async () => {
   const { all, stream } = await openAnswer({ workers: 3, sections: 2, rows: 2 })
   for (const assistant of all.slice(1)) {
     assistant.sayEnd(0)
@@ -254,7 +254,7 @@ for (const [what, sections, rows] of [
   ['a row is missing', 2, 3],
   ['a section is missing', 3, 2],
 ] as const) {
-  test(`never ends as if it were whole when ${what}`, async () => {
+  test(`fails instead of ending normally when ${what}`, async () => {
     const { all, stream } = await openAnswer({ workers: 2, sections, rows })
     all[0].say({ kind: 'section', section: 0, isOver: true })
     all[0].sayEnd(1)
@@ -267,7 +267,7 @@ for (const [what, sections, rows] of [
   })
 }
 
-test('never ends as if it were whole when one thread alone made too few rows', async () => {
+test('fails instead of ending normally when a single thread made too few rows', async () => {
   const { all, stream } = await openAnswer({ workers: 1, sections: 2, rows: 3 })
   all[0].sayEnd(2)
   all[0].endTask()
@@ -275,7 +275,7 @@ test('never ends as if it were whole when one thread alone made too few rows', a
   await closeAll(stream, all)
 })
 
-test('gives dismissed assistants, and only them, room for one more section', async () => {
+test('gives only dismissed assistants room for one more section', async () => {
   const { all, stream } = await openAnswer({ workers: 2, sections: 9, rows: 9 })
   const [leader, assistant] = all as unknown as [HandWorker, HandWorker]
   await turns()
@@ -286,7 +286,7 @@ test('gives dismissed assistants, and only them, room for one more section', asy
   stream.dismissAssistants()
   await turns()
   const room = LOB_SECTION_WINDOW + LOB_SECTION_CHUNKS_MAX
-  // In this order: with the room alone it would take another section.
+  // The order matters: an assistant with more room that is not yet dismissed would take another section.
   assert.deepEqual(assistant.heard.slice(1), [{ kind: 'dismiss' }, { kind: 'window', chunks: room }])
   assert.equal(leader.heard.length, 1)
   assistant.saySection(

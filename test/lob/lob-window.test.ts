@@ -1,5 +1,5 @@
-// `limit` and `after` of /api/v1/lob: the first rows, and those behind a place, against the naive reference in every format,
-// and Link followed over HTTP until there are no rows left.
+// `limit` and `after` of /api/v1/lob: the first rows, and the rows after a position, against the naive reference in every
+// format, and Link followed over HTTP to the last page.
 
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -33,7 +33,7 @@ import {
 const RUNS = runs(6, 200)
 
 interface Window {
-  /** Which row `after` names, as a share of them all, and how far behind its second it stands. */
+  /** The row that `after` names, as a share of all rows. */
   readonly place: number
   readonly hasMarket: boolean
   readonly isOffTick: boolean
@@ -47,7 +47,7 @@ const windows: fc.Arbitrary<Window> = fc.record({
   limit: fc.oneof(fc.constant(1), fc.integer({ min: 2, max: 20 }), fc.integer({ min: 21, max: 5_000 })),
 })
 
-test('limit and after give the rows of the naive reference in every format', async () => {
+test('limit and after return the rows of the naive reference in every format', async () => {
   const scripts = bookEvents({ marketCount: 3, startNs: dateStartNs(FIRST_DATE), hours: 48 })
   await fc.assert(fc.asyncProperty(scripts, shapes, requests, windows, check), { numRuns: RUNS })
 })
@@ -102,7 +102,7 @@ async function checkFormats(
     const { failure, head, body, endRows } = await collectLob(lake, { ...query, format })
     assert.equal(failure, undefined, failure?.detail)
     assert.equal(head!.rows, rows.length)
-    // What was made, not only what was planned.
+    // The rows that were made, not only those that were planned.
     assert.equal(endRows, rows.length)
     const last = rows.at(-1)
     const lastRow = hasMore ? { seconds: secondsOf(last!), marketId: last!.market_id } : null
@@ -120,7 +120,7 @@ async function checkFormats(
   assert.deepEqual(await PARQUET_READERS['hyparquet']!(await bodyOf('parquet')), expected)
 }
 
-test('Link leads from page to page, over dates, to the rows of one whole answer', async (t) => {
+test('following Link from page to page, over dates, gives the rows of the whole answer', async (t) => {
   const { url } = await startSampleServer(t)
   const query = 'series=KXHIGHNY&from=2026-07-01&to=2026-07-03&interval=900&levels=3'
   const whole = (await (await fetch(`${url}/api/v1/lob?${query}`)).json()) as NaiveRow[]
@@ -138,7 +138,7 @@ test('Link leads from page to page, over dates, to the rows of one whole answer'
   assert.equal(pages, Math.ceil(whole.length / 700))
 })
 
-test('a few rows of a day with more than an answer may have are an answer', async (t) => {
+test('limit allows a few rows of a day that exceeds the row limit', async (t) => {
   const { url } = await startSampleServer(t)
   const target = `${url}/api/v1/lob?series=KXHIGHNY&date=2026-07-02&interval=1`
   const refused = await readProblem(await fetch(target))

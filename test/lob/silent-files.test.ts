@@ -1,4 +1,4 @@
-// A file that does not answer: its own request is told so, and nobody else waits for it.
+// An unresponsive file fails the requests that need it, and no other request waits for it.
 
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
@@ -16,7 +16,7 @@ import { lobQuery } from '../support/lob-worker.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
 
 const WORKER_URL = new URL('../support/silent-lob-worker.js', import.meta.url)
-/** What its worker is told to wait for: one file below the lake. */
+/** The file below the lake that the test worker blocks on. */
 const SILENT_FILE = 'kalshi/series=SILENT/2026-07-01.parquet'
 
 function refusedFor(name: string) {
@@ -28,7 +28,7 @@ function refusedFor(name: string) {
   }
 }
 
-test('an order-book file that does not answer costs its own request alone', async (t) => {
+test('an unresponsive order-book file fails only the requests that need it', async (t) => {
   const pipe = join(await temporaryDirectory(t), 'pipe')
   execFileSync('mkfifo', [pipe])
   process.env['BOOKCAST_TEST_SILENT_PIPE'] = pipe
@@ -47,10 +47,10 @@ test('an order-book file that does not answer costs its own request alone', asyn
   for (let round = 0; round < 20; round += 1) await open('OTHER')
   await refused
   assert.equal(pool.takenSlots, 0)
-  // It is not asked for again while threads wait for it; slots are never lost.
+  // The file is not opened again while threads wait for it; no slot is lost.
   for (let round = 0; round < 10; round += 1) await assert.rejects(open('SILENT'), /known/)
   for (let round = 0; round < 20; round += 1) await open('OTHER')
-  // It answers again: so does the server, and nothing is left behind.
+  // Once the file responds, the server serves it again, and no thread stays blocked.
   const writers = [openSync(pipe, constants.O_RDWR | constants.O_NONBLOCK)]
   t.after(() => writers.forEach(closeSync))
   for (;;) {
@@ -63,7 +63,7 @@ test('an order-book file that does not answer costs its own request alone', asyn
   assert.equal(await pool.close(), true)
 })
 
-test('what a thread asks the system for stands in its word, and silent files are not asked for', async (t) => {
+test('a thread records the file that it waits for in its word, and does not open unresponsive files', async (t) => {
   const lake = await temporaryDirectory(t)
   const memory = fileWatchMemory()
   const word = new FileWatch(memory)

@@ -1,4 +1,4 @@
-// Order-book slots are for those who read: clients that take next to nothing give theirs up when somebody else comes.
+// Clients that read almost nothing lose their order-book slots when another client needs one.
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -13,13 +13,13 @@ import { readProblem, startTestServer, until } from '../support/test-server.ts'
 const BIG = 'bytes.24000000'
 const BURST_MS = 200
 
-test('clients that read next to nothing lose their slots to a newcomer, visibly', async (t) => {
+test('a client that reads almost nothing loses its slot to a newcomer, and the log and the figures show it', async (t) => {
   const { lobUrl, openRaw, log, server } = await startTestServer(t)
   const readers = await Promise.all(
     Array.from({ length: LOB_CONCURRENT_REQUESTS_MAX }, () => openRaw(lobUrl(BIG))),
   )
   await until(() => server.lobPool.takenSlots === LOB_CONCURRENT_REQUESTS_MAX)
-  // Two read nothing, two a few kilobytes a second.
+  // Two clients read nothing, two a few kilobytes a second.
   for (const reader of readers.slice(2)) {
     const timer = setInterval(() => reader.read(1_000), BURST_MS)
     t.after(() => clearInterval(timer))
@@ -36,12 +36,12 @@ test('clients that read next to nothing lose their slots to a newcomer, visibly'
   const [line] = await log.find(({ ending }) => ending === 'displaced')
   assert.equal(line?.status, 200)
   assert.equal(line?.rows, null)
-  // Only as many as were wanted.
+  // Only as many are cut off as were needed.
   assert.equal(log.lines.filter(({ ending }) => ending === 'displaced').length, 1)
   assert.equal(server.lobPool.slots.figures.displaced, 1)
 })
 
-/** Connections that take 3 kB/s of an answer, and ask again as soon as they are refused or cut off. */
+/** Connections that read 3 kB/s of an answer, and send the request again as soon as they are refused or cut off. */
 function takeSlowly(t: TestContext, url: string, connections: number): void {
   const { port, pathname, search } = new URL(url)
   let isOver = false
@@ -80,7 +80,7 @@ async function getFrom(localAddress: string, url: string): Promise<IncomingMessa
   return response
 }
 
-test('beside 40 slow connections of one address that ask again and again, other addresses are served next', async (t) => {
+test('other addresses are served next beside 40 slow connections of one address that keep requesting', async (t) => {
   const { lobUrl, server } = await startTestServer(t)
   const { slots } = server.lobPool
   /** Clients in the order in which they were refused or granted a slot. */
@@ -118,7 +118,7 @@ test('beside 40 slow connections of one address that ask again and again, other 
       untilServed('127.0.0.2', () => 1),
       untilServed('127.0.0.3', ({ headers }) => Number(headers['retry-after'])),
     ])
-    // On any machine: from the first refusal of a newcomer until its grant the slow client, which holds more, gets nothing.
+    // From the first refusal of a newcomer until its grant, the slow client, which holds more, gets no slot.
     for (const newcomer of ['127.0.0.2', '127.0.0.3']) {
       const own = outcomes.findIndex(({ client, isGranted }) => client === newcomer && isGranted)
       const first = outcomes.findIndex(({ client }) => client === newcomer)
@@ -131,7 +131,7 @@ test('beside 40 slow connections of one address that ask again and again, other 
   }
 })
 
-test('a client has no more slots than its share', async (t) => {
+test('a client gets no more slots than its share', async (t) => {
   const shares = { ...DEFAULT_SHARES, slots: 2 }
   const { lobUrl, openRaw, server } = await startTestServer(t, { shares, trustedProxies: 1 })
   await Promise.all([openRaw(lobUrl('wait')), openRaw(lobUrl('wait'))])

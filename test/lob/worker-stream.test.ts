@@ -1,4 +1,4 @@
-// The stream of one request against a hand-driven worker end: orders of events that a real thread shows only now and then.
+// The stream of one request with a hand-driven worker: orders of events that are rare with a real thread.
 
 import assert from 'node:assert/strict'
 import { EventEmitter, once } from 'node:events'
@@ -63,7 +63,7 @@ function openStream(t: TestContext) {
   }
   const sayHead = (): void => say(HEAD)
   const sayEnd = (): void => say({ kind: 'end', rows: 3 })
-  /** All at once: the task's promise settles before the port has had a turn of the event loop. */
+  /** Everything at once: the task's promise settles before the port delivers any message. */
   const sayAnswer = (...texts: string[]): void => {
     sayHead()
     for (const text of texts) sayChunk(text)
@@ -89,7 +89,7 @@ function openStream(t: TestContext) {
 const textOf = (chunk: Uint8Array | null): string | null =>
   chunk === null ? null : new TextDecoder().decode(chunk)
 
-test('gives chunks in order and gives each buffer back by its number when the next chunk is asked for', async (t) => {
+test('returns chunks in order, and credits each buffer by its number when the next chunk is requested', async (t) => {
   const { stream, counts, endTask, heard, sayHead, sayChunk, sayEnd, workerPort } = openStream(t)
   sayHead()
   sayChunk('one')
@@ -113,7 +113,7 @@ test('gives chunks in order and gives each buffer back by its number when the ne
   assert.deepEqual(counts, { over: 1, terminate: 0 })
 })
 
-test('gives back what waits when it is closed and what comes later, but not what its reader may still read', async (t) => {
+test('releases waiting and later chunks when closed, but not the chunk that its reader may still read', async (t) => {
   const { stream, endTask, sayHead, sayChunk, sayEnd, buffers } = openStream(t)
   const lent = (): boolean[] => buffers.map(isLent)
   sayHead()
@@ -131,7 +131,7 @@ test('gives back what waits when it is closed and what comes later, but not what
   assert.deepEqual(lent(), [false, true, false, false])
 })
 
-test('does not give a buffer back again that its thread has lent to another stream since', async (t) => {
+test('does not release a buffer again that its thread has lent to another stream', async (t) => {
   const { stream, sayAnswer, buffers } = openStream(t)
   sayAnswer('one', 'two')
   await stream.ready()
@@ -147,7 +147,7 @@ test('does not give a buffer back again that its thread has lent to another stre
   assert.deepEqual(buffers.map(isLent), [true, false])
 })
 
-test('misses nothing when the end of the task is heard before its last messages', async (t) => {
+test('loses no message if the task ends before its last messages arrive', async (t) => {
   const { stream, sayAnswer } = openStream(t)
   sayAnswer('one', 'two')
   await stream.ready()
@@ -169,7 +169,7 @@ test('counts an answer as complete when the thread dies after its end', async (t
   await stream.close()
 })
 
-test('gives the chunks that came before a death, then fails', async (t) => {
+test('returns the chunks sent before the thread died, then fails', async (t) => {
   const { stream, counts, endTask, sayHead, sayChunk } = openStream(t)
   sayHead()
   sayChunk('one')
@@ -189,7 +189,7 @@ test('fails when the worker ends without a head', async (t) => {
   await stream.close()
 })
 
-test('is not at its end before the task is', async (t) => {
+test('ends only when the task has ended', async (t) => {
   const { stream, endTask, sayHead, sayEnd } = openStream(t)
   sayHead()
   sayEnd()
@@ -203,7 +203,7 @@ test('is not at its end before the task is', async (t) => {
   await stream.close()
 })
 
-test('cancels the worker when the client is gone, and is over when the task has ended', async (t) => {
+test('cancels the worker when the client disconnects, and closes when the task has ended', async (t) => {
   const { stream, client, counts, endTask, heard, sayHead, sayChunk, workerPort } = openStream(t)
   sayHead()
   sayChunk('one')
@@ -215,14 +215,14 @@ test('cancels the worker when the client is gone, and is over when the task has 
   const closing = stream.close()
   while (heard.at(-1)?.kind !== 'cancel') await once(workerPort, 'message')
   assert.deepEqual(counts, { over: 0, terminate: 0 })
-  // A chunk that was on its way.
+  // A chunk that was already in flight.
   sayChunk('two')
   endTask()
   await closing
   assert.deepEqual(counts, { over: 1, terminate: 0 })
 })
 
-test('rejects at once when the client was gone before the stream opened', async (t) => {
+test('rejects at once if the client disconnected before the stream opened', async (t) => {
   const { stream, client, endTask } = openStream(t)
   client.abort()
   await assert.rejects(stream.ready(), /the client is gone/)
@@ -267,7 +267,7 @@ test('fails the request of a worker that sends more chunks than it has credits',
   await stream.close()
 })
 
-test('knows a buffer by its number from its second chunk on, and no other by number alone', async (t) => {
+test('accepts a chunk without its buffer only if the number is that of a known buffer', async (t) => {
   const { stream, counts, endTask, say, sayHead, sayChunk } = openStream(t)
   sayHead()
   sayChunk('one')

@@ -1,4 +1,4 @@
-// Every alert fires when what it is about is wrong, and clears when it is right again: over the text that a scrape gets.
+// Every alert fires for its fault and clears when the fault is gone, evaluated on the scraped text.
 
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
@@ -30,7 +30,7 @@ interface World {
   conflictCount: number
 }
 
-/** Everything as it should be. */
+/** The metrics of a healthy system. */
 function goodWorld(): World {
   return {
     task: goodTask(NOW_MS),
@@ -74,7 +74,7 @@ function newestRows(atMs: number): NewestRow[] {
   ]
 }
 
-/** What goes wrong, by the alert that says so. */
+/** The fault for each alert. */
 const FAULTS: Readonly<Record<string, (world: World) => Partial<World>>> = {
   BookcastTaskFailing: ({ task }) => ({ task: { ...task, failureCount: 4 } }),
   BookcastTaskSilent: ({ task }) => ({ task: { ...task, lastSuccessAtMs: NOW_MS - 181 * MINUTE_MS } }),
@@ -134,7 +134,7 @@ async function alertsOf(world: World): Promise<string[]> {
   )
 }
 
-test('every alert names metrics that are there', async () => {
+test('every alert names existing metrics', async () => {
   const text = await scrape(goodWorld())
   for (const { name, expression } of RULES) {
     for (const metric of metricsOf(expression)) assert.match(text, new RegExp(`^${metric}[ {]`, 'm'), name)
@@ -142,7 +142,7 @@ test('every alert names metrics that are there', async () => {
   assert.deepEqual(RULES.map(({ name }) => name).toSorted(), Object.keys(FAULTS).toSorted())
 })
 
-test('the dashboard names metrics that are there', async () => {
+test('the dashboard names existing metrics', async () => {
   const text = await scrape(goodWorld())
   const dashboard = readFileSync(new URL('../../../operations/grafana.json', import.meta.url), 'utf8')
   const names = new Set(dashboard.match(/\b(?:bookcast|nodejs|process)_[a-z0-9_]+/g))
@@ -160,7 +160,7 @@ test('every alert fires for its fault, and clears with it', async () => {
     const fault = FAULTS[name]
     assert.ok(fault !== undefined, name)
     const fired = await alertsOf({ ...world, ...fault(world) })
-    // Nothing new from the live feed is one station's trouble, too, before long.
+    // A live feed without new rows soon also triggers the alert for a single station.
     const others = fired.filter((each) => each !== name && !each.endsWith('Stale'))
     assert.ok(fired.includes(name), `${name} fires`)
     assert.deepEqual(others, [], `only ${name} fires`)

@@ -1,4 +1,4 @@
-// A feed that answers and brings nothing: every run succeeds, and the metrics show all the same what is missing.
+// A feed with empty responses: every run succeeds, but the metrics show that rows are missing.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -22,7 +22,7 @@ const CLOCK = {
   },
 }
 
-test('an empty answer is counted as one, and the newest row stays what it was', async (t) => {
+test('an empty response is counted, and the time of the newest row does not change', async (t) => {
   const { postgres } = file.store
   const lastMs = Date.UTC(2026, 5, 1, 12)
   await postgres.transaction((transaction) =>

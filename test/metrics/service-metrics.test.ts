@@ -1,10 +1,10 @@
-// What a Prometheus server reads after some requests.
+// The metrics that Prometheus scrapes after some requests.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { startTestServer } from '../support/test-server.ts'
 
-/** The value of one sample line; undefined when it is not there. */
+/** The value of one sample line; undefined if it is missing. */
 function sample(text: string, line: string): number | undefined {
   const found = text.split('\n').find((candidate) => candidate.startsWith(`${line} `))
   return found === undefined ? undefined : Number(found.slice(line.length + 1))
@@ -50,7 +50,7 @@ test('shows slots, thread queues, event-loop delay and memory', async (t) => {
   assert.notEqual(sample(text, 'nodejs_eventloop_lag_p99_seconds'), undefined)
 })
 
-test('serves metrics on a port of their own, and then not on the main one', async (t) => {
+test('serves metrics on a separate port, and then not on the main one', async (t) => {
   const { url, server } = await startTestServer(t, { metrics: { host: '127.0.0.1', port: 0 } })
   assert.equal((await fetch(`${url}/metrics`)).status, 404)
   const own = `http://127.0.0.1:${server.metricsPort}`
@@ -59,7 +59,7 @@ test('serves metrics on a port of their own, and then not on the main one', asyn
   assert.equal((await fetch(`${own}/livez`)).status, 404)
 })
 
-test('serves no metrics when they are off', async (t) => {
+test('serves no metrics if they are off', async (t) => {
   const { url } = await startTestServer(t, { metrics: 'off' })
   assert.equal((await fetch(`${url}/metrics`)).status, 404)
 })

@@ -1,5 +1,5 @@
-// Every metric of a collector, and every figure of `bookcast status`, held against what the upstreams themselves count,
-// through their faults. The last test fails when a metric is exported that nothing here has held against anything.
+// Compares every metric of a collector, and every figure of `bookcast status`, with the counts of the upstreams themselves,
+// through faults. The last test fails if an exported metric was not compared.
 
 import assert from 'node:assert/strict'
 import { cp, mkdir, readdir, rename, rm, stat, statfs, writeFile } from 'node:fs/promises'
@@ -30,7 +30,7 @@ import { startWorld } from '../support/upstream-world.ts'
 
 const file = storeOfThisFile()
 const NOTHING: CollectionMetrics = { tasks: [], recorders: [] }
-// The sources. Each runs when it is told to, and once; the upstreams count what they answered.
+// The sources. The test runs each of them explicitly, once at a time; the upstreams count their responses.
 
 const TABLES: Readonly<Record<RecordSourceName, readonly string[]>> = {
   'exchange-catalogue': ['series', 'markets'],
@@ -43,7 +43,7 @@ const TABLES: Readonly<Record<RecordSourceName, readonly string[]>> = {
   'climate-statistics': ['climate_records'],
 }
 
-/** Faults by name; each is one answer to every request, and whether a client asks again for it within a run. */
+/** Faults by name: the response to every request, and whether a client retries it within a run. */
 const FAULTS: Readonly<Record<string, { readonly answer: Answer; readonly isRepeated: boolean }>> = {
   'status 500': { answer: send(500, 'no'), isRepeated: true },
   'status 429': { answer: send(429, 'slowly'), isRepeated: true },
@@ -54,7 +54,7 @@ const FAULTS: Readonly<Record<string, { readonly answer: Answer; readonly isRepe
   'what is no JSON': { answer: send(200, '<html>maintenance</html>'), isRepeated: false },
 }
 
-/** Every row without the instants at which it was seen and written, by what identifies it. */
+/** Every row by its key, without the times at which it was seen and written. */
 async function rowsOf(name: RecordSourceName): Promise<ReadonlySet<string>> {
   const rows = await Promise.all(
     TABLES[name].map((table) =>
@@ -72,7 +72,7 @@ async function statusOf(name: RecordSourceName, nowMs: number) {
 }
 
 for (const name of RECORD_SOURCES) {
-  test(`the task metrics of ${name} are what came, through every fault`, async (t) => {
+  test(`the task metrics of ${name} match the received rows, through every fault`, async (t) => {
     const world = await startWorld(t)
     const stepped = steppedSource(t, world, file.store.postgres, name)
     const truth = { runs: 0, rows: 0, empty: 0, failures: 0, lastRowsMs: null as number | null }
@@ -117,14 +117,14 @@ for (const name of RECORD_SOURCES) {
       const atMs = await stepped.run()
       truth.runs++
       const requests = world.asked.length - asked
-      // There may be nothing to ask for: no market is known yet.
+      // There may be no requests, because no market is known yet.
       if (requests === 0) {
         truth.empty++
         lastSuccessMs = atMs
         await check('none', fault)
         continue
       }
-      // A market that the exchange refuses is an error and costs the others nothing.
+      // A market that the exchange refuses is an error and does not affect the others.
       if (name === 'exchange-candles' && fault === 'status 404') {
         lastSuccessMs = atMs
         truth.failures = 0
@@ -150,14 +150,14 @@ for (const name of RECORD_SOURCES) {
     const failing = await statusOf(name, stepped.nowMs)
     assert.equal(failing?.failingCount === 0, !isFailing, 'status: failing')
     if (isFailing) assert.match(failing?.lastFailure ?? '', /500/)
-    // Of the part that has waited longest: parts succeed one after the other; some may have had nothing to ask for.
+    // The age of the part that has waited longest: parts succeed one after the other, and some may have had no requests.
     const [longest, shortest] = isFailing ? [startMs, lastSuccessMs ?? 0] : [startMs, atMs]
     const lagMs = failing?.lagMs ?? -1
     assert.ok(lagMs >= stepped.nowMs - shortest && lagMs <= stepped.nowMs - longest, `status: lag ${lagMs}`)
   })
 }
 
-test('a feed that answers with an empty list for ever brings no rows, and its newest rows grow old', async (t) => {
+test('with a feed that only returns empty lists, the age of the newest rows grows', async (t) => {
   const world = await startWorld(t)
   const stepped = steppedSource(t, world, file.store.postgres, 'aviation-weather')
   await stepped.run()
@@ -172,7 +172,7 @@ test('a feed that answers with an empty list for ever brings no rows, and its ne
   const rows = scrape.value('bookcast_collect_last_rows_timestamp_seconds', task)
   assert.equal(rows, rowsAtMs === null ? undefined : rowsAtMs / 1000)
   assert.ok((scrape.value('bookcast_collect_empty_runs_total', task) ?? 0) >= 5)
-  // What the live feed told last, by station; the archives know nothing newer.
+  // The latest row of the live feed by station; the archives have nothing newer.
   const newest = Object.fromEntries(
     world.entries.map(({ icaoId, reportTime }) => [icaoId.slice(1), Date.parse(String(reportTime)) / 1000]),
   )
@@ -181,7 +181,7 @@ test('a feed that answers with an empty list for ever brings no rows, and its ne
   assert.equal(at, Math.max(...Object.values(newest)))
 })
 
-test('what is proven of the trades is the sum of all dates, each as it was compared last', async () => {
+test('the proven share of the trades is the sum over all dates, each as last compared', async () => {
   const { postgres } = file.store
   const scrape = (): Promise<Scrape> => Scrape.of(() => NOTHING, undefined, tradeProofOf(postgres))
   const note = (scope: string, proof: readonly (readonly [string, readonly [number, number]])[]) =>
@@ -201,7 +201,7 @@ const REFUSED = `${SERIES}-26NOV20-T49`
 const UNPLACED = `${SERIES}-26NOV20-T50`
 const KALSHI = { exchange: 'kalshi' }
 
-test('the recorder metrics are what the exchange sent, through reconnects, refusals and a failing list', async (t) => {
+test('the recorder metrics match what the exchange sent, through reconnects, refusals and a failing list', async (t) => {
   const exchange = await LocalKalshi.start(t)
   exchange.isKeepingTexts = true
   exchange.delayMs = 5_000
@@ -262,7 +262,7 @@ test('the recorder metrics are what the exchange sent, through reconnects, refus
     )
   }
   await sent()
-  // `settle` speaks without being kept.
+  // The messages of `settle` are not kept.
   const kept = exchange.sentTexts.reduce((sum, text) => sum + Buffer.byteLength(text), 0)
   const bytes = (await value('received_bytes_total')) ?? 0
   assert.ok(
@@ -277,7 +277,7 @@ test('the recorder metrics are what the exchange sent, through reconnects, refus
   assert.ok(publishedS * 1000 >= startMs && publishedS * 1000 <= Date.now())
   assert.equal(await value('congestions_total'), 0, 'the disk was never slower than the feed')
 
-  // Two connections break off: each is a gap in every book that was known.
+  // Two connections break off: each is a gap in every known book.
   for (const round of [1, 2]) {
     exchange.dropConnections()
     await exchange.until(() => FOLLOWED.every((market) => exchange.isFollowed(market)))
@@ -289,7 +289,7 @@ test('the recorder metrics are what the exchange sent, through reconnects, refus
   let found = ''
   await eventually(async () => {
     const rows = await readSeries(lake, 'kalshi', SERIES)
-    // Besides the gap with which a recording ends: nothing of the market follows that.
+    // Without the gap at the end of a recording, after which the market has no rows.
     const isLast = (at: number): boolean =>
       !rows.slice(at + 1).some(({ market_id }) => market_id === rows[at]?.market_id)
     const gaps = rows.filter(({ event }, at) => event === 3 && !isLast(at))
@@ -309,7 +309,7 @@ test('the recorder metrics are what the exchange sent, through reconnects, refus
   assert.equal(await value('markets'), FOLLOWED.length, 'the same ones are followed on')
 
   await rename(lake, `${lake}.away`)
-  // A publication that runs may make the directory anew in between.
+  // A running publication may create the directory again in between.
   await eventually(async () => {
     await rm(lake, { recursive: true, force: true })
     return await writeFile(lake, 'no directory').then(
@@ -345,7 +345,7 @@ async function bytesOf(directory: string, ending: string): Promise<number> {
   return sizes.reduce((sum, size) => sum + size, 0)
 }
 
-/** The sizes told are those of the files; the log may grow between the two looks. */
+/** Compares the reported sizes with the files; the log may grow between the two reads. */
 async function logBytesAreThere(lake: string, work: string): Promise<void> {
   const watch = new StorageWatch({
     lake,
@@ -392,7 +392,7 @@ test('the sizes of disks and of the lake are those of the file system', async (t
   })
 })
 
-test('a push counts the files that it transferred, and what it must not replace', async (t) => {
+test('a push counts the transferred files and the conflicts', async (t) => {
   const root = await temporaryDirectory(t)
   const [lake, remote] = [join(root, 'lake'), join(root, 'remote')]
   const path = 'candles/series=A/month=2026-07/candles.parquet'
@@ -413,7 +413,7 @@ test('a push counts the files that it transferred, and what it must not replace'
   const first = await scrape()
   assert.equal(first.value('bookcast_collect_rows_total', task), 1)
   assert.equal(first.value('bookcast_sync_conflicts', task), 0)
-  // Somebody else writes the same name in object storage, and the lake's own changes too.
+  // Another writer changes the object in object storage, and the lake's own file changes, too.
   await writeFile(join(remote, path), 'theirs, and longer')
   await writeFile(join(lake, path), 'ours, and changed since')
   push.wake()
@@ -432,7 +432,7 @@ function untilAborted(signal: AbortSignal | undefined): Promise<void> {
   })
 }
 
-test('no metric of a collector is left that nothing was held against', async () => {
+test('every metric of a collector has been compared', async () => {
   const scrape = await Scrape.of(() => NOTHING)
   assert.equal(
     scrape.value('bookcast_build_info', { version: readVersion(), node: process.versions.node }),

@@ -1,5 +1,5 @@
-// The API's description of itself, held against the API: the document is well-formed, says everything the declarations
-// say, and every example in it is sent to a real server, whose answer must fit the schema.
+// The API document compared with the API: the document is well-formed, has everything that the declarations have, and every
+// example in it is sent to a real server, whose response must match the schema.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -42,7 +42,7 @@ async function fetchDocument(url: string): Promise<Document> {
   return document
 }
 
-/** The whole service with the sample's records: the examples are about them. */
+/** The whole service with the sample records, which the examples use. */
 const file = serviceOfThisFile()
 
 const ajv = new Ajv2020.default({ strict: false, allErrors: true })
@@ -57,14 +57,14 @@ function assertFits(schema: JsonSchema, value: unknown, what: string): void {
 
 const ON_REQUEST = ['book_state', 'hour']
 
-/** The columns that a target asks for, or all that the schema has but those that are there on request alone. */
+/** The columns that a target requests, or all columns of the schema except those served only on request. */
 function columnsOf(target: string, schema: JsonSchema): readonly string[] {
   const asked = new URL(target, 'http://host').searchParams.get('columns')
   const all = Object.keys(schema.items?.properties ?? {})
   return asked?.split(',') ?? all.filter((name) => !ON_REQUEST.includes(name))
 }
 
-/** Checks the rows of a body that is not JSON against the schema of the JSON answer. */
+/** Checks the rows of a non-JSON body against the schema of the JSON response. */
 async function assertRowsFit(type: string, body: Buffer, target: string, schema: JsonSchema): Promise<void> {
   const columns = columnsOf(target, schema)
   if (type === 'application/x-ndjson') {
@@ -75,7 +75,7 @@ async function assertRowsFit(type: string, body: Buffer, target: string, schema:
       target,
     )
   } else if (type === 'text/csv') {
-    // The levels of order books have columns of their own.
+    // The levels of order books are separate columns.
     const header = body.toString().split('\n', 1)[0]?.split(',') ?? []
     const names = header.map((name) => name.replace(/^(bid|ask)_(?:price|qty)_\d+$/, '$1s'))
     assert.deepEqual([...new Set(names)], columns, target)
@@ -101,7 +101,7 @@ async function assertSuccessFits(target: string, response: Response, operation: 
   return type
 }
 
-test('every example request is answered with its stated status, and a body that fits the documented schema', async () => {
+test('every example request gets its stated status and a body that matches the documented schema', async () => {
   const { url } = file.service
   const { openapi, paths, components } = await fetchDocument(url)
   assert.equal(openapi, '3.1.0')
@@ -132,7 +132,7 @@ test('every example request is answered with its stated status, and a body that 
     assert.ok(seen.has(type), type)
 })
 
-/** What the interface offers beside the order books. */
+/** The endpoints other than the order books. */
 const RECORD_PATHS = [
   '/api/v1/lob/at',
   '/api/v1/lob/estimate',
@@ -149,17 +149,17 @@ const RECORD_PATHS = [
   '/health',
 ]
 
-test('every documented answer fits its schema and is what the first example is really answered', async () => {
+test('every documented response matches its schema and equals the response to the first example', async () => {
   const { url } = file.service
   const { paths, components } = await fetchDocument(url)
   for (const [path, { get }] of Object.entries(paths)) {
     const { schema, example } = get.responses['200']?.content?.['application/json'] ?? {}
     assert.ok(schema !== undefined && example !== undefined, `${path} has an example answer`)
     assertFits(schema, example, path)
-    // The times of looks at the lake are nobody's to know before.
+    // The times of lake scans cannot be known in advance.
     if (path === '/health' || path === '/api/v1/versions') continue
     const given: unknown = JSON.parse(await (await fetch(url + get['x-examples'][0]!.target)).text())
-    // A tag of an order-book answer names its files, which are others on each machine; a version is known when they are read.
+    // The entity tag of an order-book response depends on the files of the machine; a version is known once they are read.
     const { etag, version } = Object(example)
     const answer = path === '/api/v1/lob/receipt' ? { ...(given as object), etag, version } : given
     assert.deepEqual(Array.isArray(answer) ? answer.slice(0, 1) : answer, example, path)
@@ -172,7 +172,7 @@ test('every documented answer fits its schema and is what the first example is r
   assert.deepEqual({ ...answered, request_id: '' }, { ...problems[0], request_id: '' })
 })
 
-test('every schema refuses a superfluous and a mistyped field', async () => {
+test('every schema refuses an additional field and a field of the wrong type', async () => {
   const { paths } = await fetchDocument(file.service.url)
   for (const [path, { get }] of Object.entries(paths)) {
     const { schema, example } = get.responses['200']?.content?.['application/json'] ?? {}
@@ -185,7 +185,7 @@ test('every schema refuses a superfluous and a mistyped field', async () => {
   }
 })
 
-test('the document holds the very declarations that validate requests', async () => {
+test('the document has the declarations that validate requests', async () => {
   const { url } = file.service
   const { paths } = await fetchDocument(url)
   const operation = paths['/api/v1/lob']?.get
@@ -198,7 +198,7 @@ test('the document holds the very declarations that validate requests', async ()
       schema,
     })),
   )
-  // The server does not check its own declarations when it compiles them.
+  // The server does not validate its own declarations when it compiles them.
   for (const { parameters } of Object.values(paths).map(({ get }) => get))
     for (const { name, schema } of parameters)
       assert.ok(await ajv.validateSchema(schema as JsonSchema), `${name}: ${ajv.errorsText()}`)
@@ -208,7 +208,7 @@ test('the document holds the very declarations that validate requests', async ()
     assert.ok(operation.responses[status]?.content?.['application/problem+json'], status)
 })
 
-test('what an answer is said to be depends on no parameter that its endpoint lacks', async () => {
+test('descriptions of responses refer only to parameters of their endpoint', async () => {
   const { paths } = await fetchDocument(file.service.url)
   const named = Object.values(paths).flatMap(({ get }) => get.parameters.map(({ name }) => name))
   for (const [path, { get }] of Object.entries(paths)) {
@@ -224,7 +224,7 @@ test('what an answer is said to be depends on no parameter that its endpoint lac
   }
 })
 
-test('problems fit their schema', async () => {
+test('problems match their schema', async () => {
   const { url } = file.service
   const { components } = await fetchDocument(url)
   for (const target of ['/api/v1/lob', '/nowhere', '/api/v1/lob?series=NONE&date=2026-07-01', '/livez?a=1']) {
@@ -234,7 +234,7 @@ test('problems fit their schema', async () => {
   }
 })
 
-test('/llms.txt and the other documents are revalidated by their tags', async () => {
+test('/llms.txt and the other documents are revalidated by their entity tags', async () => {
   const { url } = file.service
   for (const path of ['/openapi.json', '/docs', '/llms.txt']) {
     const first = await fetch(url + path)

@@ -1,5 +1,5 @@
-// The example operations/nginx.conf with its addresses put in, in front of two servers: what one cannot answer the other
-// does, a stream that breaks off is seen to break off, and whole answers are kept. Skipped where nginx is not installed; 1.22 has shown it.
+// The example operations/nginx.conf, with addresses filled in, in front of two servers: nginx retries failed requests on the other
+// server, clients detect streams that break off, and complete responses are cached. Skipped without nginx; verified with 1.22.
 
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
@@ -21,9 +21,9 @@ const SAMPLE_LAKE = fileURLToPath(new URL('../../../data-samples/lake', import.m
 const SHORT = '/api/v1/lob?series=KXHIGHCHI&date=2026-07-03&hour=18&interval=300&levels=3'
 // More than the socket buffers of all ends hold.
 const LONG = '/api/v1/lob?series=KXHIGHNY-26JUL02&date=2026-07-02&interval=2&format=csv'
-/** Enough that each of two servers gets some first. */
+/** Enough requests that each of two servers is tried first for some. */
 const REQUESTS = 8
-/** As long as both server libraries wait for the next request. */
+/** The idle timeout of both server libraries. */
 const SERVER_IDLE_MS = 10_000
 
 interface Replica {
@@ -59,7 +59,7 @@ async function kill({ child }: Replica): Promise<void> {
   await gone
 }
 
-/** Starts nginx in front of the two, and gives its address. */
+/** Starts nginx in front of the two servers, and returns its address. */
 async function startProxy(t: TestContext, replicas: readonly [Replica, Replica]): Promise<string> {
   const proxy = await startNginx(await temporaryDirectory(t), [replicas[0].port, replicas[1].port])
   t.after(() => proxy.stop())
@@ -80,7 +80,7 @@ async function sampleCopy(directory: string): Promise<string> {
   return lake
 }
 
-/** Puts a file of the sample lake in the place of the one that LONG reads, as every writer of a lake does. */
+/** Replaces the file that LONG reads by another file of the sample lake, as every writer of a lake does. */
 async function putFile(lake: string, date: string): Promise<void> {
   const place = lobFilePath(lake, 'kalshi', 'KXHIGHNY', '2026-07-02')
   await cp(lobFilePath(SAMPLE_LAKE, 'kalshi', 'KXHIGHNY', date), `${place}.draft`)
@@ -89,7 +89,7 @@ async function putFile(lake: string, date: string): Promise<void> {
 
 const options = { skip: NGINX === undefined ? 'nginx is not installed' : false }
 
-/** Two servers over one lake, for all tests but those that need others; the last one kills them. */
+/** Two servers over one lake, shared by most tests; the last test kills them. */
 let replicas: readonly [Replica, Replica]
 let lake: string
 let directory: string | undefined
@@ -103,7 +103,7 @@ after(async () => {
   if (directory !== undefined) await rm(directory, { recursive: true, force: true })
 })
 
-test('requests and streams come through as they are', options, async (t) => {
+test('requests and streams pass through unchanged', options, async (t) => {
   const proxy = await startProxy(t, replicas)
   assert.equal(await textOf(proxy + SHORT), await textOf(replicas[0].url + SHORT))
   assert.equal(await textOf(proxy + LONG), await textOf(replicas[1].url + LONG))
@@ -113,7 +113,7 @@ test('requests and streams come through as they are', options, async (t) => {
 })
 
 test(
-  'nginx closes a quiet connection before a server does, since a request might meet the closing',
+  'nginx closes an idle connection before a server does, because a request could race with the close',
   options,
   async (t) => {
     const server = createServer({ keepAliveTimeout: SERVER_IDLE_MS }, (_, response) => response.end('there'))
@@ -132,7 +132,7 @@ test(
   },
 )
 
-test('what one server refuses with 429 or 503 the other answers', options, async (t) => {
+test('the other server answers a request that one refuses with 429 or 503', options, async (t) => {
   const damaged = await sampleCopy(await temporaryDirectory(t))
   await writeFile(lobFilePath(damaged, 'kalshi', 'KXHIGHCHI', '2026-07-03'), 'no parquet file')
   const cases = [
@@ -151,7 +151,7 @@ test('what one server refuses with 429 or 503 the other answers', options, async
   }
 })
 
-test('what one server does not hold the other answers', options, async (t) => {
+test('the other server answers a request for data that one does not hold', options, async (t) => {
   const partial: Replica[] = []
   for (const series of ['KXHIGHNY', 'KXHIGHCHI']) {
     const copy = join(await temporaryDirectory(t), 'lake')
@@ -173,37 +173,41 @@ test('what one server does not hold the other answers', options, async (t) => {
   }
 })
 
-test('a whole answer is kept, confirmed by its ETag, and never older than the lake', options, async (t) => {
-  const [first] = replicas
-  const proxy = await startProxy(t, replicas)
-  const ask = async (headers: Record<string, string> = {}, method = 'GET') => {
-    const response = await fetch(proxy + LONG, { method, headers })
-    return { cache: response.headers.get('x-cache'), status: response.status, text: await response.text() }
-  }
-  const expected = await textOf(first.url + LONG)
-  const answers = await Promise.all(Array.from({ length: 4 }, () => ask()))
-  assert.ok(answers.every(({ text }) => text === expected))
-  // A response that took more than a second to arrive is confirmed once more.
-  const caches = answers.map(({ cache }) => cache)
-  assert.equal(caches.filter((cache) => cache === 'MISS').length, 1, caches.join(' '))
-  assert.ok(caches.every((cache) => cache === 'MISS' || cache === 'HIT' || cache === 'REVALIDATED'))
-  await sleep(1_100)
-  assert.deepEqual(await ask(), { cache: 'REVALIDATED', status: 200, text: expected })
-  assert.equal((await ask({ 'X-API-Key': 'k' })).cache, 'BYPASS')
-  assert.equal((await ask({ Authorization: 'Bearer k' })).cache, 'BYPASS')
-  assert.equal((await ask({ Range: 'bytes=0-9' })).cache, 'BYPASS')
-  const head = await ask({}, 'HEAD')
-  assert.deepEqual([head.status, head.text], [200, ''])
+test(
+  'a complete response is cached, revalidated by its ETag, and never older than the lake',
+  options,
+  async (t) => {
+    const [first] = replicas
+    const proxy = await startProxy(t, replicas)
+    const ask = async (headers: Record<string, string> = {}, method = 'GET') => {
+      const response = await fetch(proxy + LONG, { method, headers })
+      return { cache: response.headers.get('x-cache'), status: response.status, text: await response.text() }
+    }
+    const expected = await textOf(first.url + LONG)
+    const answers = await Promise.all(Array.from({ length: 4 }, () => ask()))
+    assert.ok(answers.every(({ text }) => text === expected))
+    // A response that took more than a second to arrive is revalidated once more.
+    const caches = answers.map(({ cache }) => cache)
+    assert.equal(caches.filter((cache) => cache === 'MISS').length, 1, caches.join(' '))
+    assert.ok(caches.every((cache) => cache === 'MISS' || cache === 'HIT' || cache === 'REVALIDATED'))
+    await sleep(1_100)
+    assert.deepEqual(await ask(), { cache: 'REVALIDATED', status: 200, text: expected })
+    assert.equal((await ask({ 'X-API-Key': 'k' })).cache, 'BYPASS')
+    assert.equal((await ask({ Authorization: 'Bearer k' })).cache, 'BYPASS')
+    assert.equal((await ask({ Range: 'bytes=0-9' })).cache, 'BYPASS')
+    const head = await ask({}, 'HEAD')
+    assert.deepEqual([head.status, head.text], [200, ''])
 
-  // Another file: another answer.
-  await putFile(lake, '2026-07-03')
-  await sleep(1_100)
-  assert.notEqual((await ask()).text, expected)
-  await putFile(lake, '2026-07-02')
-})
+    // After the file is replaced the response is another one.
+    await putFile(lake, '2026-07-03')
+    await sleep(1_100)
+    assert.notEqual((await ask()).text, expected)
+    await putFile(lake, '2026-07-02')
+  },
+)
 
 test(
-  'a killed server costs what it was sending and nothing else, and what broke off is not kept',
+  'a killed server breaks off only its running responses, and these are not cached',
   options,
   async (t) => {
     const [first, second] = replicas

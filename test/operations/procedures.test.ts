@@ -1,5 +1,4 @@
-// Each procedure of the operating page, with the very commands that stand there, against a real PostgreSQL, an S3 server and
-// a loopback exchange.
+// Each procedure of the operating page, with exactly its commands, against a real PostgreSQL, an S3 server and a local exchange.
 
 import assert from 'node:assert/strict'
 import { cp, readFile, writeFile } from 'node:fs/promises'
@@ -54,7 +53,7 @@ async function openStore(t: TestContext, databaseUrl: string): Promise<Relationa
   return store
 }
 
-/** Every row of every table, as it is. */
+/** Every row of every table. */
 async function contents({ postgres: store }: RelationalStore): Promise<Record<string, readonly string[]>> {
   const run = (text: string) => store.run<{ text: string }>({ text, parameters: [] })
   const tables = await run(
@@ -68,7 +67,7 @@ async function contents({ postgres: store }: RelationalStore): Promise<Record<st
   return found
 }
 
-test('the whole set, each process by its command: what the collector records both servers serve', async (t) => {
+test('the whole set-up, each process with its command: both servers serve what the collector records', async (t) => {
   const [, , processes = '', proxy = ''] = await commandsUnder('Start the whole set')
   const databaseUrl = await startPostgres(t)
   if (databaseUrl === undefined) return
@@ -117,7 +116,7 @@ test('the whole set, each process by its command: what the collector records bot
   )
 })
 
-test('a collector is replaced, and restored from nothing, without a lost or a wrong row', async (t) => {
+test('a collector is replaced, and restored from object storage alone, without lost or wrong rows', async (t) => {
   const [push = '', commands = ''] = await commandsUnder('Replace or restore a collector')
   const world = await startCollectingWorld(t)
   const { feed } = world
@@ -137,7 +136,7 @@ test('a collector is replaced, and restored from nothing, without a lost or a wr
     const data = { BOOKCAST_DATA_DIR: place.dataDirectory, DATABASE_URL: '' }
     return Shell.open(t, { ...upstreams, ...storage, ...common, ...data })
   }
-  /** Collects for a while, and is stopped as the page says. */
+  /** Collects for a while, then stops as the page describes. */
   const collect = async (changes: number): Promise<void> => {
     const shell = await machine()
     const collecting: Running = shell.start(commands)
@@ -156,12 +155,12 @@ test('a collector is replaced, and restored from nothing, without a lost or a wr
     )
     const { code, output } = await collecting.stop()
     assert.equal(code, 0, output)
-    // There is nothing left to push.
+    // Everything is already pushed.
     await shell.succeed(push)
   }
   for (const changes of [50, 30, 20]) {
     await collect(changes)
-    // Nobody hears these.
+    // These changes are not recorded.
     for (let change = 0; change < 10; change++) feed.change(MARKET, 0, 50, 100)
   }
   const checking = await machine()
@@ -177,7 +176,7 @@ test('a collector is replaced, and restored from nothing, without a lost or a wr
   assert.deepEqual([known, unknown, gaps], [100, 0, 2])
 })
 
-test('what was dumped is restored, beside its lake', async (t) => {
+test('a dump is restored with its lake', async (t) => {
   const [dump = '', restore = ''] = await commandsUnder('Back up and restore')
   const server = await startPostgres(t)
   if (server === undefined) return
@@ -215,13 +214,13 @@ test('what was dumped is restored, beside its lake', async (t) => {
   const files = await readTree(lake)
   assert.ok(Object.keys(files).length > 0)
   assert.deepEqual(await readTree(join(after.directory, 'lake')), files)
-  // And it goes on: the tables fit, and what was fetched is known.
+  // The collector continues: the tables match, and fetched windows are known.
   assert.deepEqual(await restored.migrate(), [])
   const again = await pollSource(worldSource(t, world, 'iem'), worldContext(restored.postgres))
   assert.deepEqual([again.errorCount, again.rowCount], [0, 0])
 })
 
-/** As systemd: ends the unit's process, if there is one, and starts it with what the unit and its environment file say. */
+/** Acts like systemd: stops the unit's process, if there is one, and starts it with the unit and its environment file. */
 const SYSTEMCTL = `
 [ "$1" = restart ]
 unit=$STATE/$2
@@ -245,7 +244,7 @@ function swapped(text: string, swaps: Readonly<Record<string, string>>): string 
   return Object.entries(swaps).reduce((result, [from, to]) => result.replaceAll(from, to), text)
 }
 
-test('an older store is upgraded, servers are restarted, and the dump leads back', async (t) => {
+test('an older store is upgraded, servers are restarted, and the dump allows a rollback', async (t) => {
   const [commands = ''] = await commandsUnder('Upgrade')
   const server = await startPostgres(t)
   if (server === undefined) return
@@ -285,7 +284,7 @@ test('an older store is upgraded, servers are restarted, and the dump leads back
     await writeFile(`${unit}.env`, [...settings, ...more.split(' ')].join('\n'))
   }
   const shell = await Shell.open(t, { DATABASE_URL: url, STATE: state.directory }, { systemctl: SYSTEMCTL })
-  // Before the directory goes in which the units' processes are written down.
+  // Must run before the directory with the units' process ids is removed.
   const stopUnits = (): Promise<unknown> => shell.run('cat "$STATE"/*.pid | xargs kill -TERM')
   try {
     await upgrade()
@@ -314,7 +313,7 @@ test('an older store is upgraded, servers are restarted, and the dump leads back
     assert.doesNotMatch(logs, /"level":50/)
   }
 
-  // A version that meets tables of a newer one.
+  // An older version with the tables of a newer one.
   await store.postgres.run({
     text: `INSERT INTO schema_migrations (name, checksum) VALUES ('9999_future.sql', '')`,
     parameters: [],
@@ -332,7 +331,7 @@ test('an older store is upgraded, servers are restarted, and the dump leads back
   )
 })
 
-test('a prune shows what it removes then, of the lake alone, and only what is kept elsewhere', async (t) => {
+test('a prune lists what it then removes from the lake, and removes only files with a copy elsewhere', async (t) => {
   const [commands = ''] = await commandsUnder('Retention')
   const [dry = '', real = ''] = commands.split('\n')
   const shell = await Shell.open(t, await objectStorage(t))
@@ -361,7 +360,7 @@ test('a prune shows what it removes then, of the lake alone, and only what is ke
   assert.deepEqual(await readTree(join(shell.directory, 'other')), all)
 })
 
-test('an export made by one process, by a worker and part by part is the same', async (t) => {
+test('an export is the same whether made by one process, by a worker or part by part', async (t) => {
   const [alone = '', queue = '', parts = ''] = await commandsUnder('Export in bulk')
   const databaseUrl = await startPostgres(t)
   if (databaseUrl === undefined) return
@@ -370,7 +369,7 @@ test('an export made by one process, by a worker and part by part is the same', 
   await cp(SAMPLE_LAKE, join(shell.directory, 'lake'), { recursive: true })
   await shell.succeed('bookcast sync --lake ./lake --to s3://lake/v1')
   const [plan = ''] = alone.split('\n')
-  /** The checksums of all files, by a plan whose target is another one than that of the page. */
+  /** The checksums of all files, from a plan with another target than the page's. */
   const sums = async (name: string, commands: () => Promise<unknown>): Promise<string> => {
     if (name !== 'july') await shell.succeed(plan.replace('july', name))
     await commands()

@@ -1,5 +1,5 @@
-// The example set-ups beside the operating page fit the program and each other: the services of compose.yaml and the systemd
-// units call it with options that it has, and names, ports and volumes are those of who is meant. Docker itself is not run.
+// The example set-ups beside the operating page match the program and each other: the services of compose.yaml and the systemd
+// units use existing options, and names, ports and volumes refer to the right services. Docker itself is not run.
 
 import assert from 'node:assert/strict'
 import { execFile, spawnSync } from 'node:child_process'
@@ -48,7 +48,7 @@ async function helpOf(command: string): Promise<string> {
   return (await bookcast([command, '--help'])).stdout
 }
 
-test('every name, port and file of compose.yaml is one that is there', async () => {
+test('every name, port and file in compose.yaml exists', async () => {
   const { services, volumes } = await readCompose()
   assert.deepEqual(Object.keys(services), [
     'postgres',
@@ -83,7 +83,7 @@ test('every name, port and file of compose.yaml is one that is there', async () 
   assert.deepEqual([...used].toSorted(), Object.keys(volumes).toSorted())
 })
 
-test('the proxy of compose.yaml finds the servers where they listen', async () => {
+test('the proxy of compose.yaml uses the addresses on which the servers listen', async () => {
   const { services } = await readCompose()
   const nginx = await readOperations('nginx.conf')
   const dockerfile = await readFile(join(ROOT, 'Dockerfile'), 'utf8')
@@ -97,12 +97,12 @@ test('the proxy of compose.yaml finds the servers where they listen', async () =
   for (const [, , to] of upstreams) assert.equal(to, port)
   const listen = /listen (\d+);/.exec(nginx)?.[1]
   assert.deepEqual(services['proxy']?.ports, [`8080:${listen}`])
-  // What the image keeps is what the volumes hold.
+  // The volumes of the image are those of the services.
   assert.match(dockerfile, /BOOKCAST_LAKE=\/lake/)
   assert.deepEqual(services['collector']?.volumes, ['collector:/lake'])
 })
 
-test('the services get variables that the program knows, and credentials that their stores have', async () => {
+test('the services set variables that the program knows, and credentials that their stores have', async () => {
   const { services } = await readCompose()
   for (const [name, { command, environment = {} }] of await ownServices()) {
     const help = await helpOf(String(command).split(' ')[0] ?? '')
@@ -125,7 +125,7 @@ test('the services get variables that the program knows, and credentials that th
   }
 })
 
-/** Starts a service of compose.yaml as it stands there, but for host names, paths and ports. */
+/** Starts a service of compose.yaml unchanged except for host names, paths and ports. */
 async function startService(
   t: TestContext,
   name: string,
@@ -140,12 +140,12 @@ async function startService(
   const given = Object.entries(service.environment ?? {}).filter(([, value]) => value !== null)
   const env = {
     ...Object.fromEntries(given.map(([variable, value]) => [variable, String(value)])),
-    // Of the image.
+    // Set by the image.
     BOOKCAST_HOST: '127.0.0.1',
     BOOKCAST_PORT: '0',
     BOOKCAST_LAKE: lake,
     BOOKCAST_DATA_DIR: join(place, 'data'),
-    // Nobody outside is asked.
+    // No external service is used.
     BOOKCAST_INGEST_SOURCES: 'none',
     DATABASE_URL: databaseUrl,
     BOOKCAST_S3_ENDPOINT: endpoint,
@@ -155,7 +155,7 @@ async function startService(
   return shell.start(`bookcast ${command} `)
 }
 
-/** Runs a service's check of its health against a server that is not in a container. */
+/** Runs a service's health check against a server outside a container. */
 async function isHealthy(name: string, url: string): Promise<void> {
   const [kind, command = '', ...args] = (await readCompose()).services[name]?.healthcheck?.test ?? []
   assert.equal(kind, 'CMD')
@@ -165,7 +165,7 @@ async function isHealthy(name: string, url: string): Promise<void> {
   assert.match(stdout, /accepting connections/)
 }
 
-test('the collector and a server of compose.yaml start, find each other and end tidily', async (t) => {
+test('the collector and a server of compose.yaml start, connect and exit cleanly', async (t) => {
   const databaseUrl = await startPostgres(t)
   if (databaseUrl === undefined) return
   await isHealthy('postgres', databaseUrl)
@@ -188,7 +188,7 @@ test('the collector and a server of compose.yaml start, find each other and end 
 
 const UNITS = ['bookcast-ingest', 'bookcast-serve', 'bookcast-work'] as const
 
-test('the systemd units call the program with options that it has', async () => {
+test('the systemd units call the program with existing options', async () => {
   const names = await readdir(join(OPERATIONS, 'systemd'))
   assert.deepEqual(
     names.toSorted(),
@@ -203,7 +203,7 @@ test('the systemd units call the program with options that it has', async () => 
       assert.ok(help.includes(` ${option} `), `${name}: ${option}`)
     for (const [variable] of unit.matchAll(/\b(?:BOOKCAST_\w+|DATABASE_URL)\b/g))
       assert.ok(help.includes(variable.replace(/_$/, '')), `${name}: ${variable}`)
-    // What the service writes lies where systemd lets it.
+    // The service writes only where systemd permits it.
     assert.match(unit, /^StateDirectory=bookcast$/m)
     assert.match(options, /--lake \/var\/lib\/bookcast\//)
   }
@@ -212,14 +212,14 @@ test('the systemd units call the program with options that it has', async () => 
 const hasSystemd = spawnSync('systemd-analyze', ['--version']).error === undefined
 
 test(
-  'systemd finds nothing wrong with the units',
+  'systemd-analyze reports no problems of the units',
   { skip: hasSystemd ? false : 'systemd-analyze is not installed' },
   async (t) => {
     const directory = await temporaryDirectory(t)
     for (const name of UNITS) {
       const path = join(directory, `${name}.service`)
       await cp(join(OPERATIONS, `systemd/${name}.service`), path)
-      // It looks whether the program is there; where Node lies is the machine's own affair.
+      // systemd-analyze checks that the program exists; the path of Node depends on the machine.
       await writeFile(path, (await readFile(path, 'utf8')).replace('/usr/bin/node', process.execPath))
       const verified = spawnSync('systemd-analyze', ['verify', path], { encoding: 'utf8' })
       assert.deepEqual([verified.status, verified.stdout, verified.stderr], [0, '', ''])

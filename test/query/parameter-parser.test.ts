@@ -32,7 +32,7 @@ function refusalOf(query: string, withParser: { parse: typeof parser.parse } = p
   throw new assert.AssertionError({ message: `${query} is accepted` })
 }
 
-test('gives typed values, defaults and undefined for what was left out', () => {
+test('returns typed values, defaults, and undefined for omitted parameters', () => {
   assert.deepEqual({ ...parse('station=NYC') }, { ticker: 'T', station: 'NYC', limit: 10, format: 'json' })
   const values = parse('station=NYC&limit=500&hour=08&date=2026-02-28&format=csv&columns=mid,ts')
   assert.deepEqual(
@@ -96,14 +96,14 @@ for (const [query, parameter, fragment] of [
   })
 }
 
-test('answers 406 when nothing but the format is unknown, and 400 when more is wrong', () => {
+test('answers 406 if only the format is unknown, and 400 if more is wrong', () => {
   assert.equal(refusalOf('station=NYC&format=xml').code, 'unknown_format')
   assert.equal(refusalOf('station=NYC&format=').code, 'invalid_parameter')
   assert.equal(refusalOf('station=NYC&format=xml&format=xml').code, 'invalid_parameter')
   assert.equal(refusalOf('format=xml').code, 'invalid_parameter')
 })
 
-test('reports all wrong parameters at once, but not without bound', () => {
+test('reports all wrong parameters at once, up to a bound', () => {
   const error = refusalOf('limit=x&hour=24&nope=1&format=xml&columns=')
   assert.deepEqual(error.errors.map((entry) => entry.parameter).toSorted(), [
     'columns',
@@ -132,7 +132,7 @@ test('runs rules over several parameters also when single values are wrong', () 
   assert.match(errors[0]?.detail ?? '', /from 0 to 23/)
 })
 
-test('meets any query with values or with a refusal that names parameters', () => {
+test('any query gives values or an error that names parameters', () => {
   const name = fc.oneof(fc.constantFrom(...PARAMETERS.map((parameter) => parameter.name)), fc.string())
   const value = fc.oneof(
     fc.constantFrom('1', '', 'json', '2026-07-01', 'ts'),

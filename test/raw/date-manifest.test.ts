@@ -63,7 +63,7 @@ test('a manifest is read as it was written, and its text does not depend on the 
   assert.deepEqual(await readdir(rawDateDirectory(lake, 'kalshi', '2026-07-01')), ['manifest.json'])
 })
 
-test('the higher epoch stands above, then the higher fold, then all segments of the other', () => {
+test('a manifest with a higher epoch wins, then one with a higher fold, then one with all segments of the other', () => {
   const base: DateManifest = {
     source: 'kalshi',
     date: '2026-07-01',
@@ -88,7 +88,7 @@ test('the higher epoch stands above, then the higher fold, then all segments of 
   )
 })
 
-test('of two manifests the same stands above, whichever comes first', () => {
+test('the same of two manifests wins in either order', () => {
   const turned = { a: 'b', b: 'a', equal: 'equal', union: 'union' } as const
   fc.assert(
     fc.property(aManifest, aManifest, (a, b) => {
@@ -97,7 +97,7 @@ test('of two manifests the same stands above, whichever comes first', () => {
   )
 })
 
-test('segments and dates are listed, and nothing else', async (t) => {
+test('only segments and dates are listed', async (t) => {
   const lake = await temporaryDirectory(t)
   assert.deepEqual(await segmentsOnDisk(lake, 'kalshi', '2026-07-01'), [])
   assert.deepEqual(await rawDates(lake, 'kalshi'), [])
@@ -112,7 +112,7 @@ test('segments and dates are listed, and nothing else', async (t) => {
   assert.deepEqual(await rawDates(lake, 'kalshi'), ['2026-06-30', '2026-07-01'])
 })
 
-test('a manifest that cannot be read is one sentence that names the file and the remedy', async (t) => {
+test('the error for an unreadable manifest is one sentence with the file and the remedy', async (t) => {
   const lake = await temporaryDirectory(t)
   const path = manifestPath(lake, 'kalshi', '2026-07-01')
   await mkdir(dirname(path), { recursive: true })

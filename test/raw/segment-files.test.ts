@@ -1,4 +1,4 @@
-// A segment's file: its name is its content, it appears whole or not at all, and every kind of damage is one sentence.
+// A segment's file: its name states its digest, it appears atomically, and every kind of damage gives an error of one sentence.
 
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
@@ -65,7 +65,7 @@ async function read(path: string): Promise<SegmentLine[]> {
   return lines
 }
 
-/** The content of a segment, under the name that it should have. */
+/** Writes the content of a segment under its correct name. */
 async function placeContent(lake: string, text: string | Buffer, gzipped = gzipSync(text)): Promise<string> {
   const directory = rawDateDirectory(lake, 'kalshi', PLACE.date)
   await mkdir(directory, { recursive: true })
@@ -142,7 +142,7 @@ test('many lines keep their order and their number', async (t) => {
   )
 })
 
-test('the same lines are one file, which a second writing leaves as it is', async (t) => {
+test('the same lines are one file, which a second write leaves unchanged', async (t) => {
   const lake = await temporaryDirectory(t)
   const first = await write(lake, linesOf(100))
   const before = await stat(first.path)
@@ -153,7 +153,7 @@ test('the same lines are one file, which a second writing leaves as it is', asyn
   await staged.publish()
   const after = await stat(first.path)
   assert.deepEqual([after.ino, after.mtimeMs], [before.ino, before.mtimeMs])
-  // Compressed by another zlib it is still the same.
+  // A file compressed by another zlib counts as the same.
   await writeFile(first.path, gzipSync(gunzipSync(await readFile(first.path)), { level: 1 }))
   const again = await write(lake, linesOf(100))
   assert.equal(again.path, first.path)
@@ -168,7 +168,7 @@ test('a damaged segment is replaced when its lines are written again', async (t)
   await verifySegment(path)
 })
 
-test('half a segment is never seen, and leaves nothing behind', async (t) => {
+test('a partial segment is never visible and leaves no files', async (t) => {
   const lake = await temporaryDirectory(t)
   const writer = await SegmentWriter.open(lake, HEADER)
   for (const [recvTs, text] of linesOf(20_000)) writer.add(text, recvTs)
@@ -185,7 +185,7 @@ test('half a segment is never seen, and leaves nothing behind', async (t) => {
   assert.equal(await filesIn(lake), 0)
 })
 
-test('a segment whose directory is in the way of another file says what is wrong with the lake', async (t) => {
+test('the error for a file in place of the segment directory says what is wrong with the lake', async (t) => {
   const lake = await temporaryDirectory(t)
   await mkdir(rawSourceDirectory(lake, 'kalshi'), { recursive: true })
   await writeFile(rawDateDirectory(lake, 'kalshi', PLACE.date), '')
@@ -200,7 +200,7 @@ test('a segment whose directory is in the way of another file says what is wrong
   assert.equal((await readdir(rawSourceDirectory(lake, 'kalshi'))).length, 1)
 })
 
-test('a full disk ends the writing with its sentence, and nothing stays', async (t) => {
+test('a full disk fails the write with its message and leaves no files', async (t) => {
   await onSmallDisk(t, 4, async (disk) => {
     const lake = join(disk.path, 'lake')
     const writer = await SegmentWriter.open(lake, HEADER)
@@ -226,7 +226,7 @@ test('a full disk ends the writing with its sentence, and nothing stays', async 
   })
 })
 
-test('every damage is one sentence that names the file and the remedy', async (t) => {
+test('the error for every damage is one sentence with the file and the remedy', async (t) => {
   const lake = await temporaryDirectory(t)
   const header = headerText(HEADER)
   const line = framesText(1n, '{"type":"ok"}', false)
@@ -303,14 +303,14 @@ test('every damage is one sentence that names the file and the remedy', async (t
   for (const [what, given, reason] of cases) {
     const path = await given()
     await assert.rejects(read(path), isDamage(path, reason), what)
-    // Lines are not looked into.
+    // The content of lines is not checked.
     if (!/no JSON|no line|two headers/.test(what))
       await assert.rejects(verifySegment(path), isDamage(path, reason), what)
     await rm(path, { force: true })
   }
 })
 
-test('a file that cannot be read is no damaged segment', async (t) => {
+test('an unreadable file is not reported as a damaged segment', async (t) => {
   const lake = await temporaryDirectory(t)
   const path = join(lake, `import-07-${'0'.repeat(32)}.ndjson.gz`)
   await mkdir(path)
@@ -369,14 +369,14 @@ async function filesIn(lake: string): Promise<number> {
   return entries.filter((entry) => entry.isFile()).length
 }
 
-test('bytes behind the compressed data do not change what the segment says', async (t: TestContext) => {
+test('bytes after the compressed data do not change the content of the segment', async (t: TestContext) => {
   const lake = await temporaryDirectory(t)
   const { path } = await write(lake, linesOf(10))
   await appendFile(path, Buffer.alloc(512))
   assert.equal((await read(path)).length, 11)
 })
 
-test('DuckDB reads a segment as it is', async (t) => {
+test('DuckDB can read a segment', async (t) => {
   const lake = await temporaryDirectory(t)
   const lines = [
     ...linesOf(20),

@@ -1,4 +1,4 @@
-// What a line of a segment says is what was written, for every kind of line.
+// Every kind of segment line is read as it was written.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -65,7 +65,7 @@ test('a frame keeps the text that it was received with', () => {
   assert.equal(line.text, json)
 })
 
-test('messages that are no JSON, events and series are read as they were written', () => {
+test('non-JSON messages, events and series are read as they were written', () => {
   fc.assert(
     fc.property(
       aTime,
@@ -99,7 +99,7 @@ test('messages that are no JSON, events and series are read as they were written
   assert.equal(parseSegmentLine(SKIPPED_TEXT).kind, 'skipped')
 })
 
-test('a header says what decides the reading, and keeps its text', () => {
+test('a header states the reading options, and keeps its text', () => {
   const headers: [SegmentHeader, string][] = [
     [
       { source: 'kalshi', reading: { series: 'KXHIGHNY', sequence: 'per-market', useYesPrice: true } },
@@ -142,7 +142,7 @@ test('spaces between the members of a line do not matter', () => {
   })
 })
 
-test('what is no line of a segment is refused, and the error says why', () => {
+test('an invalid line is refused with the reason', () => {
   const cases: [string, RegExp][] = [
     ['', /not valid JSON/],
     ['[]', /not a JSON object/],
@@ -176,7 +176,7 @@ test('what is no line of a segment is refused, and the error says why', () => {
   }
 })
 
-test('no text makes it fail in any other way', () => {
+test('any text is read or refused in this way', () => {
   fc.assert(
     fc.property(
       fc.oneof(

@@ -1,4 +1,4 @@
-// The recorder beside a local exchange while the machine's clock is put wrong for a while: every book stands at its time.
+// The recorder with a local exchange while the machine's clock is wrong for a while: every book has its correct time.
 
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
@@ -23,7 +23,7 @@ for (const [what, stepMs] of [
   ['put back by 30 minutes', -30 * MINUTE_MS],
   ['put forward by two hours', 120 * MINUTE_MS],
 ] as const) {
-  test(`a clock that is ${what} and then right again moves no book, and is told`, async (t) => {
+  test(`a clock that is ${what} and then corrected moves no book, and is logged`, async (t) => {
     const exchange = await LocalKalshi.start(t)
     exchange.setBook(TICKER, [[0, 40, 1000]])
     let offMs = 0
@@ -50,7 +50,7 @@ for (const [what, stepMs] of [
 }
 
 for (const behindMs of [8_000, 20_000]) {
-  test(`by a clock that is ${behindMs / 1000} s behind nothing is told before it happened`, async (t) => {
+  test(`with a clock that is ${behindMs / 1000} s behind, no row has a time before its event`, async (t) => {
     const startTs = BigInt(Date.now()) * NS_PER_MS
     const exchange = await LocalKalshi.start(t)
     exchange.setBook(TICKER, [[0, 40, 1000]])
@@ -68,7 +68,7 @@ for (const behindMs of [8_000, 20_000]) {
   })
 }
 
-test('a recorder that starts after the clock was put back keeps what it receives', async (t) => {
+test('a recorder that starts after the clock was set back keeps the messages it receives', async (t) => {
   const exchange = await LocalKalshi.start(t)
   exchange.setBook(TICKER, [[0, 40, 1000]])
   const root = await temporaryDirectory(t)
@@ -86,7 +86,7 @@ test('a recorder that starts after the clock was put back keeps what it receives
   assert.equal(rows.filter(({ event }) => event === EVENT_ADD).length, 100)
 })
 
-test('a killed recorder that gets no message after its restart closes its hours a minute later, with the bytes of a fold', async (t) => {
+test('a killed recorder without messages after its restart closes its hours a minute later, with the bytes of a fold', async (t) => {
   const exchange = await LocalKalshi.start(t)
   const root = await temporaryDirectory(t)
   const ms = Date.now() - 3 * 60 * MINUTE_MS

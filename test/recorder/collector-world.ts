@@ -1,5 +1,5 @@
-// Collectors of a true world, one after another or two at once, with one place of object storage and a replica: the
-// recorder's log, the fold and the push as a collecting process runs them, without sockets and clocks.
+// Collectors of a true world, one after another or two at once, with one object storage and a replica: the recorder's log, the
+// fold and the push run as in a collecting process, without sockets and clocks.
 
 import assert from 'node:assert/strict'
 import { cp, mkdir } from 'node:fs/promises'
@@ -40,7 +40,7 @@ export class Collector {
   readonly #world: TrueWorld
   readonly #random: SeededRandom
   readonly #markets: readonly number[]
-  /** Its clock less the exchange's. */
+  /** The collector's clock minus the exchange's. */
   readonly #clockMs: number
   #connections: Connection[] = []
   #fold: LiveFold | undefined
@@ -65,7 +65,7 @@ export class Collector {
     this.#writtenTo = at
   }
 
-  /** Starts at an instant, in a directory that may hold a lake already, or all of another collector. */
+  /** Starts at an instant, in a directory that may already contain a lake, or all files of another collector. */
   static async start(
     root: string,
     world: TrueWorld,
@@ -84,7 +84,7 @@ export class Collector {
     return join(this.lake, '.recorder')
   }
 
-  /** A process begins: the connections of the one before are over, whether it could say so or not. */
+  /** Starts a new process: the connections of the previous process are over, even without a close mark. */
   async restart(at: bigint): Promise<void> {
     await this.#fold?.close()
     this.#connections = this.#connect(at)
@@ -103,7 +103,7 @@ export class Collector {
     })
   }
 
-  /** Hears what comes until `to`, and publishes it, perhaps also on the way. */
+  /** Receives messages until `to`, and publishes them, sometimes also in between. */
   async hear(to: bigint): Promise<void> {
     const records = this.#recordsUntil(to)
     this.#writtenTo = to
@@ -111,7 +111,7 @@ export class Collector {
     while (await this.#fold!.advance(this.#limit)) {
       if (this.#random.chance(0.3)) await this.#fold!.publish()
     }
-    // The slice that is being written is due: minutes have passed in this world.
+    // The slice that is being written is due, because minutes have passed in this world.
     const now = performance.now.bind(performance)
     performance.now = () => now() + SLICE_DUE_MS
     await this.#fold!.publish().finally(() => (performance.now = now))
@@ -133,7 +133,7 @@ export class Collector {
     this.#fold = undefined
   }
 
-  /** Everything that lies in its directories, as a copy of the machine. */
+  /** Copies all its files, like a copy of the machine. */
   async copyTo(root: string): Promise<void> {
     await cp(this.#root, root, { recursive: true })
   }
@@ -142,7 +142,7 @@ export class Collector {
     return Object.fromEntries(this.#world.markets.map(({ id, series }) => [id, series]))
   }
 
-  /** Connections one after another with outages between, until the world's end. */
+  /** Connections one after another with outages in between, until the end of the world. */
   #connect(at: bigint): Connection[] {
     const world = this.#world
     const random = this.#random
@@ -219,7 +219,7 @@ export class Collector {
   }
 }
 
-/** The frames of the model have each price on its own leg. */
+/** The model's frames state each price on its own leg. */
 const SUBSCRIBE = { id: 0, cmd: 'subscribe', params: { use_yes_price: false } }
 
 function nextClock(ts: bigint): bigint {

@@ -1,4 +1,4 @@
-// One connection that lives for days while markets open and end: what the recorder keeps of them is that of the open ones.
+// One connection lasts for days while markets open and end: the recorder keeps state only for the open ones.
 
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
@@ -30,7 +30,7 @@ const bookOf = (token: string, ms: number): object => ({
   asks: [],
 })
 
-/** A day's tokens are listened to from its beginning to the next one's, through one connection. */
+/** One connection follows a day's tokens from the start of the day to the start of the next one. */
 function recordsOf(day: number): ScriptRecord[] {
   const ms = START_MS + day * MS_PER_DAY
   const entries = Object.fromEntries(tokensOf(day).map((token) => [`${MARKET}:${token}`, SERIES]))
@@ -53,7 +53,7 @@ function recordsOf(day: number): ScriptRecord[] {
   ]
 }
 
-test('books of markets that are over leave the recorder, though its connection lives on', async (t) => {
+test('the recorder drops the books of ended markets while its connection stays open', async (t) => {
   const lake = join(await temporaryDirectory(t), 'lake')
   const workDirectory = join(lake, '.recorder')
   const kept: number[][] = []
@@ -72,7 +72,7 @@ test('books of markets that are over leave the recorder, though its connection l
   const { tally, badLines } = fold.figures
   assert.deepEqual([[...tally.gaps], badLines], [[['no longer followed', (DAYS - 1) * TOKENS_A_DAY]], 0])
   await fold.close()
-  // The day that is over and the one before it, of which something is in the open date's file.
+  // The open date's file still has rows of the previous day, so the recorder keeps two days.
   for (const [tokens, markets, folds] of kept.slice(1))
     assert.ok(
       tokens! <= TOKENS_A_DAY && markets! <= 2 * TOKENS_A_DAY && folds! <= 2 * TOKENS_A_DAY,

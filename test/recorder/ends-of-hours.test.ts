@@ -1,5 +1,5 @@
-// What a recorder publishes around the end of an hour or a date: restarts, silent connections and clocks that are off lose nothing,
-// and a fold of its segments agrees.
+// What a recorder publishes around the end of an hour or a date: restarts, silent connections and wrong clocks lose nothing, and
+// a fold of its segments agrees.
 
 import assert from 'node:assert/strict'
 import { rm } from 'node:fs/promises'
@@ -21,13 +21,13 @@ const MARKETS = ['KXHIGHNY-26JUN24-T82', 'KXHIGHNY-26JUN24-B81.5'] as const
 const CONDITION = `0x${'ab'.repeat(32)}`
 const TOKEN = '101'
 
-/** Milliseconds since the epoch, of seconds after an instant. */
+/** Converts seconds after an instant to milliseconds since the epoch. */
 function secondsAfter(instant: string): (seconds: number) => number {
   const startMs = Date.parse(instant)
   return (seconds) => startMs + seconds * 1000
 }
 
-test('the books of a killed process are unknown from its last message on, also where its hour ends before the next one starts', async (t) => {
+test('the books of a killed process are unknown after its last message, even if the hour ends before the next process starts', async (t) => {
   const root = await temporaryDirectory(t)
   const [lake, work] = [join(root, 'lake'), join(root, 'work')]
   const after = secondsAfter('2026-06-24T13:00:00Z')
@@ -63,7 +63,7 @@ test('the books of a killed process are unknown from its last message on, also w
   assert.notEqual(bookAt(22), UNKNOWN)
 })
 
-test('the books of a silent connection are unknown from its last message on, also where its hour ends before it is given up', async (t) => {
+test('the books of a silent connection are unknown after its last message, even if the hour ends before it is closed', async (t) => {
   const root = await temporaryDirectory(t)
   const place = { kind: WAL_KIND.mark, begunMs: 1 }
   const after = secondsAfter('2026-06-24T13:00:00Z')
@@ -83,7 +83,7 @@ test('the books of a silent connection are unknown from its last message on, als
   for (const seconds of [-9.9, -0.1, 0, 10]) assert.equal(bookAt(seconds), UNKNOWN, `${seconds} s`)
 })
 
-test('a process that starts with the clock put back into a closed hour records for the next one', async (t) => {
+test('a process that starts with the clock set back into a closed hour records into the next hour', async (t) => {
   const root = await temporaryDirectory(t)
   const after = secondsAfter('2026-06-24T13:00:00Z')
   const connected = (seconds: number, begunMs: number): ScriptRecord[] => [
@@ -112,7 +112,7 @@ test('a process that starts with the clock put back into a closed hour records f
   assert.notEqual(textAt(steps, BigInt(after(10)) * 1_000_000n), UNKNOWN)
 })
 
-/** What a connection begins with: a book, and a change at the exchange's time. */
+/** The first records of a connection: a book, and a change at the exchange's time. */
 function begins(ms: number, begunMs: number, changeMs = ms + 2_000): ScriptRecord[] {
   return [
     { kind: WAL_KIND.mark, begunMs, ms, frame: openMark() },
@@ -121,7 +121,7 @@ function begins(ms: number, begunMs: number, changeMs = ms + 2_000): ScriptRecor
   ]
 }
 
-test('a recorder whose clock is behind, restarted before it shows the end of the hour, keeps what it recorded of the next one', async (t) => {
+test('a recorder with a slow clock, restarted before its clock reaches the end of the hour, keeps messages of the next hour', async (t) => {
   const root = await temporaryDirectory(t)
   const after = secondsAfter('2026-06-24T13:00:00Z')
   const { lake, other } = await recorded(root, [
@@ -138,7 +138,7 @@ test('a recorder whose clock is behind, restarted before it shows the end of the
   assert.notEqual(textAt(theirs.steps.get(MARKETS[0])!, BigInt(after(2)) * 1_000_000n), UNKNOWN)
 })
 
-test('a recorder whose clock is behind, started after the end of an hour, states no book before its connection', async (t) => {
+test('a recorder with a slow clock, started after the end of an hour, publishes no book before its connection', async (t) => {
   const root = await temporaryDirectory(t)
   const after = secondsAfter('2026-06-24T13:00:00Z')
   // Its clock is 98 s behind.
@@ -155,13 +155,13 @@ test('a recorder whose clock is behind, started after the end of an hour, states
   assert.notEqual(textAt(steps, BigInt(after(21)) * 1_000_000n), UNKNOWN)
 })
 
-test('a connection of a recorder whose clock is far behind goes on after midnight', async (t) => {
+test('a connection of a recorder with a very slow clock continues after midnight', async (t) => {
   const root = await temporaryDirectory(t)
   const after = secondsAfter('2026-06-25T00:00:00Z')
   const { lake, other } = await recorded(root, [
     { kind: WAL_KIND.start, ms: after(-120) },
     { kind: WAL_KIND.series, ms: after(-120), frame: {} },
-    // The first message with a time shows that it is past midnight.
+    // The exchange's time of this message shows that it is past midnight.
     ...begins(after(-98), 1, after(4)),
     { ms: after(-82), frame: delta(3, { market_ticker: MARKETS[0], ts_ms: after(20) }) },
     { kind: WAL_KIND.mark, begunMs: 1, ms: after(-80), frame: aliveMark(after(-81)) },
@@ -172,7 +172,7 @@ test('a connection of a recorder whose clock is far behind goes on after midnigh
   assert.notEqual(textAt(theirs.steps.get(MARKETS[0])!, BigInt(after(1)) * 1_000_000n), UNKNOWN)
 })
 
-test('a market that is stated after midnight by a clock that is ahead has its series before midnight, too', async (t) => {
+test('a market listed after midnight by a fast clock has its series before midnight, too', async (t) => {
   const root = await temporaryDirectory(t)
   const midnightMs = Date.parse('2026-06-25T00:00:00Z')
   const aheadS = 10
@@ -197,7 +197,7 @@ test('a market that is stated after midnight by a clock that is ahead has its se
   assert.deepEqual(await parquetFilesBelow(join(other, 'lob')), files)
 })
 
-test('a date that a recorder whose clock is behind has reached by the times of the exchange alone states the series of its markets', async (t) => {
+test('a date that a recorder with a slow clock reaches only by exchange times lists the series of its markets', async (t) => {
   const root = await temporaryDirectory(t)
   const [lake, work] = [join(root, 'lake'), join(root, 'work')]
   const after = secondsAfter('2026-06-25T00:00:00Z')
@@ -217,7 +217,7 @@ test('a date that a recorder whose clock is behind has reached by the times of t
     { kind: WAL_KIND.mark, ms: after(-110), frame: openMark() },
     { ms: after(-109), frame: book(after(-9)) },
     { ms: after(-108), frame: change(after(-8)) },
-    // It is killed before its own clock reaches the date, and starts again after the first hour of the date.
+    // The recorder is killed before its own clock reaches the date, and restarts after the first hour of the date.
     { ms: after(-70), frame: change(after(30)) },
     { kind: WAL_KIND.start, ms: after(7000) },
     { ...series, ms: after(7000) },
@@ -233,7 +233,7 @@ test('a date that a recorder whose clock is behind has reached by the times of t
   assert.deepEqual(paths, ['series=temps/date=2026-06-25/lob.parquet'])
 })
 
-/** The lake of a recorder of Kalshi with this log, and a lake folded from its segments. */
+/** Folds this log of a Kalshi recorder into a lake, and its segments into another lake. */
 async function recorded(
   root: string,
   records: readonly ScriptRecord[],

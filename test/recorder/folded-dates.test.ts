@@ -1,4 +1,4 @@
-// A recorder folds each date once when it is over: the state that this leaves is what a fold of a neighbouring date begins with.
+// A recorder folds each date once after its end; a fold of a neighbouring date begins with the resulting state.
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -21,7 +21,7 @@ import type { ScriptRecord } from '../support/wal-script.ts'
 const MARKET = 'KXHIGHNY-26JUN24-T82'
 const DATES = ['2026-06-24', '2026-06-25', '2026-06-26'] as const
 
-/** One connection over two midnights, with one snapshot at its beginning. */
+/** One connection over two midnights, with one snapshot at its start. */
 function script(): ScriptRecord[] {
   const startMs = Date.parse('2026-06-24T23:40:00Z')
   const endMs = Date.parse('2026-06-26T00:20:00Z')
@@ -42,7 +42,7 @@ function script(): ScriptRecord[] {
   return records
 }
 
-/** Each publication folds what waits. */
+/** Each publication folds a waiting date. */
 async function publishOften(fold: LiveFold): Promise<void> {
   for (let left = DATES.length; left > 0; left--) {
     await fold.publish()
@@ -50,7 +50,7 @@ async function publishOften(fold: LiveFold): Promise<void> {
   }
 }
 
-test('a date that is over has its state, and folding the next one again changes no file', async (t) => {
+test('a past date has its fold state, and folding the next date again changes no file', async (t) => {
   const [lake, workDirectory] = [await temporaryDirectory(t), await temporaryDirectory(t)]
   const limit = await writeWal(workDirectory, 'kalshi', script())
   const warnings: string[] = []
@@ -74,7 +74,7 @@ test('a date that is over has its state, and folding the next one again changes 
   )
 })
 
-test('a recorder that was killed before it folded a date folds it after its start', async (t) => {
+test('a recorder that was killed before it folded a date folds it after its restart', async (t) => {
   const [lake, workDirectory] = [await temporaryDirectory(t), await temporaryDirectory(t)]
   const limit = await writeWal(workDirectory, 'kalshi', script())
   const options = { lake, source: 'kalshi', workDirectory } as const

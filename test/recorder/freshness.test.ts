@@ -1,4 +1,4 @@
-// The whole command beside a local exchange and a real server: how soon a change is in an answer.
+// The whole command with a local exchange and a real server: how soon a change is in a response.
 
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
@@ -21,7 +21,7 @@ interface Row {
   readonly best_bid: number
 }
 
-test('a change is in the answer of /lob within ten seconds, and the command ends tidily', async (t) => {
+test('a change is in the response of /lob within ten seconds, and the command exits cleanly', async (t) => {
   const root = await temporaryDirectory(t)
   const lake = join(root, 'lake')
   await mkdir(lake)

@@ -1,8 +1,8 @@
-// Collectors replaced at random moments: with an empty lake, a copied one, all of the old one's directory, two at once,
-// within an hour and around midnight. Object storage and a replica of it never lose a book that they have shown, never
-// show one that was not there, and what a collector has pushed is there.
+// Collectors are replaced at random moments: with an empty lake, a copied one or the old one's whole directory, two at once,
+// within an hour and around midnight. Object storage and its replica never lose a book that they have shown, never show a
+// book that did not exist, and have everything that a collector has pushed.
 //
-// HANDOVER_RUNS says how many runs (one seed each), HANDOVER_SEED runs one alone.
+// HANDOVER_RUNS is the number of runs (one seed each); HANDOVER_SEED runs a single one.
 
 import assert from 'node:assert/strict'
 import { cp, mkdir, rm } from 'node:fs/promises'
@@ -44,7 +44,7 @@ class Run {
   #shown: LakeBooks = { steps: new Map(), dates: [] }
   readonly done: string[] = []
 
-  /** @param behindMs so far is every other collector's clock behind */
+  /** @param behindMs how far the clock of every other collector is behind */
   constructor(root: string, source: LobSource, seed: number, behindMs = 0) {
     this.#behindMs = behindMs
     this.#random = new SeededRandom(seed)
@@ -80,7 +80,7 @@ class Run {
     )
   }
 
-  /** Most steps are minutes; some skip hours, and midnight is always among them. */
+  /** Most steps are minutes; some skip hours, and they always span midnight. */
   #instants(): bigint[] {
     const { from, to } = this.#world
     const midnight = (from / NS_PER_DAY + 1n) * NS_PER_DAY
@@ -112,7 +112,7 @@ class Run {
       })
       assert.deepEqual(result.failures, [])
     }
-    // As a collector does before it records.
+    // A collector also pulls before it records.
     await syncLake({
       lake: join(root, 'lake'),
       remote: new DirectoryStore(this.#remote),
@@ -133,7 +133,7 @@ class Run {
     }
   }
 
-  /** The replica follows, and what it shows is compared with the truth and with what it has shown before. */
+  /** Pulls into the replica, and compares its books with the truth and with those it has shown before. */
   async #look(): Promise<void> {
     const result = await syncLake({
       lake: this.#replica,

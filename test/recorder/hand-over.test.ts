@@ -1,5 +1,5 @@
-// A recorder that finds a file of the open date in the lake goes on from it: nothing of it is lost, the time between the
-// two is a gap, and the bytes are those of one import of both recordings.
+// A recorder that finds a file of the open date in the lake continues from it: none of its rows are lost, the time between the
+// two recordings is a gap, and the bytes are those of one import of both.
 
 import assert from 'node:assert/strict'
 import { cp, readFile, readdir, rm, writeFile } from 'node:fs/promises'
@@ -21,7 +21,7 @@ import { writeWal } from '../support/wal-script.ts'
 import type { ScriptRecord } from '../support/wal-script.ts'
 
 const DAY_MS = 86_400_000
-/** What a recorder asks the exchange for; the command is not among the records here. */
+/** The recorder's options for the exchange; the records here do not include the command. */
 const AS_RECORDED = { useYesPrice: true } as const
 const DATE = '2026-06-24'
 const NEXT = '2026-06-25'
@@ -30,7 +30,7 @@ const BOUNDS = { portionRows: 20, spillBytes: 4000, groupRows: 50 }
 const at = (time: string): number => Date.parse(`${DATE}T${time}Z`)
 const pathOf = (lake: string, date = DATE): string => lobFilePath(lake, 'kalshi', 'KXHIGHNY', date)
 
-/** One connection's messages: books of the markets at `fromMs`, changes until `toMs`, heard of until then. */
+/** One connection's messages: books of the markets at `fromMs`, and changes until `toMs`, where it ends. */
 function connection(fromMs: number, toMs: number, { markets = [T, B], changes = 40, begunMs = 1 } = {}) {
   const records: ScriptRecord[] = [
     { kind: WAL_KIND.start, ms: fromMs },
@@ -75,7 +75,7 @@ function linesOf(records: readonly ScriptRecord[]): string[] {
     .map(({ ms, frame }) => JSON.stringify({ recv_ts: `${ms}000000`, data: frame }))
 }
 
-/** The log's clock until the day is over, as of a recorder whose feed is silent. */
+/** The log's clock records until the end of the day, as from a recorder with a silent feed. */
 function untilNextDay(fromMs: number, days = 1): ScriptRecord[] {
   const records: ScriptRecord[] = []
   for (let ms = fromMs; ms < at('00:10:00') + days * DAY_MS; ms += 10_000)
@@ -94,7 +94,7 @@ async function recorder(t: { after: (end: () => Promise<void>) => void }, lake: 
   return { lake, work: join(root, 'work'), warnings: [] }
 }
 
-/** Records a piece of the log, publishing between its parts; `limit` of an earlier piece goes on. */
+/** Writes a piece of the log and folds it, publishing between its parts. */
 async function record({ lake, work, warnings }: Recorder, records: readonly ScriptRecord[]): Promise<void> {
   const limit = await writeWal(work, 'kalshi', records)
   const fold = await LiveFold.open({
@@ -113,7 +113,7 @@ async function readAll(fold: LiveFold, limit: WalPosition): Promise<void> {
   while (await fold.advance(limit)) await fold.publish()
 }
 
-/** The lake's files are those of one fold of its segments, and tell every message of the recordings. */
+/** Asserts that the lake's files equal one fold of its segments, and have every message of the recordings. */
 async function assertSameAsRefolded(
   lake: string,
   root: string,
@@ -135,7 +135,7 @@ async function assertSameAsRefolded(
   }
 }
 
-/** The segments of one lake come to the other, as through object storage. */
+/** Copies the segments of one lake to the other, as object storage would. */
 async function shareRaw(from: string, to: string): Promise<void> {
   const filter = (path: string): boolean => !path.endsWith('.json') && !path.endsWith('fold.json.gz')
   await cp(join(from, 'raw'), join(to, 'raw'), { recursive: true, filter })
@@ -149,7 +149,7 @@ for (const [name, begins] of [
   ['within the hour', '22:40:00'],
   ['hours later', '23:20:00'],
 ] as const) {
-  test(`a recorder that takes over ${name} goes on from the file of the one before`, async (t) => {
+  test(`a recorder that takes over ${name} continues the file of its predecessor`, async (t) => {
     const root = await temporaryDirectory(t)
     const [first, second] = [await recorder(t, join(root, 'a')), await recorder(t, join(root, 'b'))]
     const before = connection(at('20:10:00'), at('22:30:00'))
@@ -173,7 +173,7 @@ for (const [name, begins] of [
   })
 }
 
-test('a recorder that takes over around midnight goes on from both dates', async (t) => {
+test('a recorder that takes over around midnight continues both dates', async (t) => {
   for (const [ends, begins] of [
     ['23:59:50', '24:00:07'],
     ['24:03:00', '24:10:00'],
@@ -195,7 +195,7 @@ test('a recorder that takes over around midnight goes on from both dates', async
   }
 })
 
-test('a recorder that has gone on from a file and is started anew right after midnight keeps the book till then', async (t) => {
+test('a recorder that continued a file and restarts right after midnight keeps the book until its restart', async (t) => {
   const root = await temporaryDirectory(t)
   const [first, second] = [await recorder(t, join(root, 'a')), await recorder(t, join(root, 'b'))]
   const next = (time: string): number => at(time) + DAY_MS
@@ -212,10 +212,10 @@ test('a recorder that has gone on from a file and is started anew right after mi
   await assertSameAsRefolded(second.lake, root, ofDate, [DATE])
 })
 
-test('two recorders at once: each goes on from what the other has put into its lake', async (t) => {
+test('two concurrent recorders each continue from segments that the other adds to their lake', async (t) => {
   const root = await temporaryDirectory(t)
   const [first, second] = [await recorder(t, join(root, 'a')), await recorder(t, join(root, 'b'))]
-  // The same changes, heard by both in the same order, at other instants.
+  // Both receive the same changes in the same order at different times.
   const one = connection(at('20:10:00'), at('23:30:00'), { changes: 90 })
   const other = connection(at('21:40:00'), at('22:45:00'), { changes: 60 })
   const middle = one.findIndex(({ ms }) => ms > at('22:05:00'))
@@ -226,11 +226,11 @@ test('two recorders at once: each goes on from what the other has put into its l
   await record(second, other.slice(otherMiddle))
   await shareRaw(second.lake, first.lake)
   await record(first, [...one.slice(middle), ...untilNextDay(at('23:30:00'))])
-  // A start between two pieces of one log ends the connections: both were written without one.
+  // A start record between two pieces of one log would end the connections, so both logs were written without one.
   await assertSameAsRefolded(first.lake, root, [one], [DATE])
 })
 
-test('what is imported into the open date meanwhile stays, and the recorder goes on', async (t) => {
+test('rows imported into the open date are kept while the recorder continues', async (t) => {
   const root = await temporaryDirectory(t)
   const own = await recorder(t, join(root, 'lake'))
   const recorded = connection(at('20:10:00'), at('23:30:00'), { changes: 90 })
@@ -243,7 +243,7 @@ test('what is imported into the open date meanwhile stays, and the recorder goes
   await assertSameAsRefolded(own.lake, root, [recorded, added], [DATE])
 })
 
-test('a recorder that was restored from an older copy goes on from the newer file', async (t) => {
+test('a recorder that was restored from an older copy continues from the newer file', async (t) => {
   const root = await temporaryDirectory(t)
   const [first, second] = [await recorder(t, join(root, 'a')), await recorder(t, join(root, 'b'))]
   const before = connection(at('20:10:00'), at('22:30:00'))
@@ -258,7 +258,7 @@ test('a recorder that was restored from an older copy goes on from the newer fil
   await assertSameAsRefolded(second.lake, root, [before, after], [DATE])
 })
 
-test('while the log is read again, the file of before stays', async (t) => {
+test('while the log is read again, the previous file is kept', async (t) => {
   const root = await temporaryDirectory(t)
   const own = await recorder(t, join(root, 'lake'))
   const records = connection(at('20:10:00'), at('22:30:00'), { changes: 200 })
@@ -273,7 +273,7 @@ test('while the log is read again, the file of before stays', async (t) => {
   await first.publish()
   await first.close()
   const whole = await readFile(pathOf(own.lake))
-  // As after a crash before the first checkpoint.
+  // As if the recorder crashed before its first checkpoint.
   for (const name of await readdir(own.work)) {
     if (name.endsWith('.checkpoint')) await rm(join(own.work, name))
   }
@@ -287,7 +287,7 @@ test('while the log is read again, the file of before stays', async (t) => {
   assert.deepEqual(await readRows(pathOf(own.lake)), await rowsOf(whole, root))
 })
 
-test('a sample gives way to what is recorded', async (t) => {
+test('recorded data replaces sample data', async (t) => {
   const root = await temporaryDirectory(t)
   const own = await recorder(t, join(root, 'lake'))
   await writeTold(own.lake, { isSample: true })
@@ -297,7 +297,7 @@ test('a sample gives way to what is recorded', async (t) => {
   assert.match(own.warnings.join(), /was a sample/)
 })
 
-/** A file of the whole date without evidence, as an earlier version or somebody else writes. */
+/** Writes a file of the whole date without raw segments, like an earlier version or another writer. */
 async function writeTold(lake: string, { isSample = false }): Promise<void> {
   const writer = new LobRecordingWriter({ lake, source: 'kalshi', isSample })
   const event = { side: 0, price: 0, qty: 0, event: EVENT_CLEAR, seq: 1n }

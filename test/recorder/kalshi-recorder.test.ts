@@ -1,4 +1,4 @@
-// The recorder beside a local exchange with every fault: what its files hold is what the exchange truly had, or unknown.
+// The recorder with a local exchange and every fault: each book in its files equals the exchange's book or is unknown.
 
 import assert from 'node:assert/strict'
 import { constants, verify } from 'node:crypto'
@@ -35,7 +35,7 @@ function newExchange(exchange: LocalKalshi): void {
   exchange.setBook(C, [])
 }
 
-/** Waits until everything that was sent has come, then stops the recorder, which publishes it. */
+/** Waits until everything sent is received, then stops the recorder, which publishes it. */
 async function finish(exchange: LocalKalshi, { recorder, lake }: KalshiHarness) {
   await eventually(() => recorder.metrics.frames >= exchange.sentFrames, 'everything sent has come')
   await recorder.stop()
@@ -48,7 +48,7 @@ function trade(exchange: LocalKalshi, count: number): void {
   }
 }
 
-test('records every book as it was, and says that the feed was complete', async (t) => {
+test('records every book correctly, and reports a complete feed', async (t) => {
   const exchange = await LocalKalshi.start(t)
   newExchange(exchange)
   const harness = await recordKalshi(t, exchange, await temporaryDirectory(t), [A, B])
@@ -61,8 +61,8 @@ test('records every book as it was, and says that the feed was complete', async 
   assert.equal(harness.recorder.metrics.fold?.badLines, 0)
 })
 
-test('a midnight that comes while everything is busy closes its date, and nothing is lost over it', async (t) => {
-  // The fold knows no time but the log's: one clock is enough.
+test('a midnight under load closes its date and loses nothing', async (t) => {
+  // The fold uses only the log's time, so shifting one clock is enough.
   const machineNow = Date.now.bind(Date)
   let shiftMs = MS_PER_DAY - (machineNow() % MS_PER_DAY) - 15_000
   t.mock.method(Date, 'now', () => machineNow() + shiftMs)
@@ -77,7 +77,7 @@ test('a midnight that comes while everything is busy closes its date, and nothin
     do {
       trade(exchange, 20)
       sent += 20
-      // In the quick gear some thousand changes a second: everything is busy with that, and the test with less to check.
+      // In the quick gear a few thousand changes a second suffice as load, and there is less to check.
       await (IS_FULL_EFFORT ? nextTurn() : delay(5))
     } while (Date.now() < ms)
   }
@@ -96,7 +96,7 @@ test('a midnight that comes while everything is busy closes its date, and nothin
   assert.deepEqual([known, unknown, gaps], [sent, 0, 0])
 })
 
-test('signs every handshake with a time of its own, and tells nobody the secret', async (t) => {
+test('signs every handshake with its own time, and does not reveal the secret', async (t) => {
   const exchange = await LocalKalshi.start(t)
   newExchange(exchange)
   exchange.refuseHandshake = 401
@@ -128,7 +128,7 @@ test('signs every handshake with a time of its own, and tells nobody the secret'
   }
 })
 
-test('asks for prices on the yes leg explicitly, and reads them so', async (t) => {
+test('requests prices on the yes leg explicitly, and reads them as such', async (t) => {
   const exchange = await LocalKalshi.start(t)
   newExchange(exchange)
   const harness = await recordKalshi(t, exchange, await temporaryDirectory(t), [A])
@@ -138,14 +138,14 @@ test('asks for prices on the yes leg explicitly, and reads them so', async (t) =
   assert.deepEqual(params, { channels: ['orderbook_delta'], market_tickers: [A], use_yes_price: true })
 })
 
-test('a missing number makes the books unknown until the snapshots that it asks for', async (t) => {
+test('a missing sequence number makes the books unknown until the snapshots that it requests', async (t) => {
   const exchange = await LocalKalshi.start(t)
   newExchange(exchange)
   const harness = await recordKalshi(t, exchange, await temporaryDirectory(t), [A, B])
   await exchange.until(() => exchange.isFollowed(A) && exchange.isFollowed(B))
   trade(exchange, 100)
-  // A change that happened before the last one of them came would stand before the gap, where it would be wrong: it is left
-  // out. Exchange and recorder share this process, so it happens when that is busy.
+  // A change with a time before the last message was received would be placed before the gap, where it is wrong, so it is
+  // dropped. This happens when this process, which exchange and recorder share, is busy.
   await eventually(() => harness.recorder.metrics.frames >= exchange.sentFrames, 'everything sent has come')
   await delay(2)
   exchange.change(A, 0, 41, 500, 'lost')
@@ -171,7 +171,7 @@ test('repeated messages change nothing', async (t) => {
   assert.deepEqual([known, unknown, gaps], [50, 0, 0])
 })
 
-test('dropped connections come back; between them the books are unknown', async (t) => {
+test('dropped connections are reopened; in between the books are unknown', async (t) => {
   const exchange = await LocalKalshi.start(t)
   newExchange(exchange)
   const harness = await recordKalshi(t, exchange, await temporaryDirectory(t), [A, B])
@@ -190,7 +190,7 @@ test('dropped connections come back; between them the books are unknown', async 
   for (const ticker of [A, B]) assert.equal(bookText(books.get(ticker)), exchange.bookText(ticker))
 })
 
-test('a connection that has fallen silent is given up', async (t) => {
+test('a silent connection is closed', async (t) => {
   const exchange = await LocalKalshi.start(t)
   newExchange(exchange)
   const root = await temporaryDirectory(t)
@@ -208,7 +208,7 @@ test('a connection that has fallen silent is given up', async (t) => {
 })
 
 for (const code of [10, 25]) {
-  test(`error ${code} ends the subscription; another one follows`, async (t) => {
+  test(`after error ${code} ends the subscription, the recorder subscribes again`, async (t) => {
     const exchange = await LocalKalshi.start(t)
     newExchange(exchange)
     const harness = await recordKalshi(t, exchange, await temporaryDirectory(t), [A, B])
@@ -225,7 +225,7 @@ for (const code of [10, 25]) {
   })
 }
 
-test('garbage, huge and late messages harm no book', async (t) => {
+test('garbage, huge and late messages do not affect books', async (t) => {
   const exchange = await LocalKalshi.start(t)
   newExchange(exchange)
   const harness = await recordKalshi(t, exchange, await temporaryDirectory(t), [A, B])
@@ -251,7 +251,7 @@ test('garbage, huge and late messages harm no book', async (t) => {
   for (const ticker of [A, B]) assert.equal(bookText(books.get(ticker)), exchange.bookText(ticker))
 })
 
-test('follows the markets that the directory lists, and no longer those that it does not', async (t) => {
+test('follows the markets that the directory lists, and stops following those that it no longer lists', async (t) => {
   const exchange = await LocalKalshi.start(t)
   newExchange(exchange)
   const harness = await recordKalshi(t, exchange, await temporaryDirectory(t), [A, B])
@@ -266,7 +266,7 @@ test('follows the markets that the directory lists, and no longer those that it 
   assert.deepEqual(harness.recorder.metrics.fold?.gaps, { 'no longer followed': 1, disconnect: 2 })
 })
 
-test('one market that the exchange refuses does not keep the others away', async (t) => {
+test('a market that the exchange refuses does not prevent subscribing to the others', async (t) => {
   const exchange = await LocalKalshi.start(t)
   newExchange(exchange)
   exchange.unknownTickers.add(C)
@@ -279,7 +279,7 @@ test('one market that the exchange refuses does not keep the others away', async
   assert.deepEqual([known, unknown], [10, 0])
 })
 
-test('a market is followed when the feed says that it is there, long before the next look for markets', async (t) => {
+test('a market is followed when the feed announces it, long before the next discovery of markets', async (t) => {
   const exchange = await LocalKalshi.start(t)
   newExchange(exchange)
   const root = await temporaryDirectory(t)
@@ -303,11 +303,11 @@ test('a market is followed when the feed says that it is there, long before the 
   assert.ok(!exchange.isFollowed('KXOTHER-1'))
   trade(exchange, 10)
   const { known, unknown, gaps } = await finish(exchange, harness)
-  // Asking for lifecycles leaves no trace in the books.
+  // The subscription to lifecycles does not affect the books.
   assert.deepEqual([known, unknown, gaps], [10, 0, 0])
 })
 
-test('an exchange without lifecycles is recorded all the same', async (t) => {
+test('an exchange without lifecycles is recorded, too', async (t) => {
   const exchange = await LocalKalshi.start(t)
   newExchange(exchange)
   exchange.hasLifecycles = false
@@ -319,7 +319,7 @@ test('an exchange without lifecycles is recorded all the same', async (t) => {
   assert.equal(harness.recorder.metrics.lanes[0]?.connections, 1)
 })
 
-test('a market that is refused again and again is told once, and is none of those followed', async (t) => {
+test('a market that is refused repeatedly is logged once, and does not count as subscribed', async (t) => {
   const exchange = await LocalKalshi.start(t)
   newExchange(exchange)
   exchange.unknownTickers.add(C)
@@ -335,12 +335,12 @@ test('a market that is refused again and again is told once, and is none of thos
   await eventually(() => harness.recorder.metrics.lanes[0]?.refused === 0, 'it is refused no more')
 })
 
-test('a book that proves wrong is unknown until a snapshot that the fold asks for', async (t) => {
+test('a book that proves wrong is unknown until a snapshot that the fold requests', async (t) => {
   const exchange = await LocalKalshi.start(t)
   newExchange(exchange)
   const harness = await recordKalshi(t, exchange, await temporaryDirectory(t), [A, B])
   await exchange.until(() => exchange.isFollowed(A) && exchange.isFollowed(B))
-  // More than the recorder has ever been told of.
+  // More than the recorder knows of, so its book drops below zero.
   exchange.setBook(A, [[0, 40, 9000]])
   exchange.change(A, 0, 40, -5000)
   await exchange.until(() => exchange.commands.some(({ params }) => params.action === 'get_snapshot'))

@@ -1,4 +1,4 @@
-// kill -9, again and again: what was reported as synced is there, and what was folded is the same as without.
+// Repeated kill -9: all records reported as synced are kept, and the folded files are the same as without kills.
 
 import assert from 'node:assert/strict'
 import { fork } from 'node:child_process'
@@ -66,7 +66,7 @@ async function readLog(work: string): Promise<{ kept: Kept[]; end: WalPosition }
   return { kept, end: last }
 }
 
-test('a recorder killed again and again loses no message that it had synced', async (t) => {
+test('a recorder that is killed repeatedly loses no synced message', async (t) => {
   const root = await temporaryDirectory(t)
   const exchange = await LocalKalshi.start(t)
   exchange.setBook(A, [[0, 40, 1000]])
@@ -80,13 +80,13 @@ test('a recorder killed again and again loses no message that it had synced', as
   const synced: WalPosition[] = []
   for (let round = 0; round < KILLS; round++) {
     const recorder = child('recorder-child', [exchange.socketUrl, root, A, B])
-    // Some rounds are cut short before anything is synced, some go on for a while.
+    // Some rounds end before anything is synced, others last longer.
     const enough = round % 5
     let reports = 0
     let position: WalPosition | undefined
     await new Promise<void>((resolve) => {
       recorder.on('message', (message: WalPosition) => {
-        // A segment that has no record yet.
+        // This segment has no record yet.
         if (message.offset <= WAL_MAGIC.length) return
         position = message
         if (++reports >= enough) resolve()
@@ -107,7 +107,7 @@ test('a recorder killed again and again loses no message that it had synced', as
       `segment ${segment} is whole up to ${offset}`,
     )
   }
-  // Nothing is missing within a connection either: its numbers follow each other.
+  // Within a connection no message is missing: its sequence numbers are consecutive.
   const seqByConnection = new Map<number, number>()
   let frames = 0
   for (const { record } of kept) {
@@ -126,7 +126,7 @@ test('a recorder killed again and again loses no message that it had synced', as
     workDirectory: work,
   })
   while (await fold.advance(end)) {
-    // Reads everything.
+    // Read all records.
   }
   await fold.publish()
   await fold.close()
@@ -153,7 +153,7 @@ function script(): ScriptRecord[] {
   return records
 }
 
-/** What another recorder has heard before, in the lake already. */
+/** Writes messages of another recorder to the lake. */
 async function writeOthers(lake: string): Promise<void> {
   const startMs = Date.parse('2026-06-24T20:40:00Z')
   const frames = Array.from({ length: 900 }, (_, step) =>
@@ -169,7 +169,7 @@ async function writeOthers(lake: string): Promise<void> {
 
 for (const hasOthers of [false, true]) {
   const what = hasOthers ? "that goes on from another recorder's file" : 'of a log'
-  test(`a fold ${what}, killed at any time and run again, ends with the same bytes`, async (t) => {
+  test(`a fold ${what} that is killed at any time and run again gives the same bytes`, async (t) => {
     await killAgainAndAgain(t, hasOthers)
   })
 }

@@ -1,4 +1,4 @@
-// What a recorder has heard until its end is listed by the manifest when it has ended, whoever writes to the lake meanwhile.
+// When a recorder has ended, the manifest lists all its segments, even if another writer uses the lake meanwhile.
 
 import assert from 'node:assert/strict'
 import { copyFile, mkdir } from 'node:fs/promises'
@@ -18,7 +18,7 @@ const MARKET = 'KXHIGHNY-26JUN24-T82'
 const DATE = '2026-06-24'
 const source = 'kalshi'
 
-/** A recorder that has read a book and a change of the date, and published nothing. */
+/** A recorder that has read a book and a change of the date, and has published nothing. */
 async function recorded(t: TestContext): Promise<{ readonly lake: string; readonly fold: LiveFold }> {
   const [lake, workDirectory] = [await temporaryDirectory(t), await temporaryDirectory(t)]
   const startMs = Date.parse(`${DATE}T12:00:00Z`)
@@ -38,7 +38,7 @@ async function listedIn(lake: string): Promise<readonly string[]> {
   return ((await readManifest(lake, source, DATE))?.segments ?? []).map(({ name }) => name).toSorted()
 }
 
-test('the last segment is listed, though another writer holds the source during the last publication', async (t) => {
+test('the last segment is listed, even if another writer locks the source during the last publication', async (t) => {
   const { lake, fold } = await recorded(t)
   await withLock({ lake, source }, { waitMs: 0 }, async () => fold.publish(true))
   assert.deepEqual(await listedIn(lake), [])
@@ -48,7 +48,7 @@ test('the last segment is listed, though another writer holds the source during 
   assert.deepEqual(await listedIn(lake), names)
 })
 
-test("the last segment is listed, though a synchronization brings another recorder's during the last publication", async (t) => {
+test('the last segment is listed, even if a synchronization adds a segment of another recorder during the last publication', async (t) => {
   const [{ lake, fold }, other] = [await recorded(t), await recorded(t)]
   await other.fold.publish(true)
   await other.fold.close()

@@ -1,5 +1,5 @@
-// The write-ahead log read into the lake: the same files as an import of the same messages, the same bytes however often
-// and in whatever pieces it is read.
+// Folding the write-ahead log into the lake gives the files of an import of the same messages, and the same bytes however
+// often and in whatever pieces the log is read.
 
 import assert from 'node:assert/strict'
 import { mkdir, readFile, readdir, rm, utimes, writeFile } from 'node:fs/promises'
@@ -41,11 +41,11 @@ async function open(lake: string, work: string, portionRows = 20): Promise<LiveF
 
 async function readAll(fold: LiveFold, limit: WalPosition): Promise<void> {
   while (await fold.advance(limit)) {
-    // Goes on until the limit.
+    // Continue until the limit.
   }
 }
 
-/** A connection's messages over three hours around midnight, with the log's clock between them, which may be behind. */
+/** A connection's messages over three hours around midnight, with records of the log's clock, which may be behind. */
 function script(count: number, spanMs: number, startMs = START_MS, behindMs = 0): ScriptRecord[] {
   const records: ScriptRecord[] = [
     {
@@ -114,7 +114,7 @@ for (const [where, beforeHourMs] of [
   ['within an hour', HOUR_MS / 2],
   ['before the hour in which they came', 3_000],
 ] as const) {
-  test(`books that a clock 8 s behind puts ${where} stand where a fold of the segments puts them`, async (t) => {
+  test(`books that a clock 8 s behind places ${where} have the times of a fold of the segments`, async (t) => {
     const root = await temporaryDirectory(t)
     const [lake, imported] = [join(root, 'lake'), join(root, 'imported')]
     const startMs = Date.parse('2026-06-24T23:00:00Z') - beforeHourMs
@@ -134,7 +134,7 @@ for (const [where, beforeHourMs] of [
   })
 }
 
-test('a last order that comes while the one before is told of is followed to its limit', async (t) => {
+test('a last order that arrives during the report of the previous one is executed up to its limit', async (t) => {
   const root = await temporaryDirectory(t)
   const [lake, work] = [join(root, 'lake'), join(root, 'work')]
   const limit = await writeWal(work, 'kalshi', script(40, HOUR_MS / 2))
@@ -149,7 +149,7 @@ test('a last order that comes while the one before is told of is followed to its
   assert.equal((await readRows(pathOf(lake, DATES[0]!))).filter(({ seq }) => seq > 2n).length, 40)
 })
 
-/** The warnings until the second report. */
+/** Returns the warnings up to the second report. */
 async function warningsOf(t: TestContext, records: readonly ScriptRecord[]): Promise<string[]> {
   const root = await temporaryDirectory(t)
   const [lake, work] = [join(root, 'lake'), join(root, 'work')]
@@ -165,14 +165,14 @@ async function warningsOf(t: TestContext, records: readonly ScriptRecord[]): Pro
   return warnings
 }
 
-test('a clock that is behind the log is told, once', async (t) => {
+test('a clock that is behind the log is reported once', async (t) => {
   const startOf = (aheadMs: number) => ({ kind: WAL_KIND.start, ms: Date.now() + aheadMs })
   const [text, ...more] = await warningsOf(t, [startOf(2 * HOUR_MS)])
   assert.match(text!, /^the clock is 7(200|1\d\d) s behind the log/)
   assert.deepEqual([more, await warningsOf(t, [startOf(1_000)])], [[], []])
 })
 
-test('a recorder warns once of a clock that is further ahead than an hour waits for its messages', async (t) => {
+test('a recorder warns once if its clock is further ahead than the time an hour stays open', async (t) => {
   const ms = Date.now() - HOUR_MS
   const lateBy = (lateMs: number) => [
     { kind: WAL_KIND.start, ms },
@@ -189,7 +189,7 @@ for (const isKilled of [false, true])
     const root = await temporaryDirectory(t)
     const [lake, work] = [join(root, 'lake'), join(root, 'work')]
     const records = script(400, 3 * HOUR_MS)
-    // Within one date: half an hour each, from 22:10 on.
+    // Segments of half an hour each, from 22:10 on, within one date.
     const from = [0, 1, 2, 3].map((part) =>
       records.findIndex(({ ms }) => ms >= START_MS + (part * HOUR_MS) / 2),
     )
@@ -204,13 +204,13 @@ for (const isKilled of [false, true])
     const fold = isKilled ? await open(lake, work) : killed
     await readAll(fold, limit!)
     await fold.close()
-    // The second one, of 22:40 to 23:10, has the words that closed the first hour.
+    // The second segment, 22:40 to 23:10, has the records that closed the first hour.
     assert.deepEqual(await numbers(), [2, 3])
     if (isKilled) await killed.close()
   })
 
 for (const lost of ['its part files', 'its checkpoint'] as const) {
-  test(`a recorder that has lost ${lost} goes on from the lake with nothing missing`, async (t) => {
+  test(`a recorder that has lost ${lost} resumes from the lake with nothing missing`, async (t) => {
     const root = await temporaryDirectory(t)
     const [lake, work] = [join(root, 'lake'), join(root, 'work')]
     const records = script(400, 3 * HOUR_MS)
@@ -240,7 +240,7 @@ for (const lost of ['its part files', 'its checkpoint'] as const) {
   })
 }
 
-test('a date that is closed frees its part file, and removes what killed recorders were writing', async (t) => {
+test('closing a date removes its part file and the unfinished files of killed recorders', async (t) => {
   const root = await temporaryDirectory(t)
   const work = join(root, 'work')
   const records = script(400, 3 * HOUR_MS)
@@ -270,12 +270,12 @@ test('a date that is closed frees its part file, and removes what killed recorde
   )
 })
 
-test('the open date is in the lake with everything read so far, keyframes at every hour included', async (t) => {
+test('the open date is in the lake with everything read so far, including hourly keyframes', async (t) => {
   const root = await temporaryDirectory(t)
   const [lake, work] = [join(root, 'lake'), join(root, 'work')]
   const records = script(400, 3 * HOUR_MS)
   let written = 0
-  // Up to the middle of an hour after midnight: one date closed, one open with slices and a rest.
+  // Until the middle of an hour after midnight: one date is closed, the other open with slices and a remainder.
   const part = records.filter(({ ms }) => ms < Date.parse('2026-06-25T00:40:00Z'))
   const limit = await writeWal(work, 'kalshi', part)
   const fold = await open(lake, work)
@@ -302,7 +302,7 @@ test('the open date is in the lake with everything read so far, keyframes at eve
   }
 })
 
-test('reading in any pieces, with starts anew and publications between, ends with the same bytes', async (t) => {
+test('reading in any pieces, with restarts and publications in between, gives the same bytes', async (t) => {
   const root = await temporaryDirectory(t)
   const records = script(300, 3 * HOUR_MS)
   const [lake, work] = [join(root, 'lake'), join(root, 'work')]
@@ -340,7 +340,7 @@ test('reading in any pieces, with starts anew and publications between, ends wit
   await fc.assert(property, { numRuns: runs(2, 8), seed: 7 })
 })
 
-test('a recorder that stood still or was killed leaves a gap where it last heard something', async (t) => {
+test('a recorder that stood still or was killed leaves a gap after its last message', async (t) => {
   const root = await temporaryDirectory(t)
   const [lake, work] = [join(root, 'lake'), join(root, 'work')]
   const first = script(50, 60_000).filter(({ ms }) => ms < START_MS + 60_000)
@@ -367,7 +367,7 @@ test('a recorder that stood still or was killed leaves a gap where it last heard
   assert.equal(bookText(books.get(B)), 'unknown')
 })
 
-test('a damaged segment is a gap, and what follows it is read', async (t) => {
+test('a damaged segment is a gap, and the segments after it are read', async (t) => {
   const root = await temporaryDirectory(t)
   const [lake, work] = [join(root, 'lake'), join(root, 'work')]
   await writeWal(work, 'kalshi', [
@@ -394,7 +394,7 @@ test('a damaged segment is a gap, and what follows it is read', async (t) => {
   assert.equal(bookText(books.get(B)), bookText(new Map([['0:2000', 1_000_000n]])))
 })
 
-test('a log that was taken away and begins anew is read at once, not when it is as long as the old one', async (t) => {
+test('a new log that replaces a removed one is read at once, not only when it is as long as the old one', async (t) => {
   const root = await temporaryDirectory(t)
   const [lake, work] = [join(root, 'lake'), join(root, 'work')]
   const records = script(60, 3 * HOUR_MS)

@@ -1,4 +1,4 @@
-// The trades that a recorder publishes while their date is open, over restarts and beside the fold of a date that is over.
+// The trades that a recorder publishes while their date is open, across restarts and during the fold of a past date.
 
 import assert from 'node:assert/strict'
 import { readdir } from 'node:fs/promises'
@@ -23,7 +23,7 @@ const MIDNIGHT = Date.parse('2026-06-25T00:00:00Z')
 const idsOf = async (lake: string): Promise<(string | null)[]> =>
   (await readTrades(lake, 'kalshi')).map(({ tradeId }) => tradeId)
 
-/** What a recorder without messages writes. */
+/** The records of a recorder that receives no messages. */
 function heard(fromMs: number, toMs: number): ScriptRecord[] {
   return Array.from({ length: (toMs - fromMs) / 5000 + 1 }, (_, index) => fromMs + 5000 * index).flatMap(
     (ms) => [
@@ -60,7 +60,7 @@ test('a recorder publishes trades when an hour is closed, as the fold of its seg
     await fold.settled()
     seen.push((await idsOf(lake)).length)
     if (step === 2) {
-      // Killed: the next one continues from its checkpoint.
+      // After a kill the next process continues from its checkpoint.
       await fold.close()
       fold = await open()
     }
@@ -80,7 +80,7 @@ test('a recorder publishes trades when an hour is closed, as the fold of its seg
   assert.deepEqual((await readTrades(other, 'kalshi')).slice(0, 9), await readTrades(lake, 'kalshi'))
 })
 
-test('trades of the beginning of an hour that an earlier process read are published', async (t) => {
+test('trades that an earlier process read at the start of an hour are published', async (t) => {
   const root = await temporaryDirectory(t)
   const [lake, workDirectory] = [join(root, 'lake'), join(root, 'work')]
   const options = { lake, source: 'kalshi', workDirectory } as const
@@ -93,7 +93,7 @@ test('trades of the beginning of an hour that an earlier process read are publis
   const first = await LiveFold.open(options)
   endAfter(t, () => first.close())
   while (await first.advance(limit));
-  // Killed before it united the slices of the hour that it had closed.
+  // Killed before it merged the slices of the hour that it had closed.
   const next = await LiveFold.open(options)
   await next.publish()
   await next.settled()
@@ -105,7 +105,7 @@ test('trades of the beginning of an hour that an earlier process read are publis
   await next.close()
 })
 
-test('a date that is folded keeps its late trades when the slices of its last hour are united afterwards', async (t) => {
+test('a folded date keeps its late trades when the slices of its last hour are merged afterwards', async (t) => {
   const root = await temporaryDirectory(t)
   const [lake, workDirectory] = [join(root, 'lake'), join(root, 'work')]
   const options = { lake, source: 'kalshi', workDirectory } as const
@@ -150,7 +150,7 @@ async function publishUntil(
 ): Promise<void> {
   const limit = await writeWal(workDirectory, 'kalshi', records)
   while (await fold.advance(limit));
-  // A date is folded for a fifth of the time at most.
+  // Folding takes at most a fifth of the time, so a date may wait.
   await eventually(async () => {
     await fold.publish()
     await fold.settled()
@@ -159,7 +159,7 @@ async function publishUntil(
 }
 
 for (const isStopped of [false, true])
-  test(`a trade that comes after the fold of its date is published when the first hour of the next one is closed${isStopped ? ', with later ones, after a stop' : ''}`, async (t) => {
+  test(`a trade that arrives after the fold of its date is published when the first hour of the next date is closed${isStopped ? ', with later ones, after a stop' : ''}`, async (t) => {
     const root = await temporaryDirectory(t)
     const place = { lake: join(root, 'lake'), workDirectory: join(root, 'work') }
     let fold = await LiveFold.open({ ...place, source: 'kalshi' })
@@ -177,7 +177,7 @@ for (const isStopped of [false, true])
     await fold.close()
   })
 
-test('a trade that comes after the fold of its date is published where the recorder is killed before the next fold', async (t) => {
+test('a trade that arrives after the fold of its date is published even if the recorder is killed before the next fold', async (t) => {
   const root = await temporaryDirectory(t)
   const place = { lake: join(root, 'lake'), workDirectory: join(root, 'work') }
   const killed = await LiveFold.open({ ...place, source: 'kalshi' })
@@ -190,7 +190,7 @@ test('a trade that comes after the fold of its date is published where the recor
     ...heard(MIDNIGHT + 355_000, MIDNIGHT + 3_660_000),
   ])
   while (await killed.advance(limit));
-  // It unites the slices of the hour, but folds nothing.
+  // This merges the slices of the hour, but folds nothing.
   await killed.publish(true)
   await killed.settled()
   const next = await LiveFold.open({ ...place, source: 'kalshi' })

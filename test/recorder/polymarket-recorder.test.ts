@@ -1,4 +1,4 @@
-// The recorder beside a local Polymarket: both tokens, arrays of messages, text pings, silent losses.
+// The recorder with a local Polymarket: both tokens, arrays of messages, text pings, missing books without an error.
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -31,7 +31,7 @@ class LocalPolymarket {
   sentFrames = 0
   connections = 0
   isIgnoringChanges = false
-  /** A token whose book is left out, on so many subscriptions. */
+  /** A token whose book is left out on this many subscriptions. */
   readonly silent = { asset: '', subscriptions: 0 }
   readonly #server = new WebSocketServer({ host: '127.0.0.1', port: 0 })
   #socket: WebSocket | undefined
@@ -154,7 +154,7 @@ test('records both tokens from arrays and single messages under the series of th
   assert.equal(recorder.metrics.fold?.badLines, 0)
 })
 
-test('a lost connection is a gap for its tokens and starts again with their books', async (t) => {
+test('a lost connection is a gap for its tokens, and the next one starts with their books', async (t) => {
   const exchange = new LocalPolymarket()
   const { finish, recorder } = await record(t, await exchange.start(t), { list: ['1', '2'] })
   await eventually(() => recorder.metrics.lanes[0]?.subscribed === 2, 'first books')
@@ -166,7 +166,7 @@ test('a lost connection is a gap for its tokens and starts again with their book
   assert.equal(bookText(replayRows(rows).get(`${MARKET}:1`)), '0:4000=10500000')
 })
 
-test('books that were unknown before a connection brought them are no reason for another connection', async (t) => {
+test('gaps before the first books of a connection do not cause another connection', async (t) => {
   const exchange = new LocalPolymarket()
   let nowMs = 1000
   const log = { frame() {}, command() {}, opened() {}, closed() {}, announced() {}, trouble() {} }
@@ -179,14 +179,14 @@ test('books that were unknown before a connection brought them are no reason for
   lane.follow(new Set(['1', '2']))
   await eventually(() => lane.figures.subscribed === 2, 'first books')
   nowMs = 3000
-  // A fold that is behind still sees the gap before the connection.
+  // A fold that is behind still requests repair of the gap before the connection.
   lane.repair(['1'], 1000)
   assert.equal(lane.figures.isConnected, true)
   lane.repair(['1'], 1001)
   await eventually(() => exchange.connections === 2, 'another connection')
 })
 
-test('a token added later is asked for on the connection, and on a new one when that is ignored', async (t) => {
+test('a token added later is requested on the connection, and on a new one if that is ignored', async (t) => {
   const exchange = new LocalPolymarket()
   exchange.isIgnoringChanges = true
   const tokens = { list: ['1', '2'] }
@@ -200,7 +200,7 @@ test('a token added later is asked for on the connection, and on a new one when 
   assert.equal(bookText(books.get(`${MARKET}:3`)), '0:4000=10500000')
 })
 
-test('a token that is over is left, and its book is unknown from then on', async (t) => {
+test('an ended token is unsubscribed, and its book is unknown from then on', async (t) => {
   const exchange = new LocalPolymarket()
   const tokens = { list: ['1', '2'] }
   const { finish, recorder } = await record(t, await exchange.start(t), tokens)
@@ -209,12 +209,12 @@ test('a token that is over is left, and its book is unknown from then on', async
   await eventually(() => recorder.metrics.fold?.gaps['no longer followed'] === 1, 'it is left')
   assert.equal(exchange.subscriptions[1]?.operation, 'unsubscribe')
   const gaps = (await finish(exchange)).filter(({ event }) => event === 3)
-  // The other one is that of the recording's end, when the exchange was last heard of.
+  // The other gap is the end of the recording, after the last message of the exchange.
   assert.deepEqual(gaps.map(({ market_id: id }) => id).toSorted(), [`${MARKET}:1`, `${MARKET}:2`])
   assert.deepEqual([exchange.connections, recorder.metrics.fold?.badLines], [1, 0])
 })
 
-test('a first book that a new connection does not bring either is asked for again later', async (t) => {
+test('a first book that a new connection lacks, too, is requested again later', async (t) => {
   const exchange = new LocalPolymarket()
   Object.assign(exchange.silent, { asset: '2', subscriptions: 2 })
   const timing = { firstBookMs: 250, refreshMs: 100 }
@@ -225,7 +225,7 @@ test('a first book that a new connection does not bring either is asked for agai
   assert.equal(bookText(books.get(`${MARKET}:2`)), '0:4000=10500000')
 })
 
-test('a message that cannot be read makes its connection start anew', async (t) => {
+test('a message that cannot be parsed makes the recorder reconnect', async (t) => {
   const exchange = new LocalPolymarket()
   const { finish, recorder } = await record(t, await exchange.start(t), { list: ['1', '2'] })
   await eventually(() => recorder.metrics.lanes[0]?.subscribed === 2, 'first books')

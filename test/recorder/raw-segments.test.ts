@@ -1,5 +1,5 @@
-// The raw segments that a recorder writes: slices at once, one segment an hour later, and nothing private. Recorders that have
-// each other's segments end with the same files.
+// The raw segments that a recorder writes: slices at once, later one segment an hour, and nothing private. Recorders that have
+// each other's segments produce the same files.
 
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
@@ -40,7 +40,7 @@ async function open({ lake, work }: Place): Promise<LiveFold> {
   })
 }
 
-/** Records a piece of the log with a process of its own. */
+/** Records a piece of the log with a new process. */
 async function record(place: Place, records: readonly ScriptRecord[]): Promise<void> {
   const limit = await writeWal(place.work, 'kalshi', records)
   const fold = await open(place)
@@ -96,7 +96,7 @@ function untilNextDay(fromMs: number): ScriptRecord[] {
   }))
 }
 
-test('an hour that is closed is one segment with all its lines, and the log of it is gone', async (t) => {
+test('a closed hour is one segment with all its lines, and its log is removed', async (t) => {
   const root = await temporaryDirectory(t)
   const place = { lake: join(root, 'lake'), work: join(root, 'work') }
   const records = connection(at('20:10:00'), at('22:40:00'))
@@ -122,7 +122,7 @@ test('an hour that is closed is one segment with all its lines, and the log of i
   assert.ok(log[0]!.number > 1, 'the log of closed hours is gone')
 })
 
-test('what is received is in a segment within 20 seconds', async (t) => {
+test('received messages are in a segment within 20 seconds', async (t) => {
   const exchange = await LocalKalshi.start(t)
   exchange.setBook('KXHIGHNY-26NOV20-T49', [[0, 40, 1000]])
   const { lake } = await recordKalshi(t, exchange, await temporaryDirectory(t), ['KXHIGHNY-26NOV20-T49'])
@@ -140,7 +140,7 @@ test('what is received is in a segment within 20 seconds', async (t) => {
   assert.ok(performance.now() - sentMs < 20_000)
 })
 
-test('a date has a raw segment before it has a file: one that is killed early leaves none that passes for 0.1', async (t) => {
+test('a date gets a raw segment before its file, so a recorder killed early leaves no file that looks like version 0.1', async (t) => {
   const root = await temporaryDirectory(t)
   const place = { lake: join(root, 'lake'), work: join(root, 'work') }
   const isThere = (date: string): boolean => existsSync(lobFilePath(place.lake, 'kalshi', 'KXHIGHNY', date))
@@ -171,7 +171,7 @@ test('a date has a raw segment before it has a file: one that is killed early le
   await killed.close()
 })
 
-test("two recorders that have each other's segments end with the same files", async (t) => {
+test('two recorders with the segments of each other produce the same files', async (t) => {
   const root = await temporaryDirectory(t)
   const [a, b] = ['a', 'b'].map((name) => ({ lake: join(root, name), work: join(root, `${name}-work`) })) as [
     Place,
@@ -210,7 +210,7 @@ test("two recorders that have each other's segments end with the same files", as
   assert.deepEqual([...new Set(gaps.map(({ ts }) => ts / 1_000_000_000n))], [BigInt(at('23:30:20') / 1000)])
 })
 
-test('nothing private gets into a segment, and its frames are counted', async (t) => {
+test('private frames are counted and do not get into a segment', async (t) => {
   const root = await temporaryDirectory(t)
   const place = { lake: join(root, 'lake'), work: join(root, 'work') }
   const ms = at('20:00:00')

@@ -1,4 +1,4 @@
-// Real recordings, sent again by a local exchange: much faster than they once came, and with every fault between.
+// Real recordings, replayed by a local exchange: much faster than they were received, and with every fault in between.
 
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
@@ -15,7 +15,7 @@ import { realDataPath } from '../support/real-data.ts'
 import { checkAgainst, eventually, readSeries, recordKalshi } from '../support/recorder-harness.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
 
-/** In the quick gear the beginning of the day. */
+/** In the quick gear only the beginning of the day. */
 const LINES = IS_FULL_EFFORT ? Infinity : 12_000
 const ABSENT = 'real recordings not present'
 
@@ -32,7 +32,7 @@ async function turn(): Promise<void> {
   })
 }
 
-/** The level changes of a top-of-book stream: the old best goes, the new one comes. */
+/** The level changes of a top-of-book stream: remove the old best, add the new one. */
 function* changesOf(
   lines: readonly string[],
 ): Generator<[ticker: string, side: number, cents: number, qty: number]> {
@@ -53,7 +53,7 @@ function* changesOf(
   }
 }
 
-test('a real event day, sent as fast as it goes and with faults, is rebuilt wherever it is known', async (t) => {
+test('the known books of a real event day, sent at full speed with faults, are correct', async (t) => {
   const path = realDataPath('order-books', 'kalshi-top-of-book', 'market_data_KXHIGHNY-26JAN02.csv.gz')
   if (path === undefined) {
     t.skip(ABSENT)
@@ -109,7 +109,7 @@ interface OldMessage {
   }
 }
 
-// We ask for prices on the yes leg; the recording has them on their own.
+// The recorder requests prices on the yes leg; the recording has each price on its own leg.
 function onYesLeg({ type, msg }: OldMessage, ms: number): OldMessage {
   const no = msg.no === undefined ? {} : { no: msg.no.map(([cents, count]) => [100 - cents, count]) }
   const price = msg.side === 'no' ? { price: 100 - msg.price! } : {}
@@ -122,7 +122,7 @@ function essence(rows: readonly LobRow[]): unknown[] {
     .map(({ event, side, price, qty, seq }) => [event, side, price, qty, seq])
 }
 
-test('a real full-depth recording, sent through the socket, gives the books of its import', async (t) => {
+test('a real full-depth recording, sent through the socket, gives the same books as its import', async (t) => {
   const path = realDataPath('order-books', 'kalshi', 'INXD-23AUG31-B4512.part1.ndjson.gz')
   if (path === undefined) {
     t.skip(ABSENT)

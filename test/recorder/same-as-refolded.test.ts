@@ -1,5 +1,5 @@
-// What a recorder publishes of a date is what a fold of its raw segments gives, byte for byte: over midnight, with several
-// connections, restarts, pauses, networks that are away, lost messages and a clock that is off.
+// The files that a recorder publishes for a date equal a fold of its raw segments, byte for byte: over midnight, with several
+// connections, restarts, pauses, network outages, lost messages and a wrong clock.
 
 import assert from 'node:assert/strict'
 import { readFile, rm } from 'node:fs/promises'
@@ -28,7 +28,7 @@ const MARKETS = ['KXHIGHNY-26JUN24-T82', 'KXHIGHNY-26JUN24-B81.5', 'KXHIGHCHI-26
 const CONDITION = `0x${'ab'.repeat(32)}`
 const TOKENS = ['101', '102', '103'] as const
 
-/** What one lane hears and says while it is connected. */
+/** The messages that one lane receives and sends while it is connected. */
 class Lane {
   readonly #source: LobSource
   readonly #random: SeededRandom
@@ -78,7 +78,7 @@ class Lane {
     ]
   }
 
-  /** One step: a message, a fault, or nothing but a sign of life. */
+  /** One step: a message, a fault, or only an alive mark. */
   step(ms: number, clockMs: number): ScriptRecord[] {
     if (!this.isOpen) return this.#random.chance(0.3) ? this.open(ms) : []
     const chance = this.#random.int(0, 100)
@@ -148,7 +148,7 @@ class Lane {
   }
 }
 
-/** Some hours around midnight of a recorder with two lanes. */
+/** A few hours around midnight of a recorder with two lanes. */
 function script(source: LobSource, random: SeededRandom): ScriptRecord[] {
   const startMs = Date.parse('2026-06-24T21:40:00Z') + random.int(0, 60 * MINUTE_MS)
   const endMs = Date.parse('2026-06-25T02:30:00Z')
@@ -166,17 +166,17 @@ function script(source: LobSource, random: SeededRandom): ScriptRecord[] {
       const isShort = random.chance(0.5)
       const fromMs = ms
       ms += isShort ? random.int(500, MINUTE_MS) : random.int(MINUTE_MS, 90 * MINUTE_MS)
-      // The network is away: the recorder gives up the connections, or goes on without a line.
+      // A network outage: the recorder closes the connections, or continues without a line.
       if (random.chance(0.5)) for (const lane of lanes) records.push(...lane.close(fromMs))
       if (random.chance(0.3))
         for (let clock = fromMs + 1000; clock < ms; clock += 1000)
           records.push({ kind: WAL_KIND.clock, ms: clock })
-      // The machine slept, or the process was killed and another one starts.
+      // The machine slept, or the process was killed and another one started.
       if (isShort || random.chance(0.5)) {
         if (random.chance(0.2)) ms -= random.int(1000, 3 * MINUTE_MS)
         records.push({ kind: WAL_KIND.start, ms }, { ...series, ms })
         lanes = lanesOf(source, random)
-        // The exchange may be away.
+        // The exchange may be unavailable.
         if (random.chance(0.3)) {
           ms += MINUTE_MS
           records.push({ kind: WAL_KIND.mark, begunMs: 0, ms, frame: closeMark() })
@@ -210,7 +210,7 @@ for (const source of ['kalshi', 'polymarket'] as const) {
       const [lake, work] = [join(root, `lake-${seed}`), join(root, `work-${seed}`)]
       const limit = await writeWal(work, source, script(source, random), { segmentBytes: 200_000 })
       const bounds = { portionRows: 30, spillBytes: 4000, groupRows: 50 }
-      // The fold of a date that is over would replace what is compared.
+      // The fold of a past date would replace the files that are compared.
       const folding: Folding = async () => ({ files: [], trades: [], tally: new FoldTally(), days: [] })
       const options = { lake, source, workDirectory: work, bounds, folding }
       let fold = await LiveFold.open(options)

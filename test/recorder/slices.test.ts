@@ -1,5 +1,5 @@
-// The slices of an hour become one segment. A kill between two steps of this, or a full disk at any of them, leaves a whole date:
-// the manifest lists nothing that is missing, and a fold of the segments gives the same file.
+// The slices of an hour are merged into one segment. A kill between two steps of the merge, or a full disk at any of them,
+// leaves the date complete: the manifest lists no missing segment, and a fold of the segments gives the same file.
 
 import assert from 'node:assert/strict'
 import { cp, mkdir, readFile, rm } from 'node:fs/promises'
@@ -28,7 +28,7 @@ const RETRY_MS = 60_000
 const bookOf = async (lake: string): Promise<Buffer> =>
   await readFile(lobFilePath(lake, SOURCE, 'KXHIGHNY', DATE))
 
-/** A lake with an hour of three slices, which its manifest lists. */
+/** A lake with an hour of three slices that its manifest lists. */
 async function lakeWithSlices(lake: string): Promise<void> {
   const connection = `${RECORDER}/1/0/1`
   const plan = { recorder: RECORDER, date: DATE, hour: HOUR, connection }
@@ -57,14 +57,14 @@ async function unite(hours: RawHours): Promise<void> {
   await hours.settled()
 }
 
-/** What waits for its next attempt gets it. */
+/** Runs the retries that are waiting. */
 async function later(work: () => Promise<void>): Promise<void> {
   const now = performance.now.bind(performance)
   performance.now = () => now() + RETRY_MS
   await work().finally(() => (performance.now = now))
 }
 
-/** The manifest lists nothing that is missing, and the segments have every message once. */
+/** Asserts that the manifest lists no missing segment, and that the segments have every message once. */
 async function assertWhole(lake: string, other: string, book: Buffer): Promise<void> {
   const names = new Set(await segmentsOnDisk(lake, SOURCE, DATE))
   const listed = (await readManifest(lake, SOURCE, DATE))!.segments.map(({ name }) => name)
@@ -77,7 +77,7 @@ async function assertWhole(lake: string, other: string, book: Buffer): Promise<v
   await rm(other, { recursive: true })
 }
 
-test('a recorder that is killed while it unites slices leaves a whole date, and the next one ends it', async (t) => {
+test('a recorder that is killed while it merges slices leaves the date complete, and the next one finishes the merge', async (t) => {
   const root = await temporaryDirectory(t)
   const [before, after] = [join(root, 'before'), join(root, 'after')]
   await lakeWithSlices(before)
@@ -109,7 +109,7 @@ test('a recorder that is killed while it unites slices leaves a whole date, and 
   }
 })
 
-test('a disk that is full while slices are united keeps the date whole, and they are united once there is space', async (t) => {
+test('a full disk while slices are merged leaves the date complete, and they are merged once there is space', async (t) => {
   const root = await temporaryDirectory(t)
   await onSmallDisk(t, 4, async (disk) => {
     let failures = 0
@@ -138,7 +138,7 @@ test('a disk that is full while slices are united keeps the date whole, and they
   })
 })
 
-test('a disk that is full while a shared date is folded is reported, and the fold goes on with the space', async (t) => {
+test('a full disk while a shared date is folded is reported, and the fold continues once there is space', async (t) => {
   const root = await temporaryDirectory(t)
   const workDirectory = join(root, 'work')
   await onSmallDisk(t, 4, async (disk) => {

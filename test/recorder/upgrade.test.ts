@@ -1,4 +1,4 @@
-// A recorder takes over a date whose order-book files have no raw segments: it keeps the rows of all of them.
+// A recorder takes over a date whose order-book files have no raw segments: it keeps the rows of all these files.
 
 import assert from 'node:assert/strict'
 import { cp, rm } from 'node:fs/promises'
@@ -22,7 +22,7 @@ const MARKETS = {
 }
 const CHANGES = 20
 
-/** One connection that brings changes of `markets` from `start` on. */
+/** One connection with changes of `markets` from `start` on. */
 function script(start: string, markets: readonly string[]): ScriptRecord[] {
   const startMs = Date.parse(start)
   const records: ScriptRecord[] = [{ kind: WAL_KIND.start, ms: startMs }]
@@ -61,7 +61,7 @@ async function record(
   return warnings
 }
 
-test('files without raw segments are kept, each series, also those that are recorded no more', async (t) => {
+test('files without raw segments are kept for each series, including those no longer recorded', async (t) => {
   const [lake, before, after] = [
     await temporaryDirectory(t),
     await temporaryDirectory(t),
@@ -89,7 +89,7 @@ test('files without raw segments are kept, each series, also those that are reco
   }
 })
 
-test('a file of version 0.1 is kept also where raw segments of another recorder came first', async (t) => {
+test('a file of version 0.1 is kept even if raw segments of another recorder were there first', async (t) => {
   const [lake, before, after, other, otherWork] = await Promise.all(
     Array.from({ length: 5 }, () => temporaryDirectory(t)),
   )
@@ -111,7 +111,7 @@ test('a file of version 0.1 is kept also where raw segments of another recorder 
   assert.equal(times.length, 3 * CHANGES)
 })
 
-test('a file of version 0.1 of the date before is kept, too, where another recorder has segments of it', async (t) => {
+test('a file of version 0.1 of the previous date is kept, even if another recorder has segments of that date', async (t) => {
   const [lake, before, after, other, otherWork] = await Promise.all(
     Array.from({ length: 5 }, () => temporaryDirectory(t)),
   )
@@ -134,7 +134,7 @@ test('a file of version 0.1 of the date before is kept, too, where another recor
   assert.equal(rows.filter(({ event }) => event === 2).length, 4 * CHANGES)
 })
 
-test('files that a running recorder gets with the raw segments of another one are not kept as rows of 0.1', async (t) => {
+test('files that a running recorder receives with raw segments of another one are not kept as rows of version 0.1', async (t) => {
   const [lake, work, other, otherWork] = await Promise.all(
     Array.from({ length: 4 }, () => temporaryDirectory(t)),
   )

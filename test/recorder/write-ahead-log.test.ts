@@ -1,4 +1,4 @@
-// The write-ahead log by itself: what is written is read, damage is told, bounds hold.
+// The write-ahead log alone: written records are read back, damage is reported, limits hold.
 
 import assert from 'node:assert/strict'
 import { readFile, rename, rm, truncate, writeFile } from 'node:fs/promises'
@@ -50,7 +50,7 @@ async function readAll(directory: string, limit?: WalPosition): Promise<WalRecor
   return records
 }
 
-test('reads back whatever was written, over segments, hours and starts', async (t) => {
+test('reads back all written records, across segments, hours and restarts', async (t) => {
   const root = await temporaryDirectory(t)
   let run = 0
   const item = fc.record({
@@ -79,7 +79,7 @@ test('reads back whatever was written, over segments, hours and starts', async (
   await fc.assert(property, { numRuns: 40, seed: 11 })
 })
 
-test('a torn end loses only what was not whole, and what follows is read', async (t) => {
+test('a torn end loses only incomplete records, and later segments are read', async (t) => {
   const directory = await temporaryDirectory(t)
   const items = Array.from({ length: 6 }, (_, index) => ({ recvTs: START, text: `message ${index}` }))
   await write(directory, items)
@@ -100,7 +100,7 @@ test('a torn end loses only what was not whole, and what follows is read', async
   }
 })
 
-test('any changed byte is noticed', async (t) => {
+test('any changed byte is detected', async (t) => {
   const directory = await temporaryDirectory(t)
   await write(directory, [{ recvTs: START, text: 'the only message' }])
   const { path } = (await listWalSegments(directory))[0]!
@@ -118,7 +118,7 @@ test('any changed byte is noticed', async (t) => {
   }
 })
 
-test('a missing segment is a loss', async (t) => {
+test('a missing segment is reported as a loss', async (t) => {
   const directory = await temporaryDirectory(t)
   for (const text of ['a', 'b', 'c']) await write(directory, [{ recvTs: START, text }])
   const [, second] = await listWalSegments(directory)
@@ -130,7 +130,7 @@ test('a missing segment is a loss', async (t) => {
   )
 })
 
-test('a directory that does not show what is on disk is read when it does, and nothing of it is lost', async (t) => {
+test('segments that a directory listing does not show yet are read once it does, without loss', async (t) => {
   const [directory, away] = [
     join(await temporaryDirectory(t), 'log'),
     join(await temporaryDirectory(t), 'away'),
@@ -149,7 +149,7 @@ test('a directory that does not show what is on disk is read when it does, and n
   assert.deepEqual([...(await texts()), ...(await texts()), ...(await texts())], ['b', 'c'])
 })
 
-test('says at every moment where the end of what is on disk is, also while a segment is begun', async (t) => {
+test('always reports the end of the synced records, even while a new segment is started', async (t) => {
   const directory = await temporaryDirectory(t)
   const synced: string[] = [JSON.stringify({ segment: 1, offset: 0 })]
   const seen = new Set<string>()
@@ -170,7 +170,7 @@ test('says at every moment where the end of what is on disk is, also while a seg
       recvTs: START + hour * HOUR_NS,
       payload: Buffer.alloc(100),
     })
-    // Every turn of the loop: each step of a commit takes at least one.
+    // Checked in every turn of the event loop: each step of a commit takes at least one.
     while (log.queuedBytes > 0) {
       seen.add(JSON.stringify(log.position))
       await new Promise((resolve) => setImmediate(resolve))
@@ -181,7 +181,7 @@ test('says at every moment where the end of what is on disk is, also while a seg
   assert.deepEqual([...seen], synced.slice(0, -1))
 })
 
-test('a reader that follows to wherever the log says it ends gets each record once, however often it rolls', async (t) => {
+test('a reader that follows the reported end gets each record once, however often the log starts a new segment', async (t) => {
   const directory = await temporaryDirectory(t)
   const log = await WriteAheadLog.open({
     directory,
@@ -209,7 +209,7 @@ test('a reader that follows to wherever the log says it ends gets each record on
   for (let index = 0; index < 600; index++) {
     const text = `${index} ${'x'.repeat((index * 37) % 700)}`
     written.push(text)
-    // An hour changes now and then too.
+    // Sometimes a new hour starts, too.
     const recvTs = START + BigInt(Math.floor(index / 90)) * HOUR_NS
     log.append({
       kind: WAL_KIND.frame,
@@ -220,7 +220,7 @@ test('a reader that follows to wherever the log says it ends gets each record on
       recvTs,
       payload: Buffer.from(text),
     })
-    // Now more, now fewer of them go in one commit.
+    // The number of records per commit varies.
     if (index % 4 === 0) while (log.queuedBytes > 0) await new Promise((resolve) => setImmediate(resolve))
   }
   await log.close()
@@ -231,7 +231,7 @@ test('a reader that follows to wherever the log says it ends gets each record on
   assert.deepEqual(read, written)
 })
 
-test('holds sources back while the disk is behind, and no longer than that', async (t) => {
+test('applies backpressure to sources only while the disk is behind', async (t) => {
   const directory = await temporaryDirectory(t)
   const congestion: boolean[] = []
   let records = 0

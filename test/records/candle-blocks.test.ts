@@ -1,4 +1,4 @@
-// Remembered candles: how many queries they cost, and that they are the right ones.
+// Cached candle blocks: how many queries they cost, and that their candles are correct.
 
 import assert from 'node:assert/strict'
 import { statSync } from 'node:fs'
@@ -19,7 +19,7 @@ const SERIES = 'KXBLOCK'
 const JULY_MS = Date.parse('2026-07-01T00:00:00Z')
 const FIRST = candleSet(1, JULY_MS, 1)[0]!
 
-/** A file with so many one-minute candles of each market, which is named by its event and a strike. */
+/** A file with this many one-minute candles of each market, which is named by its event and a strike. */
 async function startLake(t: TestContext, markets: readonly string[], rows: number, order?: string) {
   const lake = await temporaryDirectory(t)
   const candles = markets.flatMap((market, place) =>
@@ -49,7 +49,7 @@ async function startLake(t: TestContext, markets: readonly string[], rows: numbe
   const indexed = await new CandleIndex(duck, new FileChecks()).of(part, signal)
   const candleLake = new CandleLake(duck)
   const queries = t.mock.method(DuckLake.prototype, 'heldChunks')
-  /** The closes of a market's candles, each once, and what reading them cost. */
+  /** The distinct closes of a market's candles, and the number of queries that reading them took. */
   return async (market: string) => {
     queries.mock.resetCalls()
     const wanted = {
@@ -75,7 +75,7 @@ async function startLake(t: TestContext, markets: readonly string[], rows: numbe
   }
 }
 
-test('the markets of an event come with the first of them that is asked for', async (t) => {
+test('a request for one market reads all markets of its event', async (t) => {
   const read = await startLake(t, ['KXBLOCK-A-B1', 'KXBLOCK-A-B2', 'KXBLOCK-B-B1', 'KXBLOCK-C-B1'], 100)
   assert.deepEqual(await read('KXBLOCK-A-B2'), { count: 100, closes: [200], queries: 1 })
   assert.deepEqual(await read('KXBLOCK-A-B1'), { count: 100, closes: [100], queries: 0 })
@@ -83,7 +83,7 @@ test('the markets of an event come with the first of them that is asked for', as
   assert.deepEqual(await read('KXBLOCK-B-B1'), { count: 100, closes: [300], queries: 1 })
 })
 
-test('an event of very many candles is read market by market', async (t) => {
+test('an event with very many candles is read market by market', async (t) => {
   const markets = Array.from({ length: 30 }, (_, strike) => `KXBLOCK-A-B${10 + strike}`)
   const read = await startLake(t, markets, 1_400)
   assert.deepEqual(await read('KXBLOCK-A-B10'), { count: 1_400, closes: [100], queries: 1 })
@@ -91,7 +91,7 @@ test('an event of very many candles is read market by market', async (t) => {
   assert.deepEqual(await read('KXBLOCK-A-B10'), { count: 1_400, closes: [100], queries: 0 })
 })
 
-test('a file that is not sorted, as contract.md 36 wants it, is read in order all the same', async (t) => {
+test('a file that is not sorted as contract.md 36 requires is still read in order', async (t) => {
   for (const order of ['end_period_ts DESC, market_ticker', 'hash(end_period_ts)']) {
     const read = await startLake(t, ['KXBLOCK-A-B1', 'KXBLOCK-A-B2'], 3_000, order)
     assert.deepEqual(await read('KXBLOCK-A-B2'), { count: 1_439, closes: [200], queries: 1 })

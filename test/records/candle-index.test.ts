@@ -1,5 +1,5 @@
-// What the index of candle files costs: a file that tells its markets is not scanned, no file is read twice however many
-// there are, and a directory in which nothing changed is looked at as a whole.
+// What the index of candle files costs: a file whose footer lists its markets is not scanned, no file is read twice however
+// many there are, and an unchanged directory is checked as a whole.
 
 import assert from 'node:assert/strict'
 import { copyFileSync, mkdirSync, utimesSync } from 'node:fs'
@@ -43,7 +43,7 @@ async function compacted(path: string, fromMs = JULY_MS): Promise<void> {
   draft.close()
 }
 
-test('a file that tells its markets is indexed by its footer, and its rows say the same', async (t) => {
+test('a file whose footer lists its markets is indexed from the footer, with the same result as from its rows', async (t) => {
   const lake = await temporaryDirectory(t)
   const [told, silent] = ['KXA', 'KXB'].map((scope) => inLake(lake, scope, '2026-07')) as [string, string]
   await compacted(told)
@@ -60,14 +60,14 @@ test('a file that tells its markets is indexed by its footer, and its rows say t
   assert.ok(fromFooter.spans.length > 20)
   assert.deepEqual(fromFooter.spans, fromRows.spans)
   assert.deepEqual(fromFooter.toMs, fromRows.toMs)
-  // A part of the file is not what the footer tells.
+  // The footer describes the whole file, so a clipped part is indexed from its rows.
   const clipped = { ...a, toMs: JULY_MS + 2 * DAY_MS, isRegistered: true }
   const part = await index.of(clipped, NEVER)
   assert.ok(part.isClipped)
   assert.ok(part.spans.every(({ lastMs }) => lastMs < clipped.toMs))
 })
 
-test('no file is read twice, however many one request looks into', async (t) => {
+test('no file is read twice, however many files one request needs', async (t) => {
   const lake = await temporaryDirectory(t)
   const first = inLake(lake, 'KX0', '2026-07')
   await compacted(first)
@@ -86,7 +86,7 @@ test('no file is read twice, however many one request looks into', async (t) => 
   assert.deepEqual(statements, [600, 600])
 })
 
-test('markets that several files of a series have are known as such until a file is replaced', async (t) => {
+test('markets that several files of a series share are known until a file is replaced', async (t) => {
   const lake = await temporaryDirectory(t)
   const [july, august] = ['2026-07', '2026-08'].map((month) => inLake(lake, 'KXA', month)) as [string, string]
   await compacted(july)
@@ -103,7 +103,7 @@ test('markets that several files of a series have are known as such until a file
   for (const [shared, each] of await sharedOf()) assert.equal(shared, each)
 })
 
-test('a plan keeps its shared markets while another request reads its file again', async (t) => {
+test('a plan keeps its shared markets while another request rereads its file', async (t) => {
   const lake = await temporaryDirectory(t)
   await compacted(inLake(lake, 'KXA', '2026-07'))
   const index = new CandleIndex(new DuckLake(), new FileChecks())
@@ -116,7 +116,7 @@ test('a plan keeps its shared markets while another request reads its file again
   assert.deepEqual(index.sharedSpans([before]).get(before), before.spans)
 })
 
-test('a file beside the range is looked at again when another takes its place', async (t) => {
+test('a file outside the range is checked again when another file replaces it', async (t) => {
   const lake = await temporaryDirectory(t)
   const path = inLake(lake, 'KXA', '2026-07')
   await compacted(path)

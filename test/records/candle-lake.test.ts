@@ -1,5 +1,4 @@
-// Candles as they come from files of the lake, remembered or queried: whatever markets are called, and whatever else a file
-// of another writer has in it.
+// Candles from lake files, cached or queried, with any market names and with extra columns of other writers.
 
 import assert from 'node:assert/strict'
 import { statSync } from 'node:fs'
@@ -18,12 +17,12 @@ import { lakeOfThisFile } from '../support/temporary-lake.ts'
 const MONTH = '2026-07'
 const FROM_MS = Date.parse(`${MONTH}-01T00:00:00Z`)
 const MINUTE = 60_000
-/** Sorted as the answer is. The last but one is not asked for. */
+/** Sorted like the response. The last but one is not requested. */
 const MARKETS = ["KXLONG-A-B''", 'KXLONG-A-B1', 'KXLONG-A-B2', 'KXLONG-A-Bé']
 const ASKED = MARKETS.filter((market) => market !== 'KXLONG-A-B2')
-/** Of each market; together they are too many to be remembered market by market. */
+/** Minutes of each market; together they are too many to be cached market by market. */
 const MINUTES = 44_640
-/** Columns that the contract does not have, and that queries use the names of. */
+/** Columns that are not in the contract; the queries use these names internally. */
 const STRANGERS = ['code', 'ticker', 'market', 'markets', 'end_ms', 'rows', 'minute']
 const name = recordFileName('candles', 'KXLONG', MONTH)
 
@@ -61,7 +60,7 @@ async function openLake(): Promise<{ readonly candles: CandleLake; readonly part
   return { candles: new CandleLake(duck), part }
 }
 
-/** Rows as `minute market's place`, in the order they come in. */
+/** Rows as `minute market's place`, in the order in which they are returned. */
 async function read(markets: readonly string[], minutes: number, after?: CandlePlace): Promise<string[]> {
   const { candles, part } = await openLake()
   const toMs = FROM_MS + minutes * MINUTE
@@ -84,18 +83,18 @@ function expected(markets: readonly string[], minutes: number): string[] {
   ).flat()
 }
 
-test('candles that are remembered are those of the markets', async () => {
+test('cached candles are those of the requested markets', async () => {
   for (const market of MARKETS) assert.deepEqual(await read([market], 100), expected([market], 100), market)
   assert.deepEqual(await read(ASKED.slice(0, 2), 100), expected(ASKED.slice(0, 2), 100))
 })
 
-test('candles that are queried are those of the markets, in order', async () => {
+test('queried candles are those of the requested markets, in order', async () => {
   const rows = await read(ASKED, MINUTES)
   assert.equal(rows.length, ASKED.length * MINUTES)
   assert.deepEqual(rows, expected(ASKED, MINUTES))
 })
 
-test('candles behind a place go on where it is', async () => {
+test('a page after a cursor starts directly behind it', async () => {
   const all = expected(ASKED, 2_000)
   for (const row of [0, 1, 2, 4_000]) {
     const [minute = 0, place = 0] = all[row]!.split(' ').map(Number)

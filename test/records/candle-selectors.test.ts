@@ -1,5 +1,5 @@
-// Selectors of /api/v1/candles in pairs: all that are given must hold, wherever the rows are. Every pair of a name that
-// matches, one that contradicts it and one of another series, against the candles themselves.
+// Pairs of selectors of /api/v1/candles: a row must satisfy both, whichever store holds it. Covers every pair of a matching
+// name, a contradicting name and a name of another series, compared with the candles themselves.
 
 import assert from 'node:assert/strict'
 import { rm } from 'node:fs/promises'
@@ -17,7 +17,7 @@ const place = storeOfThisFile()
 const FROM_MS = Date.parse('2026-07-01T00:00:00Z')
 const HOUR = 3_600_000
 const DAYS = 2
-// All markets have traded by then, so that what goes before the window is filled into it.
+// All markets have traded before the window, so that earlier candles are filled into it.
 const WINDOW = { fromMs: FROM_MS + 18 * HOUR, toMs: FROM_MS + DAYS * 24 * HOUR }
 
 type Selector = readonly [name: 'market' | 'event' | 'series' | 'station', value: string]
@@ -31,7 +31,7 @@ const SELECTORS: readonly Selector[] = [
   ['event', 'KXHIGHCHI-A'],
   ['series', 'KXHIGHNY'],
   ['series', 'KXHIGHCHI'],
-  // An event stands for a series too.
+  // The series parameter also accepts an event.
   ['series', 'KXHIGHNY-A'],
   ['series', 'KXHIGHNY-B'],
   ['series', 'KXHIGHCHI-A'],
@@ -74,7 +74,7 @@ function pairs(): [Selector, Selector][] {
   )
 }
 
-test('two selectors give the rows that both mean, hot, cold and mixed', async (t) => {
+test('two selectors give the rows that match both, from the store, the lake and both', async (t) => {
   const { url, lake } = await startRecordServer(t, place.store.postgres.address)
   const candles = candleSet(11, FROM_MS, DAYS)
   const window = `from=${new Date(WINDOW.fromMs).toISOString()}&to=${new Date(WINDOW.toMs).toISOString()}`

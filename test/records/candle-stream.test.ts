@@ -1,5 +1,5 @@
-// Long pages of candles are streamed: they hold what short pages of the same candles hold, wherever the candles lie and
-// while they move.
+// Long pages of candles are streamed: they have the rows of short pages of the same candles, in whichever store the candles
+// are and while they move.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -32,7 +32,7 @@ for (const [name, coldDays] of [
   ['cold', 31],
   ['both', 2],
 ] as const) {
-  test(`a long page holds what short ones hold: ${name}`, async (t) => {
+  test(`a long page has the rows of short pages: ${name}`, async (t) => {
     const { url, lake } = await startRecordServer(t, place.store.postgres.address)
     await distribute(
       candleSet(11, FROM_MS, DAYS),
@@ -113,7 +113,7 @@ for (const [name, offset, limit] of [
   ['a whole answer', 0, 500_000],
   ['behind an offset', 3_333, 500_000],
 ] as const) {
-  test(`candles that move to the lake between two batches are neither lost nor doubled: ${name}`, async (t) => {
+  test(`candles that move to the lake between two batches are neither lost nor duplicated: ${name}`, async (t) => {
     const query = { ...QUERY, offset, limit }
     for (const moves of movesBehind(offset)) {
       await fillStore()
@@ -161,7 +161,7 @@ async function answerWithLateCandles(t: TestContext, limit: number) {
   return await answerCandles(query, { context, run, signal, identity, versions: NO_VERSIONS })
 }
 
-test('candles that come in the midst of an answer push none out of its end', async (t) => {
+test('candles inserted during a response do not drop candles from its end', async (t) => {
   await fillStore()
   const answer = await answerWithLateCandles(t, QUERY.limit)
   const rows: string[] = []
@@ -171,7 +171,7 @@ test('candles that come in the midst of an answer push none out of its end', asy
   assert.deepEqual(rows, expectedRows().toSpliced(6_001 * 2, 0, late))
 })
 
-test('an answer as long as its limit is broken off when more candles come', async (t) => {
+test('a response at its limit breaks off if more candles are inserted', async (t) => {
   const minutes = JSON_ROWS_MAX / MARKETS.length + 1
   await fillStore(minutes)
   const answer = await answerWithLateCandles(t, minutes * MARKETS.length)
@@ -183,7 +183,7 @@ test('an answer as long as its limit is broken off when more candles come', asyn
   assert.deepEqual([answer.hasMore, rows <= answer.rows], [false, true])
 })
 
-/** One among those that were sent, one among those to come. */
+/** One among the rows already sent, one among the rows still to be sent. */
 async function addLateCandles(): Promise<void> {
   await place.store.postgres.transaction(async (transaction) => {
     const text = `INSERT INTO candles SELECT 'KXHIGHNY-A-B3', 'KXHIGHNY-A', 'KXHIGHNY', 1,

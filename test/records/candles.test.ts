@@ -1,5 +1,5 @@
 // /api/v1/candles over both stores, against the naive reference: every combination of parameters, every format, and every
-// way the rows can be spread over lake and store.
+// distribution of the rows over lake and store.
 
 import assert from 'node:assert/strict'
 import { rm } from 'node:fs/promises'
@@ -113,7 +113,7 @@ function expectedRows(
   })
 }
 
-test('answers what the rules say in every format, wherever the rows are', async () => {
+test('returns the rows of the naive reference in every format, whichever store holds them', async () => {
   const { url, lake } = await served()
   for (const set of SETS) {
     const candles = candleSet(set.seed, set.fromMs, set.days)
@@ -157,7 +157,7 @@ test('gives the same rows whichever store holds them, and each row once when bot
   }
 })
 
-test('joins pages of any size to the whole, over the lake, the store and both', async () => {
+test('pages of any size join to the whole, over the lake, the store and both', async () => {
   const { url, lake } = await served()
   const set = SETS[0]!
   const candles = candleSet(set.seed, set.fromMs, set.days)
@@ -188,7 +188,7 @@ test('joins pages of any size to the whole, over the lake, the store and both', 
   }
 })
 
-test('serves a lake that the manifest does not know up to its last row, and the store behind it', async (t) => {
+test('serves a lake without a manifest up to its last row, and the store after it', async (t) => {
   const { url, lake } = await served()
   const set = SETS[0]!
   const candles = candleSet(set.seed, set.fromMs, set.days)
@@ -204,7 +204,7 @@ test('serves a lake that the manifest does not know up to its last row, and the 
   assert.deepEqual(again.rows, rows)
 })
 
-test("a day has the candle that ends at the midnight after it, which a month's last day has in the next month's file", async () => {
+test('a day has the candle that ends at its midnight, also if the file of the next month holds it', async () => {
   const { url, lake } = await served()
   const fromMs = Date.parse('2026-10-30T00:00:00Z')
   const set = candleSet(3, fromMs, 4).filter(({ period_interval }) => period_interval === 1)
@@ -218,7 +218,7 @@ test("a day has the candle that ends at the midnight after it, which a month's l
     await distribute(candles, cutOverOf, { lake, postgres: place.store.postgres, isDoubled: false })
     for (const query of [
       'fill=false',
-      // A row a minute of every market is most of the test's work.
+      // One row a minute for every market would take most of the test's time.
       IS_FULL_EFFORT ? 'fill=true' : 'fill=true&event=KXHIGHNY-A',
       'aggregate=1440',
       'interval=5&format=csv',
@@ -263,7 +263,7 @@ test('labels ends with the offset of tz, which filters nothing', async () => {
   assert.deepEqual((await labels('Asia%2FKolkata'))[0], '2026-11-01T10:30:00+05:30')
 })
 
-test('answers an empty range of a known name with nothing in every format', async () => {
+test('returns an empty response in every format for an empty range of a known name', async () => {
   const { url } = await served()
   const address = `${url}/api/v1/candles?series=KXHIGHNY&from=2001-01-01&to=2001-01-02`
   for (const [format, body] of [
@@ -278,7 +278,7 @@ test('answers an empty range of a known name with nothing in every format', asyn
   assert.deepEqual((await fetchRows(`${address}&format=parquet`, 'candles')).rows, [])
 })
 
-test('refuses names that nothing knows', async () => {
+test('refuses unknown names', async () => {
   const { url, lake } = await served()
   const set = SETS[1]!
   await distribute(candleSet(set.seed, set.fromMs, set.days), CUT_OVERS['each series its own']!, {
@@ -300,7 +300,7 @@ test('refuses names that nothing knows', async () => {
   }
 })
 
-test('keeps to the columns asked, in their order', async () => {
+test('returns the requested columns in their order', async () => {
   const { url, lake } = await served()
   const set = SETS[0]!
   await distribute(candleSet(set.seed, set.fromMs, set.days), CUT_OVERS['everything cold']!, {

@@ -76,7 +76,7 @@ async function write(postgres: Postgres, records: readonly ClimateRecord[]): Pro
   })
 }
 
-test('serves the record that counts of each date, and all of them with revisions', async () => {
+test('serves the record that settles each date, and all records with revisions', async () => {
   const { url } = await served()
   for (const seed of [1, 2, 3]) {
     const records = climateSet(seed)

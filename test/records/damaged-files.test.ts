@@ -1,5 +1,5 @@
-// Candles and observations files that compaction wrote and something else changed: flipped bits, files without a
-// checksum, and things in their place that are no files. The answer is the same rows or a refusal that names the file.
+// Candles and observations files that compaction wrote and something else changed: flipped bits, files without a checksum,
+// pipes and directories in their place. The response has the same rows, or an error names the file.
 
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
@@ -28,7 +28,7 @@ const RANGE = 'from=2026-07-01&to=2026-07-12&limit=50000'
 const KINDS = [
   {
     name: CANDLES,
-    // Rows of one market by remembered blocks; of all by a query; counts and bounds of fills.
+    // One market reads cached blocks; all markets need a query; fills need counts and bounds.
     paths: [
       `/api/v1/candles?series=KXHIGHNY&fill=false&${RANGE}`,
       `/api/v1/candles?series=KXHIGHNY&format=csv&from=2026-07-02&to=2026-07-04&limit=500000`,
@@ -71,7 +71,7 @@ function compact(lake: string) {
   return compactClosedDays({ postgres: place.store.postgres, lake, clock })
 }
 
-/** Under a new identity, as every change of a file has. */
+/** Gives the file a new identity, as every change of a file does. */
 async function replaceFile(path: string, bytes: Uint8Array): Promise<void> {
   await writeFile(`${path}.new`, bytes)
   await rename(`${path}.new`, path)
@@ -92,7 +92,7 @@ async function assertRefused(address: string, name: string, reason = /./): Promi
   assert.match(problem.detail, reason)
 }
 
-test('a flipped bit leads to the same rows or to a refusal that names the file', async (t) => {
+test('a flipped bit gives the same rows or an error that names the file', async (t) => {
   const { url, lake } = await compactedServer(t)
   for (const { name, paths, other } of KINDS) {
     const path = join(lake, name)
@@ -126,7 +126,7 @@ test('a flipped bit leads to the same rows or to a refusal that names the file',
   }
 })
 
-test('files without a checksum are served as they are, and counted', async (t) => {
+test('files without a checksum are served and counted', async (t) => {
   const { url, lake } = await compactedServer(t)
   const text = await textOf(url + KINDS[0].paths[0])
   await textOf(url + KINDS[1].paths[0])
@@ -134,7 +134,7 @@ test('files without a checksum are served as they are, and counted', async (t) =
   const path = join(lake, CANDLES)
   const foreign = await readFile(path)
   const key = foreign.lastIndexOf(RECORD_CHECKSUM_KEY)
-  // The same file as another writer's: it has no such key. One of the two is no text.
+  // Without the checksum's key the file is like one of another writer. The second byte makes the key invalid UTF-8.
   for (const byte of [0x78, 0xe6]) {
     foreign[key] = byte
     await replaceFile(path, foreign)
@@ -142,7 +142,7 @@ test('files without a checksum are served as they are, and counted', async (t) =
     const without = await countsOf(url)
     assert.deepEqual(without, { ...before, right: before.right - 1, none: before.none + 1 })
   }
-  // Without a checksum it is DuckDB that has to notice.
+  // Without a checksum only DuckDB can detect the damage.
   foreign.fill(0, 4, 200)
   await replaceFile(path, foreign)
   await assertRefused(url + KINDS[0].paths[0], CANDLES)
@@ -171,7 +171,7 @@ test('a damaged file is not compacted into a new one', async (t) => {
   assert.match(await textOf(url + KINDS[0].paths[0]), /2026-07-01T00:07:00Z/)
 })
 
-test('a pipe or a directory in place of a file is refused by name, and holds up nobody', async (t) => {
+test('a pipe or a directory in place of a file is refused by name, and blocks no other request', async (t) => {
   const { url, lake } = await compactedServer(t)
   for (const { name, paths, other } of KINDS) {
     const path = join(lake, name)
@@ -180,7 +180,7 @@ test('a pipe or a directory in place of a file is refused by name, and holds up 
     for (const make of [() => promisify(execFile)('mkfifo', [path]), () => mkdir(path)]) {
       await rm(path)
       await make()
-      // More than there are threads.
+      // More requests than there are threads.
       await Promise.all(Array.from({ length: 8 }, () => assertRefused(url + paths[0], name, /regular file/)))
       await textOf(url + other)
       await rm(path, { recursive: true })

@@ -1,4 +1,4 @@
-// How DuckDB's results are taken: one chunk ahead, and long texts many at a time.
+// How DuckDB's results are read: one chunk ahead, and long texts in batches.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -12,7 +12,7 @@ const { signal } = new AbortController()
 const ROWS = 10_000
 const NUMBERS = `SELECT n FROM range(${ROWS}) numbers(n) ORDER BY n`
 
-test('the next chunk is made while one is used, and all of them come', async (t) => {
+test('the next chunk is fetched while one is used, and no chunk is lost', async (t) => {
   const fetched = t.mock.method(DuckDBResult.prototype, 'fetchChunk')
   const numbers: unknown[] = []
   let used = 0
@@ -24,7 +24,7 @@ test('the next chunk is made while one is used, and all of them come', async (t)
   assert.deepEqual(numbers.map(Number), [...Array.from({ length: ROWS }).keys()])
 })
 
-test('a connection is closed when the chunk that was being made is there', async (t) => {
+test('a connection is closed only after the chunk being fetched has arrived', async (t) => {
   const steps: string[] = []
   // oxlint-disable-next-line typescript/unbound-method -- called with its object
   const { fetchChunk } = DuckDBResult.prototype
@@ -54,7 +54,7 @@ test('a connection is closed when the chunk that was being made is there', async
   assert.equal((await lake.rows(NUMBERS, signal)).length, ROWS)
 })
 
-test('a held result is whole and in order, and its connection serves the next query before it is read', async (t) => {
+test('a held result is complete and in order, and its connection serves the next query before the result is read', async (t) => {
   const lake = new DuckLake()
   const opened = t.mock.method(DuckDBInstance.prototype, 'connect')
   const first = await lake.heldChunks(NUMBERS, signal)
@@ -66,7 +66,7 @@ test('a held result is whole and in order, and its connection serves the next qu
   }
 })
 
-test('a cancelled request ends a held query in the midst of it, and others go on', async () => {
+test('a cancelled request interrupts its held query, and other queries continue', async () => {
   const lake = new DuckLake()
   const client = new AbortController()
   const long = lake.heldChunks('SELECT count(*) FROM range(1000000) a, range(1000000) b', client.signal)
@@ -107,11 +107,11 @@ test('long texts are taken many at a time, and are the same as one by one', asyn
   }
 })
 
-/** The page of texts that stand one after the other. */
+/** The page of PLAIN texts, one after the other. */
 function plainPage(values: TextVector | readonly (string | null)[]): Uint8Array {
   const buffer = new TextBuffer(2_048)
   const pages = { dictionary: new PageBuffer(), data: new PageBuffer() }
-  // What was without a dictionary once goes on so.
+  // A column written once without a dictionary stays without one.
   for (let round = 0; round < 2; round++) {
     pages.data.clear()
     buffer.take(values, 0, values.length)

@@ -1,5 +1,5 @@
-// Answers that are kept: the same as those of a server that keeps nothing, whatever is written to both stores between
-// and during the requests.
+// Cached answers equal those of a server without a cache, whatever is written to both stores between and during the
+// requests.
 
 import assert from 'node:assert/strict'
 import { rm, utimes } from 'node:fs/promises'
@@ -30,7 +30,7 @@ const DAY = 86_400_000
 const JUNE_MS = Date.parse('2026-06-28T00:00:00Z')
 const FROM_TO = 'from=2026-06-28&to=2026-07-04'
 const STEPS = runs(16, 120)
-/** One that the random writes know nothing of. */
+/** A market that the random writes never touch. */
 const MARKET = 'KXFRESH-A-1'
 const DAY_OF_MARKET = `candles?market=${MARKET}&from=2026-07-01&to=2026-07-01`
 
@@ -89,10 +89,10 @@ function candle(endMs: number, close: number): StoredCandle {
 
 const CANDLES = candleSet(7, JUNE_MS, 6)
 const OBSERVATIONS = observationSet(7, JUNE_MS, 6 * 24)
-/** Months and series whose files nobody has registered, beside those that compaction makes. */
+/** A month and series whose file is not in the manifest, beside those that compaction writes. */
 const IMPORTED = { series: 'KXHIGHMIA', month: '2026-06' }
 
-/** What changes the stores; each takes the random numbers that it needs. */
+/** Random changes of the stores. */
 function changesOf(lake: string): readonly ((random: SeededRandom) => Promise<unknown>)[] {
   const { postgres } = place.store
   const imported = join(lake, recordFileName('candles', IMPORTED.series, IMPORTED.month))
@@ -177,7 +177,7 @@ const TARGETS = [
   'analysis/climate-gaps?station=NYC&from=2026-06-01&to=2026-06-30',
 ] as const
 
-test('random writes and reads give the same answers with answers kept and not', async (t) => {
+test('random writes and reads give the same answers with and without the cache', async (t) => {
   const lake = await temporaryDirectory(t)
   await putCandles(CANDLES)
   const keeping = await start(t, lake, 1)
@@ -202,7 +202,7 @@ test('random writes and reads give the same answers with answers kept and not', 
   assert.equal(await figure(making, 'bytes'), 0)
 })
 
-test('what was written before a request began is in its answer, however many ask at once', async (t) => {
+test('an answer has everything written before its request began, however many requests run at once', async (t) => {
   const lake = await temporaryDirectory(t)
   const server = await start(t, lake, 64)
   const startMs = Date.parse('2026-07-01T00:00:00Z')
@@ -227,7 +227,7 @@ test('what was written before a request began is in its answer, however many ask
   assert.ok((await figure(server, 'misses_total')) <= 200)
 })
 
-test('a kept answer costs no read of rows, and one computation serves all who ask at once', async (t) => {
+test('a cached answer reads no rows, and one computation serves all concurrent requests', async (t) => {
   const lake = await temporaryDirectory(t)
   const server = await start(t, lake, 64)
   await putCandles([candle(Date.parse('2026-07-01T10:00:00Z'), 100)])
@@ -240,7 +240,7 @@ test('a kept answer costs no read of rows, and one computation serves all who as
   assert.equal(await figure(server, 'answers'), 1)
 })
 
-test('failures are not kept', async (t) => {
+test('failures are not cached', async (t) => {
   const lake = await temporaryDirectory(t)
   const server = await start(t, lake, 64)
   const target = 'candles?market=KXLATER-A-1&from=2026-07-01&to=2026-07-01'
@@ -261,7 +261,7 @@ test('failures are not kept', async (t) => {
   assert.equal(await figure(server, 'answers'), 1)
 })
 
-test('an answer too long to be kept is streamed to everybody who asks', async (t) => {
+test('an answer too long for the cache is streamed to each client', async (t) => {
   const lake = await temporaryDirectory(t)
   await writeCandleFile(
     lake,

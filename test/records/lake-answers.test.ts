@@ -1,5 +1,5 @@
-// Answers that are made of lake files alone: given again without a thread and without the store for as long as the files
-// and their directories are as they were, and no longer.
+// Answers made from lake files alone: the cache serves them without a thread and without the store as long as the files and
+// their directories are unchanged.
 
 import assert from 'node:assert/strict'
 import { rename, utimes } from 'node:fs/promises'
@@ -42,7 +42,7 @@ function candles(monthMs: number, close: number): StoredCandle[] {
   )
 }
 
-/** As if nothing had come into the directories for an hour. */
+/** Makes the directories look unchanged for an hour. */
 async function calm(lake: string): Promise<void> {
   const past = Date.now() / 1000 - 3_600
   for (const name of ['candles', `candles/series=${SERIES}`]) await utimes(join(lake, name), past, past)
@@ -63,7 +63,7 @@ async function start(t: TestContext) {
   )
   t.after(() => server.close())
   const opened = t.mock.method(RecordPool.prototype, 'open')
-  /** The answer, and whether a thread was asked for it. */
+  /** The answer, and whether a thread was used for it. */
   const ask = async (selection: string) => {
     opened.mock.resetCalls()
     const response = await fetch(`http://127.0.0.1:${server.port}/api/v1/candles?${selection}`)
@@ -71,7 +71,7 @@ async function start(t: TestContext) {
     assert.equal(response.status, 200, body)
     return { body, etag: response.headers.get('etag'), isPlanned: opened.mock.callCount() > 0 }
   }
-  /** The answer given without a thread. On a busy machine looking at the files may take so long that one is asked. */
+  /** The answer without a thread. On a busy machine the check of the files may take so long that a thread is used. */
   const askAgain = async (selection: string) => {
     for (let attempt = 1; ; attempt++) {
       const answer = await ask(selection)
@@ -82,7 +82,7 @@ async function start(t: TestContext) {
 }
 
 for (const selection of [FILLED, PLAIN]) {
-  test(`the store may change, and no thread is asked again: ${selection.slice(0, 6)}`, async (t) => {
+  test(`changes of the store alone do not make a thread plan the answer again: ${selection.slice(0, 6)}`, async (t) => {
     const { ask, askAgain } = await start(t)
     const first = await ask(selection)
     assert.ok(first.isPlanned)
@@ -98,19 +98,19 @@ for (const selection of [FILLED, PLAIN]) {
   })
 }
 
-test('an answer is planned anew when its file or what lies beside it changes', async (t) => {
+test('an answer is planned again when its file or the directory changes', async (t) => {
   const { lake, ask, askAgain } = await start(t)
   const path = join(lake, recordFileName('candles', SERIES, '2026-07'))
   const first = await ask(FILLED)
   assert.ok(!(await askAgain(FILLED)).isPlanned)
-  // The same bytes under other times.
+  // The same bytes with another modification time.
   await utimes(path, 1_000, 1_000)
   const touched = await ask(FILLED)
   assert.ok(touched.isPlanned)
   assert.equal(touched.body, first.body)
   assert.notEqual(touched.etag, first.etag)
   assert.ok(!(await askAgain(FILLED)).isPlanned)
-  // Other rows under its name, in a directory that looks as it did.
+  // Other rows under the same name, in a directory that looks unchanged.
   const aside = await temporaryDirectory(t)
   const name = await writeCandleFile(aside, SERIES, '2026-07', candles(JULY_MS, 5_000))
   await rename(join(aside, name), path)
@@ -119,7 +119,7 @@ test('an answer is planned anew when its file or what lies beside it changes', a
   assert.ok(replaced.isPlanned)
   assert.notEqual(replaced.body, first.body)
   assert.ok(!(await askAgain(FILLED)).isPlanned)
-  // Another month, which a fill looks into: the directory is all that tells.
+  // A new month, which a fill reads: only the directory shows it.
   await writeCandleFile(lake, SERIES, '2026-08', candles(Date.parse('2026-08-01T00:00:00Z'), 5_000))
   assert.ok((await ask(FILLED)).isPlanned)
   await calm(lake)
@@ -127,9 +127,9 @@ test('an answer is planned anew when its file or what lies beside it changes', a
   assert.ok(!(await askAgain(FILLED)).isPlanned)
 })
 
-test('directories that have just changed are not relied upon', async (t) => {
+test('directories that have just changed are not trusted', async (t) => {
   const { lake, ask, askAgain } = await start(t)
-  // Later than any request of this test, however slow the machine is.
+  // Later than any request of this test, even on a slow machine.
   const later = Date.now() / 1000 + 3_600
   await utimes(join(lake, 'candles', `series=${SERIES}`), later, later)
   assert.ok((await ask(PLAIN)).isPlanned)
@@ -139,7 +139,7 @@ test('directories that have just changed are not relied upon', async (t) => {
   assert.ok(!(await askAgain(PLAIN)).isPlanned)
 })
 
-test('a few look at files at once, and nobody for a file that is gone', async (t) => {
+test('checks of files run two at a time, and fail for a changed or missing file', async (t) => {
   const lake = await temporaryDirectory(t)
   const name = await writeCandleFile(lake, SERIES, '2026-07', candles(JULY_MS, 4_000))
   const path = join(lake, name)

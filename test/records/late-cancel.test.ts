@@ -1,5 +1,5 @@
-// A cancel request aims at a connection of the relational store, not at a statement: one that comes late hits whatever
-// runs there by then. Only a real server (DATABASE_URL) takes them; the embedded store's statements run to their end.
+// A cancel request targets a connection of the relational store, not a statement: a late one cancels whatever runs there by
+// then. Only a real server (DATABASE_URL) accepts cancel requests; the embedded store's statements run to their end.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -13,11 +13,11 @@ import { RECORD_STORE_CONNECTIONS } from '../../workers/records/record-context.t
 
 const place = storeOfThisFile()
 const FROM_MS = Date.parse('2026-07-01T00:00:00Z')
-/** Every connection of the threads that answer small requests. */
+/** All connections of the threads that answer small requests. */
 const CONNECTIONS = RECORD_THREADS * RECORD_STORE_CONNECTIONS
 const WAIT_MS_MAX = 60_000
 
-/** Keeps everyone from the candles until the returned function is called. */
+/** Locks the candles until the returned function is called. */
 async function lockCandles(): Promise<() => Promise<void>> {
   let unlock = (): void => {}
   const isWanted = new Promise<void>((resolve) => (unlock = resolve))
@@ -36,7 +36,7 @@ async function lockCandles(): Promise<() => Promise<void>> {
   }
 }
 
-/** Resolves when so many statements of record threads wait for the lock. */
+/** Resolves when this many statements of record threads wait for the lock. */
 async function waitForWaiting(count: number): Promise<void> {
   const text = `SELECT count(*)::int4 AS n FROM pg_stat_activity
     WHERE wait_event_type = 'Lock' AND datname = current_database() AND application_name = 'bookcast records'`
@@ -49,7 +49,7 @@ async function waitForWaiting(count: number): Promise<void> {
 }
 
 test(
-  "one client's abort costs no other client its answer",
+  "one client's abort does not cancel the request of another client",
   // Servers of the quick gear start without the threads whose connections are counted here.
   { skip: (SERVER_URL === null || !IS_FULL_EFFORT) && 'needs DATABASE_URL and full effort' },
   async (t) => {
@@ -77,7 +77,7 @@ test(
     leaving.abort()
     await left
     while (proxy.heldCancelCount === 0) await new Promise((resolve) => setTimeout(resolve, 1))
-    // Its statement ends by itself; the request to cancel it is still on its way.
+    // The statement ends by itself while its cancel request is still held.
     await unlock()
 
     unlock = await lockCandles()

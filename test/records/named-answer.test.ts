@@ -1,4 +1,4 @@
-// When a thread begins an answer that versions name, and what becomes of it where they are others by now.
+// A thread begins an answer under the last known versions. Tests when it begins, and what happens if the versions changed.
 
 import assert from 'node:assert/strict'
 import { EventEmitter, once } from 'node:events'
@@ -14,7 +14,7 @@ const QUERY = { kind: 'climate' } as RecordQuery
 
 type Opened = Awaited<ReturnType<RecordPool['open']>>
 
-/** A pool that notes what it is asked for; streams are noted when they are closed. */
+/** A pool that records the seeds of the streams that are opened and closed. */
 class NotingPool {
   readonly seeds: (string | undefined)[] = []
   readonly closed: (string | undefined)[] = []
@@ -65,7 +65,7 @@ function request(signal = new AbortController().signal) {
   return { held: [], kept: [], client: 'c', signal }
 }
 
-test('a thread begins while the store is asked, and its answer is taken where nothing has changed', async () => {
+test('a thread begins while the store is queried, and its answer is used if nothing has changed', async () => {
   const pool = new NotingPool()
   const store = new EventEmitter<{ told: [ReadonlyMap<string, string>] }>()
   const now = once(store, 'told').then(([told]) => told as ReadonlyMap<string, string>)
@@ -85,7 +85,7 @@ test('an answer of lake files alone does not wait for the store', async () => {
   assert.deepEqual([answer?.stream.head.identity, pool.closed], ['v 7', []])
 })
 
-test('what was begun with older versions is closed, and the answer is made with those of now', async () => {
+test('an answer begun with older versions is closed, and another is made with the current ones', async () => {
   const pool = new NotingPool()
   const validators = validatorsOf(versions('7'), Promise.resolve(versions('8')))
   const answer = await openNamed(pool, validators, QUERY, request())
@@ -93,7 +93,7 @@ test('what was begun with older versions is closed, and the answer is made with 
   assert.deepEqual(pool.closed, ['v 7'])
 })
 
-test('a failure counts where nothing has changed, and is forgotten where something has', async () => {
+test('a failure is reported if nothing has changed, and discarded if the versions have', async () => {
   const fails = async ({ validation }: RecordOpenOptions): Promise<void> => {
     if (validation?.seed === 'v 7') throw new Error('unknown')
   }
@@ -104,7 +104,7 @@ test('a failure counts where nothing has changed, and is forgotten where somethi
   assert.equal(answer?.stream.head.identity, 'v 8')
 })
 
-test('what was begun is cancelled when something has changed or the store is away', async () => {
+test('an answer that was begun is cancelled if the versions have changed or the store is unavailable', async () => {
   const waits = async ({ validation, signal }: RecordOpenOptions): Promise<void> => {
     if (validation?.seed === 'v 7') await rejectsWhen(signal)
   }
@@ -115,7 +115,7 @@ test('what was begun is cancelled when something has changed or the store is awa
   assert.equal(await openNamed(new NotingPool(waits), away, QUERY, request()), undefined)
 })
 
-test('without older versions the store is waited for', async () => {
+test('without known versions the answer waits for the store', async () => {
   const pool = new NotingPool()
   const answer = await openNamed(
     pool,

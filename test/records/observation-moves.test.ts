@@ -1,4 +1,4 @@
-// Observations that move to the lake while an answer of several batches is read: the answer is whole, each row once.
+// Observations move to the lake while a response of several batches is read: the response has each row exactly once.
 
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
@@ -19,7 +19,7 @@ const place = storeOfThisFile()
 const FROM_MS = Date.parse('2026-03-01T00:00:00Z')
 const MINUTE = 60_000
 const DAY = 86_400_000
-/** Two stations, a report a minute each: more than two batches of the store. */
+/** Two stations with a report a minute each: more than two batches of the store. */
 const MINUTES = 6_500
 const QUERY: ObservationQuery = {
   kind: 'observations',
@@ -56,7 +56,7 @@ function expectedRows(): string[] {
   )
 }
 
-/** A request whose statements a test may hold up. */
+/** A request whose statements a test can delay. */
 async function makeRequest(
   t: TestContext,
   query: ObservationQuery,
@@ -86,7 +86,7 @@ async function readRows(query: ObservationQuery, request: RecordRequest): Promis
   return rows
 }
 
-/** Moves so many days to a lake. */
+/** Moves this many days to a lake. */
 const move = (lake: string, days: number): Promise<bigint> =>
   moveDays(days, { postgres: place.store.postgres, lake, fromMs: FROM_MS })
 
@@ -96,7 +96,7 @@ for (const [name, offset, limit] of [
   ['a whole answer', 0, 100_000],
   ['a page in the middle', 3_333, 7_777],
 ] as const) {
-  test(`rows that move to the lake between two batches are neither lost nor doubled: ${name}`, async (t) => {
+  test(`rows that move to the lake between two batches are neither lost nor duplicated: ${name}`, async (t) => {
     const query = { ...QUERY, offset, limit }
     for (const moves of movesBehind(offset)) {
       await fillStore()
@@ -115,7 +115,7 @@ for (const [name, offset, limit] of [
   })
 }
 
-/** A report half a minute behind the given minute, which was late. */
+/** Inserts a late report, half a minute after the given minute. */
 const lateReport = async (minute: number): Promise<void> =>
   place.store.postgres.transaction(async (transaction) => {
     const text = `INSERT INTO observations (station_code, observed_at, observation_type, source, temp_f)
@@ -124,7 +124,7 @@ const lateReport = async (minute: number): Promise<void> =>
     transaction.markChanged('observations')
   })
 
-/** Reads an answer before whose second batch two late rows come: one among those sent, one among those to come. */
+/** Reads a response; before its second batch two late rows are inserted: one among those sent, one among those to be sent. */
 async function readWithLateRows(t: TestContext, query: ObservationQuery): Promise<string[]> {
   await fillStore()
   let batches = 0
@@ -134,23 +134,23 @@ async function readWithLateRows(t: TestContext, query: ObservationQuery): Promis
   return readRows(query, request)
 }
 
-test('rows that come in the midst of an answer push none out of its end', async (t) => {
+test('rows inserted during a response do not drop rows from its end', async (t) => {
   const rows = await readWithLateRows(t, QUERY)
   const late = `${FROM_MS + 6_000 * MINUTE + 30_000} NYC -1`
   assert.deepEqual(rows, expectedRows().toSpliced(6_001 * 2, 0, late))
-  // A page behind which another one is named keeps its length: the next one begins with what was pushed out.
+  // A page with a link to the next one keeps its length: the next page begins with the displaced row.
   assert.equal((await readWithLateRows(t, { ...QUERY, limit: 12_999 })).length, 12_999)
-  // Without room, and without a next page to name, it is no whole answer.
+  // A full page without a next page would be incomplete, so it fails.
   await assert.rejects(readWithLateRows(t, { ...QUERY, limit: 13_000 }), { code: 'lake_file_changed' })
 })
 
-test('a lake file that is replaced while it is read is read again, behind the last row', async (t) => {
+test('a lake file that is replaced while it is read is read again after the last row', async (t) => {
   await fillStore()
   let isFirst = true
   const { lake, request } = await makeRequest(t, QUERY, async (statement) => {
     if (!isBatch(statement) || !isFirst) return
     isFirst = false
-    // The file of the first day gets the second one's rows.
+    // The file of the first day gets the rows of the second day, too.
     await move(lake, 2)
   })
   await move(lake, 1)
@@ -158,7 +158,7 @@ test('a lake file that is replaced while it is read is read again, behind the la
   assert.equal(isFirst, false)
 })
 
-test('a lake file that is replaced between two looks of DuckDB at it is read again', async (t) => {
+test('a lake file that is replaced while DuckDB reads it is read again', async (t) => {
   await fillStore()
   const { lake, request } = await makeRequest(t, QUERY, async () => {})
   await move(lake, 1)
@@ -169,14 +169,14 @@ test('a lake file that is replaced between two looks of DuckDB at it is read aga
     if (!isFirst || !asked[0].startsWith('SELECT count(*)')) return heldChunks.apply(this, asked)
     isFirst = false
     await move(lake, 2)
-    // What it says of pages that it looks for at the places of the file before.
+    // The error of DuckDB if it looks for pages at the offsets of the previous file.
     throw new Error('Invalid Error: TProtocolException: Invalid data')
   })
   assert.deepEqual(await readRows(QUERY, request), expectedRows())
   assert.equal(isFirst, false)
 })
 
-test('gives up on rows that move again and again before a single one is read', async (t) => {
+test('gives up if rows keep moving before a single one is read', async (t) => {
   await fillStore()
   let days = 0
   const { lake, request } = await makeRequest(t, QUERY, async (statement) => {

@@ -63,7 +63,7 @@ const randomQuery = fc.record({
   ),
 })
 
-test('answers the written rows in every format, wherever they are', async () => {
+test('returns the written rows in every format, whichever store holds them', async () => {
   const { url, lake } = await served()
   for (const [name, cutOverOf] of Object.entries(CUT_OVERS)) {
     await rm(join(lake, 'observations'), { recursive: true, force: true })
@@ -100,7 +100,7 @@ test('answers the written rows in every format, wherever they are', async () => 
   }
 })
 
-test('joins pages of any size to the whole', async () => {
+test('pages of any size join to the whole', async () => {
   const { url, lake } = await served()
   for (const cutOverOf of Object.values(CUT_OVERS)) {
     await rm(join(lake, 'observations'), { recursive: true, force: true })
@@ -124,7 +124,7 @@ test('joins pages of any size to the whole', async () => {
   }
 })
 
-test('converts every unit of the table by published factors, and nothing else', async () => {
+test('converts every unit of the table by published factors, and leaves other columns unchanged', async () => {
   const { url, lake } = await served()
   await distributeObservations(observations, CUT_OVERS.both, { lake, postgres: place.store.postgres })
   const address = `${url}/api/v1/observations?from=2025-12-30&to=2026-01-05`
@@ -148,7 +148,7 @@ test('converts every unit of the table by published factors, and nothing else', 
   }
 })
 
-test('gives instants the offset of the station, and refuses what it cannot know', async () => {
+test('gives instants the offset of the station, and refuses an unknown station', async () => {
   const { url, lake } = await served()
   await distributeObservations(observations, CUT_OVERS['everything hot'], {
     lake,

@@ -1,5 +1,5 @@
-// Entity tags of record answers: they hold until the data or a lake file changes, however many series or stations an
-// answer spans, and are left out where the range moves with the clock.
+// Entity tags of record responses: they stay valid until the data or a lake file changes, however many series or stations a
+// response spans. A response has no tag if its range moves with the clock.
 
 import assert from 'node:assert/strict'
 import { utimesSync } from 'node:fs'
@@ -31,7 +31,7 @@ interface Got {
   readonly body: string
 }
 
-/** A server over the store of this file and a lake, and a way to ask it. */
+/** Starts a server over the store of this file and a lake, and returns a function that sends it requests. */
 async function startGetter(
   t: TestContext,
   lake: string,
@@ -56,7 +56,7 @@ async function startGetter(
   }
 }
 
-test('record answers are 304 until what they are made from changes', async (t) => {
+test('record responses are 304 until their data changes', async (t) => {
   const { postgres } = place.store
   const put = (dataset: 'candles' | 'climate', text: string): Promise<void> =>
     postgres.transaction(async (transaction) => {
@@ -96,7 +96,7 @@ test('record answers are 304 until what they are made from changes', async (t) =
     assert.deepEqual({ etag, cacheControl }, { etag: '', cacheControl: 'no-store' }, moving)
   }
   utimesSync(join(lake, file), 1, 1)
-  // A file beside the range: it is looked at once a second.
+  // A file outside the range is checked once a second.
   while ((await get(whole, candles.etag)).etag === candles.etag);
   const afterFile = (await get(whole)).etag
   await putCandle(13)
@@ -121,7 +121,7 @@ const WIDE = {
 } as const
 type Wide = keyof typeof WIDE
 
-test('an answer over several partitions has another tag when any of them changes, and never a wrong 304', async (t) => {
+test('a response over several partitions gets a new tag when any of them changes, and never a wrong 304', async (t) => {
   const { postgres } = place.store
   const lake = await temporaryDirectory(t)
   const candles = candleSet(5, JUNE_MS, 4)
@@ -138,7 +138,7 @@ test('an answer over several partitions has another tag when any of them changes
   await spread(5, 1)()
   await distributeObservations(observationSet(5, JUNE_MS, 90), () => JULY_MS, { lake, postgres })
   const get = await startGetter(t, lake)
-  /** A body for each tag ever seen: a tag that comes with two of them would make a wrong 304. */
+  /** The body of each tag seen: a tag with two bodies would cause a wrong 304. */
   const bodies = new Map<string, string>()
   const tags = new Map<Wide, string>()
   const look = async (): Promise<void> => {
@@ -151,7 +151,7 @@ test('an answer over several partitions has another tag when any of them changes
       assert.equal((await get(WIDE[name], etag)).status, 304, name)
     }
   }
-  /** Changes something and waits until the answers have noticed; those that it does not concern keep their tags. */
+  /** Makes a change and waits until the tags of `changed` differ; those of `kept` must stay the same. */
   const change = async (changed: readonly Wide[], kept: readonly Wide[], make: () => Promise<unknown>) => {
     const before = new Map(tags)
     await make()
@@ -182,7 +182,7 @@ test('an answer over several partitions has another tag when any of them changes
       utimesSync(join(lake, recordFileName('observations', station, '2026')), 3, 3)
     })
   }
-  // One version counts all changes of the manifest, so the observations are named anew as well.
+  // All changes of the manifest share one version, so the observations get a new tag as well.
   const all = ['every series', 'one station', 'June only', 'every station'] as const
   await change(all, ['gaps'], spread(5, 0))
   await change(all, ['gaps'], spread(6, 2))
@@ -245,7 +245,7 @@ test('tags follow the catalogue: a series that moves to another station', async 
   ] as const) {
     const { etag: held } = await get(target)
     await moveTo(station)
-    // Both threads have to notice; an answer under a tag from before may be either.
+    // Both threads must notice the change; until then a response may still have the old tag.
     let seen = 0
     while (seen < 8) {
       const { status, etag, body } = await get(target, held)

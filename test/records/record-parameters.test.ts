@@ -1,4 +1,4 @@
-// Wrong requests to the record endpoints: which parameter is named, and that nothing else is said or done.
+// Wrong requests to the record endpoints: the error names the wrong parameters and no others.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -6,7 +6,7 @@ import { storeOfThisFile } from '../support/postgres.ts'
 import { recordServerOfThisFile } from '../support/record-server.ts'
 
 const place = storeOfThisFile()
-/** Nothing here writes: one server is enough. */
+/** No test of this file writes, so they share one server. */
 const server = recordServerOfThisFile(place)
 
 const CANDLES = 'candles?from=2026-07-01&to=2026-07-02'
@@ -107,7 +107,7 @@ test('accepts the limits themselves', async () => {
   }
 })
 
-test('sends headers alone for HEAD, and a telling file name with csv and parquet', async () => {
+test('sends only headers for HEAD, and a descriptive file name with csv and parquet', async () => {
   const url = (await server()).url
   const response = await fetch(`${url}/api/v1/${CANDLES}&series=KXHIGHNY&format=parquet`, {
     method: 'HEAD',

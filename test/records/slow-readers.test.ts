@@ -1,4 +1,4 @@
-// Clients that do not read what they asked for: everybody else is answered meanwhile.
+// Clients that do not read their responses do not delay other clients.
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -15,11 +15,11 @@ import { TEST_CONFIG } from '../support/test-server.ts'
 const place = storeOfThisFile()
 const DAYS = 20
 const MONTH = lakeOfThisFile((lake) => writeCandleMonth(lake, DAYS))
-/** More than the threads there are, and no more than the share of a client allows. */
+/** More than there are threads, and no more than the share of a client allows. */
 const SLOW_READERS = 5
 const LONG = `/api/v1/candles?series=${CANDLE_SERIES}&from=${candleDate(1)}&to=${candleDate(DAYS)}&limit=190000&format=csv`
 
-/** A client that has asked, has got the first bytes of its answer, and reads no more. */
+/** A client that reads the first bytes of its response and then stops reading. */
 async function openSlowReader(t: TestContext, url: string, target: string): Promise<Socket> {
   const socket = connect(Number(new URL(url).port), '127.0.0.1')
   t.after(() => socket.destroy())
@@ -31,7 +31,7 @@ async function openSlowReader(t: TestContext, url: string, target: string): Prom
   return socket
 }
 
-test('slow readers of long answers hold nobody else up', { timeout: 120_000 }, async (t) => {
+test('slow readers of long responses do not block other clients', { timeout: 120_000 }, async (t) => {
   const { url } = await startRecordServer(t, place.store.postgres.address, MONTH.path)
   const readers: Socket[] = []
   for (let count = 0; count < SLOW_READERS; count += 1) readers.push(await openSlowReader(t, url, LONG))
@@ -48,34 +48,38 @@ test('slow readers of long answers hold nobody else up', { timeout: 120_000 }, a
   }
   const health = (await (await fetch(`${url}/health`)).json()) as { embedded_db: string }
   assert.equal(health.embedded_db, 'ok')
-  // The slow ones are still being served: what was answered was not answered in their stead.
+  // The slow readers are still connected: the others were not served at their cost.
   assert.ok(readers.every((reader) => !reader.destroyed && !reader.readableEnded))
 })
 
-test('what reads much is moved to the threads of bulk work by its plan', { timeout: 120_000 }, async (t) => {
-  const server = await startColdServer(
-    { ...TEST_CONFIG, lake: MONTH.path },
-    { logger: pino({ level: 'silent' }), storeAddress: place.store.postgres.address },
-  )
-  t.after(() => server.close())
-  const url = `http://127.0.0.1:${server.port}`
-  const granted = async (): Promise<readonly number[]> => {
-    const text = await (await fetch(`${url}/metrics`)).text()
-    return ['records', 'bulk_records'].map((lane) =>
-      Number(new RegExp(`^bookcast_lane_granted_total\\{lane="${lane}"\\} (\\d+)$`, 'm').exec(text)?.[1]),
+test(
+  'a request whose plan reads much moves to the threads for bulk work',
+  { timeout: 120_000 },
+  async (t) => {
+    const server = await startColdServer(
+      { ...TEST_CONFIG, lake: MONTH.path },
+      { logger: pino({ level: 'silent' }), storeAddress: place.store.postgres.address },
     )
-  }
-  const month = `from=${candleDate(1)}&to=${candleDate(DAYS)}`
-  for (const [target, small, bulk] of [
-    [`market=${candleMarket(1, 0)}&${month}`, 1, 0],
-    [`series=${CANDLE_SERIES}&from=${candleDate(2)}&to=${candleDate(2)}&aggregate=60`, 2, 0],
-    // Few rows are asked for, and a month of six markets has to be read for them.
-    [`series=${CANDLE_SERIES}&${month}&aggregate=1440&limit=10`, 3, 1],
-    [`market=${candleMarket(1, 0)}&${month}&limit=50000`, 3, 2],
-  ] as const) {
-    const answer = await fetch(`${url}/api/v1/candles?${target}`)
-    assert.equal(answer.status, 200, target)
-    assert.ok(((await answer.json()) as unknown[]).length > 0)
-    assert.deepEqual(await granted(), [small, bulk], target)
-  }
-})
+    t.after(() => server.close())
+    const url = `http://127.0.0.1:${server.port}`
+    const granted = async (): Promise<readonly number[]> => {
+      const text = await (await fetch(`${url}/metrics`)).text()
+      return ['records', 'bulk_records'].map((lane) =>
+        Number(new RegExp(`^bookcast_lane_granted_total\\{lane="${lane}"\\} (\\d+)$`, 'm').exec(text)?.[1]),
+      )
+    }
+    const month = `from=${candleDate(1)}&to=${candleDate(DAYS)}`
+    for (const [target, small, bulk] of [
+      [`market=${candleMarket(1, 0)}&${month}`, 1, 0],
+      [`series=${CANDLE_SERIES}&from=${candleDate(2)}&to=${candleDate(2)}&aggregate=60`, 2, 0],
+      // Few rows are requested, but a month of six markets must be read for them.
+      [`series=${CANDLE_SERIES}&${month}&aggregate=1440&limit=10`, 3, 1],
+      [`market=${candleMarket(1, 0)}&${month}&limit=50000`, 3, 2],
+    ] as const) {
+      const answer = await fetch(`${url}/api/v1/candles?${target}`)
+      assert.equal(answer.status, 200, target)
+      assert.ok(((await answer.json()) as unknown[]).length > 0)
+      assert.deepEqual(await granted(), [small, bulk], target)
+    }
+  },
+)

@@ -1,5 +1,5 @@
-// The record endpoints while a store is away or a lake file is damaged: who gets which answer, and that everything is as
-// before once it is back, without a restart.
+// The record endpoints while a store is unavailable or a lake file is damaged: which requests fail, and that all work again
+// once it is back, without a restart.
 
 import assert from 'node:assert/strict'
 import { readFile, truncate, writeFile } from 'node:fs/promises'
@@ -28,7 +28,7 @@ async function problemOf(address: string): Promise<Problem> {
   return problem
 }
 
-test('answers 503 while the relational store is away, but what the lake alone holds', async (t) => {
+test('answers 503 while the relational store is unavailable, except from the lake alone', async (t) => {
   const empty = await makeEmbeddedStore()
   t.after(() => empty.remove())
   let store = await openRelationalStore(empty)
@@ -47,7 +47,7 @@ test('answers 503 while the relational store is away, but what the lake alone ho
     `${url}/api/v1/climate`,
     `${url}/api/v1/analysis/climate-gaps?station=NYC`,
   ]
-  // Each of the two threads has to have met the manifest.
+  // Each of the two threads must have read the manifest.
   const coldRows = (await Promise.all(Array.from({ length: 8 }, () => fetchRows(cold, 'candles'))))[0]!.rows
   const hotRows = (await fetchRows(hot, 'candles')).rows
   assert.ok(coldRows.length > 0 && hotRows.length > 0)
@@ -67,7 +67,7 @@ test('answers 503 while the relational store is away, but what the lake alone ho
   for (const address of others) assert.equal((await fetch(address)).status, 200)
 })
 
-test('names a lake file that cannot be read, serves the others, and recovers', async (t) => {
+test('names a lake file that cannot be read, serves the other files, and recovers', async (t) => {
   const { url, lake } = await startRecordServer(t, place.store.postgres.address)
   await distribute(candleSet(2, FROM_MS, 3), (_, { toMs }) => toMs, {
     lake,

@@ -19,7 +19,7 @@ function countByMarket(events: readonly BookEvent[]): number[] {
   return benchmarkMarketIds('KXBENCH', 5).map((id) => deltas.filter((event) => event.marketId === id).length)
 }
 
-test('records exactly the deltas asked for, shared out by Zipf', () => {
+test('records exactly the requested number of deltas, distributed by Zipf', () => {
   const counts = countByMarket([...recordBenchmark(RECORDING)])
   assert.equal(
     counts.reduce((sum, count) => sum + count, 0),

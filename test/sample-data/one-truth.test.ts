@@ -1,5 +1,5 @@
-// The sample's parts agree with each other, as those of one real day do. It asks only what users get: the committed lake,
-// its metadata, and the records that the first start loads.
+// The parts of the sample agree with each other, like those of a real day. The tests use only what users get: the committed
+// lake, its metadata, and the records that the first start loads.
 
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
@@ -65,7 +65,7 @@ function stationOf(series: string): Station {
   return STATIONS.find((station) => station.code === code || station.highSeries === series)!
 }
 
-/** What the last report of a date says. */
+/** The last report of a date. */
 function reported(station: string, date: string) {
   return records.reports
     .filter((report) => report.station_code === station && report.observation_date === date)
@@ -165,7 +165,7 @@ function minuteRanges(events: readonly NaiveEvent[]): Map<number, { bid: number;
   let minute = 0
   for (const [index, event] of events.entries()) {
     const last = Number((event.ts + 60_000n * NS_PER_MS - 1n) / (60_000n * NS_PER_MS))
-    // The book that stands at the start of a minute is one of its books.
+    // The book at the start of a minute is one of its books.
     for (minute = minute === 0 ? last : minute; minute < last; minute += 1) widen(minute + 1)
     applyEvent(book, event)
     // A clear and the levels after it are one change.
@@ -189,7 +189,7 @@ test('candles lie within the best bid and ask of their period', async () => {
         const minutes = Array.from({ length: interval }, (_, index) => ranges.get(end - index)).filter(
           (range) => range !== undefined,
         )
-        // What happened while the feed was lost is not in the book.
+        // Changes during the feed outage are not in the book.
         if (minutes.includes(null)) continue
         const bid = Math.min(...minutes.map((range) => range!.bid))
         const ask = Math.max(...minutes.map((range) => range!.ask))
@@ -203,7 +203,7 @@ test('candles lie within the best bid and ask of their period', async () => {
   assert.ok(seen[1] > 5000 && seen[60] > 1000 && seen[1440] > 50, JSON.stringify(seen))
 })
 
-test('candles of an hour and of a day hold the volume of their minutes', () => {
+test('candles of an hour and of a day have the volume of their minutes', () => {
   const volume = (interval: number) =>
     records.candles
       .filter(({ period_interval }) => period_interval === interval)

@@ -1,4 +1,4 @@
-// The committed sample is what its generator writes, and it holds the cases that it is there for.
+// The committed sample equals the output of its generator, and has the cases that it is made for.
 
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
@@ -217,7 +217,7 @@ test("a Polymarket condition's two tokens mirror each other", async () => {
   }
 })
 
-test('a directory with other data for the same dates is left alone', async (t) => {
+test('a directory with other data for the same dates is not changed', async (t) => {
   const directory = await temporaryDirectory(t)
   const foreign = lobFilePath(join(directory, 'lake'), 'kalshi', 'KXHIGHNY', SAMPLE_FIRST_DATE)
   await mkdir(join(foreign, '..'), { recursive: true })

@@ -59,13 +59,13 @@ test('keeps versions for whole days', () => {
     assert.throws(() => configOf(['--lake', 'l', `--keep-versions=${text}`]), /--keep-versions/)
 })
 
-test('leaves out the explorer when it is told to', () => {
+test('leaves out the explorer on request', () => {
   assert.equal(configOf(['--lake', 'l', '--explorer', 'off']).hasExplorer, false)
   assert.equal(configOf(['--lake', 'l'], { BOOKCAST_EXPLORER: 'off' }).hasExplorer, false)
   assert.throws(() => configOf(['--lake', 'l', '--explorer', 'maybe']), /--explorer must be one of on, off/)
 })
 
-test('takes the command line before the environment, that before the file, and an empty variable as none', async (t) => {
+test('prefers the command line to the environment and the environment to the file, and ignores empty variables', async (t) => {
   const path = await fileOf(t, { lake: 'f', host: 'f', port: 1, 'log-level': 'warn' })
   const env = { BOOKCAST_HOST: 'e', BOOKCAST_LAKE: 'e', BOOKCAST_PORT: '' }
   const config = configOf(['--lake', 'l', '--config', path], env)
@@ -73,7 +73,7 @@ test('takes the command line before the environment, that before the file, and a
   assert.deepEqual(configOf([], { BOOKCAST_CONFIG: path }).lake, 'f')
 })
 
-test('a flag is what its variable or the file says, and not that something is said', async (t) => {
+test('a flag has the value of its variable or of the file; a variable with a false value does not set it', async (t) => {
   const path = await fileOf(t, { lake: 'f', 'sample-records': true })
   const samples = (env: NodeJS.ProcessEnv): boolean => configOf(['--config', path], env).hasSampleRecords
   assert.equal(samples({}), true)
@@ -89,7 +89,7 @@ test('a flag is what its variable or the file says, and not that something is sa
   )
 })
 
-test('reads keys from a file as hashes and from the environment as they are', async (t) => {
+test('reads keys from a file as hashes and from the environment as plain text', async (t) => {
   const keys = [{ name: 'charts', sha256: sha256Hex(KEY).toUpperCase() }]
   const path = await fileOf(t, { 'api-keys': keys })
   const expected = [{ name: 'charts', sha256: sha256Hex(KEY) }]
@@ -104,7 +104,7 @@ test('reads keys from a file as hashes and from the environment as they are', as
   assert.ok(shown.includes('charts') && !shown.includes(KEY) && !shown.includes(sha256Hex(KEY)))
 })
 
-test('takes the database from the environment or the file, and shows only that there is one', async (t) => {
+test('reads the database address from the environment or the file, and shows only that it is set', async (t) => {
   const url = 'postgres://user:secret@db.example/bookcast'
   const config = configOf(['--lake', 'l'], { DATABASE_URL: url })
   assert.equal(config.store?.databaseUrl, url)
@@ -179,11 +179,11 @@ test('refuses what it does not understand, naming the option and never a key', a
   }
 })
 
-test('gives way to --help whatever else is wrong with the values', () => {
+test('--help works even if other values are wrong', () => {
   assert.equal(readServeCall(['--port', 'x', '--help'], {}), 'help')
 })
 
-test('asks for no more than a check when told so', () => {
+test('--check-config only checks the configuration', () => {
   const check = readServeCall(['--lake', 'l', '--check-config'], {})
   assert.ok(check !== 'help' && check.isCheckOnly)
   const serve = readServeCall(['--lake', 'l'], {})

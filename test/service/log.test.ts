@@ -1,4 +1,4 @@
-// The block in front of the log file: no line is lost, split wrongly or kept for long.
+// The buffer in front of the log file: no line is lost, split wrongly or delayed for long.
 
 import assert from 'node:assert/strict'
 import { closeSync, openSync, readFileSync } from 'node:fs'
@@ -25,7 +25,7 @@ class TextCollector {
   }
 }
 
-test('passes every line on, whole and in order, whatever its length and letters', () => {
+test('passes every line on, complete and in order, with any length and characters', () => {
   const line = fc.oneof(
     fc.string({ unit: 'grapheme' }),
     fc.integer({ min: 1, max: 2 * LOG_LINE_BYTES_MAX }).map((length) => 'é'.repeat(length)),
@@ -51,7 +51,7 @@ test('gathers many lines into few writes', () => {
   blocks.flushSync()
 })
 
-test('does not keep a single line for long', async () => {
+test('does not delay a single line for long', async () => {
   const sink = new TextCollector()
   const written = new Promise<void>((resolve) => (sink.onWrite = resolve))
   const alive = setInterval(() => {}, 1000)
@@ -84,7 +84,7 @@ test('a line for a terminal has time, level, message and facts, and cannot move 
   assert.equal(readableLine(JSON.stringify(failed)), '00:00:00 error no error="the disk is full"\n')
 })
 
-test('a log on a full disk keeps a limited number of lines, and writes them whole with the space', async (t) => {
+test('a log on a full disk buffers a limited number of lines, and writes them completely once there is space', async (t) => {
   await onSmallDisk(t, 32, async (disk) => {
     const path = join(disk.path, 'log')
     const fd = openSync(path, 'a')

@@ -61,7 +61,7 @@ test('stops at once when only idle connections are open', async (t) => {
   await closed
 })
 
-test('does not start when the worker file cannot be loaded, and leaves nothing behind', async () => {
+test('does not start if the worker file cannot be loaded, and leaves nothing running', async () => {
   const logger = pino({ level: 'silent' })
   const lobWorkerUrl = new URL('../support/no-such-worker.js', import.meta.url)
   await assert.rejects(startServer(TEST_CONFIG, { logger, lobWorkerUrl }), /no-such-worker/)

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { BoundedMap } from '../../shared/bounded-map.ts'
 
-test('forgets what was set first when all of it weighs too much', () => {
+test('evicts the oldest entries when the total weight exceeds the bound', () => {
   const map = new BoundedMap<number>(10)
   map.set('a', 1, 4)
   map.set('b', 2, 4)
@@ -21,7 +21,7 @@ test('forgets what was set first when all of it weighs too much', () => {
   assert.deepEqual([map.values(), map.weight], [[3], 4])
 })
 
-test('looks for the oldest entry only when all of it weighs too much', (t) => {
+test('looks for the oldest entry only when the total weight exceeds the bound', (t) => {
   const keys = t.mock.method(Map.prototype, 'keys')
   const map = new BoundedMap<number>(2)
   for (const key of ['a', 'b', 'a', 'b']) map.set(key, 1)

@@ -46,14 +46,14 @@ test('takes the whole range for one gap without records, and none for a complete
   assert.deepEqual(climateGaps(query({ from: '2026-03-06' }), []), [])
 })
 
-test('does not miss days that are not over', () => {
+test('does not count open days as missing', () => {
   assert.deepEqual(climateGaps(query({ lastClosedDate: '2026-02-28' }), []), [
     gap('2026-02-26', '2026-02-28', 3),
   ])
   assert.deepEqual(climateGaps(query({ lastClosedDate: '2026-02-25' }), []), [])
 })
 
-test('misses an estimated date only when official reports are asked for', () => {
+test('counts an estimated date as missing only if official reports are requested', () => {
   const dates = utcDatesBetween('2026-02-26', '2026-03-05')
   const records = [...rows(dates, 'estimated'), ...rows(['2026-03-01'], 'preliminary')]
   assert.deepEqual(climateGaps(query(), records), [])

@@ -1,4 +1,4 @@
-// What tells a file from its successor: an answer that is under way breaks off where it changes.
+// The identity of a file, which distinguishes it from its replacement: a running response breaks off if it changes.
 
 import assert from 'node:assert/strict'
 import { linkSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
@@ -7,7 +7,7 @@ import { test } from 'node:test'
 import { identityOf } from '../../shared/file-identity.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
 
-test('a file keeps its identity while hard links to it come and go, and has another once it is written or replaced', async (t) => {
+test('a file keeps its identity when hard links are added and removed, and gets a new one when it is written or replaced', async (t) => {
   const directory = await temporaryDirectory(t)
   const [path, kept, draft] = ['lob.parquet', 'kept', 'draft'].map((name) => join(directory, name)) as [
     string,

@@ -12,7 +12,7 @@ import {
 } from '../../shared/lake-layout.ts'
 import { isSeriesName, seriesNameProblem } from '../../shared/series-name.ts'
 
-test('a series name is told by its characters and its length, and what is wrong is said', () => {
+test('a series name is validated by its characters and its length, and the error says what is wrong', () => {
   for (const name of ['KXHIGHNY', 'KXHIGHNY-26MAR04', 'a', '_x', '0xab', 'a..b', 'S'.repeat(128)]) {
     assert.ok(isSeriesName(name), name)
     assert.equal(seriesNameProblem(name), undefined, name)

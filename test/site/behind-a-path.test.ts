@@ -1,5 +1,4 @@
-// A proxy may put the whole server behind a path of its own and take that path off: the pages then ask for everything
-// below it.
+// A proxy may serve the whole server below a path and strip that path: the pages then request everything below it.
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -17,7 +16,7 @@ const file = serviceOfThisFile()
 const chromium = browserOfThisFile()
 const skip = withoutChromium
 
-/** The service behind a path; what is asked for elsewhere is 404 and noted. */
+/** The service behind a path; requests elsewhere get 404 and are recorded. */
 async function behindPath(t: TestContext): Promise<{ readonly url: string; readonly elsewhere: string[] }> {
   const elsewhere: string[] = []
   const proxy = createServer((request, response) => {
@@ -42,7 +41,7 @@ async function behindPath(t: TestContext): Promise<{ readonly url: string; reado
   return { url: `http://127.0.0.1:${(proxy.address() as AddressInfo).port}${PATH}`, elsewhere }
 }
 
-/** What links of a page lead to nothing. */
+/** The broken links of a page. */
 async function brokenLinks(page: Page): Promise<string[]> {
   const links: string[] = await page.evaluate(`[...new Set([...document.links].map(({ href }) => href))]`)
   assert.ok(links.length > 3, String(links))
@@ -50,7 +49,7 @@ async function brokenLinks(page: Page): Promise<string[]> {
   return links.filter((_, index) => statuses[index] !== 200)
 }
 
-test('the explorer asks below the path, and so do its snippets', { skip }, async (t) => {
+test('the explorer and its snippets send requests below the path', { skip }, async (t) => {
   const { url, elsewhere } = await behindPath(t)
   const { page, faults } = await openExplorer(chromium.browser, url)
   assert.equal(await wholeRows(page), 6 * 1440)
@@ -63,21 +62,25 @@ test('the explorer asks below the path, and so do its snippets', { skip }, async
   await page.close()
 })
 
-test('the documentation asks below the path, and its links and forms lead there', { skip }, async (t) => {
-  const { url, elsewhere } = await behindPath(t)
-  const page = await chromium.browser.newPage()
-  await page.goto(`${url}/docs`)
-  await page.waitForSelector('.opblock')
-  assert.deepEqual(await brokenLinks(page), [])
-  await page.locator('.opblock-summary').first().click()
-  await page.locator('button.execute').click()
-  await page.locator('.live-responses-table').getByText('market_id').first().waitFor()
-  const asked = await page.locator('.request-url').innerText()
-  assert.ok(asked.includes(`${PATH}/api/v1/lob?`), asked)
-  await page.getByRole('link', { name: 'Settlement' }).click()
-  await page.getByRole('heading', { level: 1, name: 'Settlement' }).waitFor()
-  assert.deepEqual(await brokenLinks(page), [])
-  assert.equal(await page.evaluate('document.styleSheets[0].cssRules.length > 0'), true)
-  assert.deepEqual(elsewhere, [])
-  await page.close()
-})
+test(
+  'the documentation sends requests below the path, and so do its links and forms',
+  { skip },
+  async (t) => {
+    const { url, elsewhere } = await behindPath(t)
+    const page = await chromium.browser.newPage()
+    await page.goto(`${url}/docs`)
+    await page.waitForSelector('.opblock')
+    assert.deepEqual(await brokenLinks(page), [])
+    await page.locator('.opblock-summary').first().click()
+    await page.locator('button.execute').click()
+    await page.locator('.live-responses-table').getByText('market_id').first().waitFor()
+    const asked = await page.locator('.request-url').innerText()
+    assert.ok(asked.includes(`${PATH}/api/v1/lob?`), asked)
+    await page.getByRole('link', { name: 'Settlement' }).click()
+    await page.getByRole('heading', { level: 1, name: 'Settlement' }).waitFor()
+    assert.deepEqual(await brokenLinks(page), [])
+    assert.equal(await page.evaluate('document.styleSheets[0].cssRules.length > 0'), true)
+    assert.deepEqual(elsewhere, [])
+    await page.close()
+  },
+)

@@ -1,5 +1,5 @@
-// /docs in a real browser: the viewer shows every endpoint, sends what its forms hold, asks nobody but this server and
-// breaks no rule of the page's own policy.
+// /docs in a real browser: the viewer shows every endpoint, sends the values of its forms, sends requests only to this server
+// and does not violate the page's content security policy.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -10,7 +10,7 @@ import { serviceOfThisFile } from '../support/conformance-service.ts'
 const file = serviceOfThisFile()
 const chromium = browserOfThisFile()
 
-/** Opens an address and notes what the page should not do. */
+/** Opens a URL and records violations of the page. */
 async function open(path: string): Promise<{ readonly page: Page; readonly faults: string[] }> {
   const { url } = file.service
   const page = await chromium.browser.newPage()
@@ -29,7 +29,7 @@ async function open(path: string): Promise<{ readonly page: Page; readonly fault
 }
 
 test(
-  '/docs shows every endpoint of the document and asks nobody else',
+  '/docs shows every endpoint of the document and sends requests only to this server',
   { skip: withoutChromium },
   async () => {
     const { url } = file.service
@@ -47,7 +47,7 @@ test(
 )
 
 test(
-  '/docs lists every endpoint before and without its viewer, and opens the one that is chosen',
+  '/docs lists every endpoint before and without its viewer, and opens the selected one',
   { skip: withoutChromium },
   async () => {
     const { url } = file.service
@@ -76,39 +76,39 @@ test(
   },
 )
 
-test('a form of /docs is sent as it stands and shows the answer', { skip: withoutChromium }, async () => {
-  const { url } = file.service
-  const { page, faults } = await open('/docs')
-  await page.locator('.opblock-summary').first().click()
-  await page.locator('button.execute').click()
-  const answer = page.locator('.live-responses-table')
-  await answer.getByText('market_id').first().waitFor()
-  const asked = await page.locator('.request-url').innerText()
-  const target = /\/api\/v1\/lob\?\S+/.exec(asked)?.[0] ?? ''
-  const rows: { market_id: string }[] = JSON.parse(await (await fetch(url + target)).text())
-  assert.ok(rows.length > 0)
-  assert.ok((await answer.innerText()).includes(rows[0]!.market_id))
-  assert.deepEqual(faults, [])
-  await page.close()
-})
-
 test(
-  '/docs shows the beginning of an answer that is too long to be shown',
+  'a form of /docs is sent with its defaults and shows the response',
   { skip: withoutChromium },
   async () => {
+    const { url } = file.service
     const { page, faults } = await open('/docs')
     await page.locator('.opblock-summary').first().click()
-    await page.locator('tr[data-param-name="hour"] input').fill('')
-    await page.locator('tr[data-param-name="levels"] input').fill('50')
     await page.locator('button.execute').click()
-    await page.getByText('(cut here: use the curl line)').first().waitFor()
+    const answer = page.locator('.live-responses-table')
+    await answer.getByText('market_id').first().waitFor()
+    const asked = await page.locator('.request-url').innerText()
+    const target = /\/api\/v1\/lob\?\S+/.exec(asked)?.[0] ?? ''
+    const rows: { market_id: string }[] = JSON.parse(await (await fetch(url + target)).text())
+    assert.ok(rows.length > 0)
+    assert.ok((await answer.innerText()).includes(rows[0]!.market_id))
     assert.deepEqual(faults, [])
     await page.close()
   },
 )
 
+test('/docs shows the beginning of a response that is too long', { skip: withoutChromium }, async () => {
+  const { page, faults } = await open('/docs')
+  await page.locator('.opblock-summary').first().click()
+  await page.locator('tr[data-param-name="hour"] input').fill('')
+  await page.locator('tr[data-param-name="levels"] input').fill('50')
+  await page.locator('button.execute').click()
+  await page.getByText('(cut here: use the curl line)').first().waitFor()
+  assert.deepEqual(faults, [])
+  await page.close()
+})
+
 test(
-  'the guides name the address that they are read from, and copy their snippets',
+  'the guides use the address of their server, and copy their snippets',
   { skip: withoutChromium },
   async () => {
     const { page, faults } = await open('/docs')

@@ -1,5 +1,5 @@
-// What the explorer shows of what is not there: dates without a recording, what Polymarket does not say, a day that ends
-// early, and that the sample is invented.
+// How the explorer shows missing data: dates without a recording, data that Polymarket lacks, a day that ends early, and the
+// mark of sample data.
 
 import assert from 'node:assert/strict'
 import { rm } from 'node:fs/promises'
@@ -31,19 +31,19 @@ async function open(fragment: string) {
   return openExplorer(chromium.browser, file.service.url, fragment)
 }
 
-/** Without what the browser itself says of an answer that is a refusal. */
+/** Errors without the browser's own messages on failed requests. */
 function own(faults: readonly string[]): string[] {
   return faults.filter((fault) => !fault.startsWith('Failed to load resource'))
 }
 
 for (const view of ['day', 'book', 'weather', 'candles'])
   test(
-    `${view}: a date without a recording is told, with the nearest one that has some`,
+    `${view}: a date without a recording is reported with the nearest recorded date`,
     { skip },
     async () => {
       const { page, faults } = await open(`#view=${view}&series=KXHIGHNY&date=2026-06-25`)
       await page.getByText('There is no recording of KXHIGHNY on 2026-06-25.').waitFor()
-      // No request is sent that names no market.
+      // No request without a market is sent.
       assert.equal(await page.getByText('is empty').count(), 0)
       await page.getByRole('button', { name: 'Show 2026-07-01 instead' }).click()
       assert.ok((await wholeRows(page)) > 0)
@@ -54,7 +54,7 @@ for (const view of ['day', 'book', 'weather', 'candles'])
     },
   )
 
-test('a date of any length keeps the page as wide as it is', { skip }, async () => {
+test('a date of any length does not change the width of the page', { skip }, async () => {
   const date = 'x'.repeat(10_000)
   for (const view of ['day', 'book', 'candles']) {
     const { page } = await open(`#view=${view}&series=KXHIGHNY&event=KXHIGHNY-26JUL02&market=M&date=${date}`)
@@ -65,7 +65,7 @@ test('a date of any length keeps the page as wide as it is', { skip }, async () 
   }
 })
 
-test('a day between recorded ones leads to the next', { skip }, async () => {
+test('a day between recorded ones links to the next', { skip }, async () => {
   const { page } = await open('#view=book&series=KXHIGHDEN&date=2026-07-02&event=all')
   await page.getByRole('button', { name: 'Show 2026-07-03 instead' }).waitFor()
   await leaveExplorer(page)
@@ -75,7 +75,7 @@ for (const [view, sentence] of [
   ['candles', /No candles of Polymarket are collected/],
   ['weather', /no catalogue of the markets of Polymarket/],
 ] as const)
-  test(`Polymarket has no ${view}, which is said, and nothing is asked for`, { skip }, async () => {
+  test(`Polymarket has no ${view}: the page says so and sends no request`, { skip }, async () => {
     const { page, faults } = await open(`#view=${view}&source=polymarket`)
     const asked: string[] = []
     page.on('request', (request) => asked.push(request.url()))
@@ -91,7 +91,7 @@ for (const [view, sentence] of [
     await leaveExplorer(page)
   })
 
-test('markets whose ids say nothing are called by their question and outcome', { skip }, async () => {
+test('markets with opaque ids are labelled by their question and outcome', { skip }, async () => {
   const { page, faults } = await open('#view=book&source=polymarket')
   await wholeRows(page)
   const markets = page.getByRole('combobox', { name: 'Market', exact: true }).locator('option')
@@ -116,7 +116,7 @@ test('the mids of several events are no distribution', { skip }, async () => {
 })
 
 test(
-  'an event of which not every strike was recorded implies nothing, and says how many were',
+  'an event with unrecorded strikes shows no distribution, and states how many strikes were recorded',
   { skip },
   async (t) => {
     const strikes = ['T76', 'B76.5', 'B78.5', 'B80.5', 'B82.5', 'T83', 'B84.5']
@@ -135,7 +135,7 @@ test(
   },
 )
 
-test('a day that ends early is hatched behind its end', { skip }, async () => {
+test('a day that ends early is hatched after its end', { skip }, async () => {
   // The event of the first of July settles in the night to the second: of that date it has five hours.
   const { page, faults } = await open('#view=day&series=KXHIGHNY&event=KXHIGHNY-26JUL01&date=2026-07-02')
   const rows = await wholeRows(page)
@@ -159,7 +159,7 @@ for (const fragment of [
   '#view=data',
   '#source=polymarket',
 ])
-  test(`invented data says so: ${fragment || '/'}`, { skip }, async () => {
+  test(`sample data is marked: ${fragment || '/'}`, { skip }, async () => {
     const { page, faults } = await open(fragment)
     const mark = page.locator('#sample')
     await mark.filter({ hasText: 'sample' }).waitFor()

@@ -1,5 +1,5 @@
-// How the explorer behaves: its address, its errors, stopping, the keyboard, screen readers, schemes, narrow screens,
-// hostile names, API keys; what it weighs and whom it asks.
+// Behaviour of the explorer: URLs, errors, stopping, keyboard, screen readers, colour schemes, narrow screens, hostile names,
+// API keys, page weight and requests.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -49,7 +49,7 @@ async function open(fragment = '', options = {}) {
   return openExplorer(chromium.browser, file.service.url, fragment, options)
 }
 
-/** Waits until a view has what it shows. */
+/** Waits until a view is complete. */
 async function shown(page: Page, view: string): Promise<void> {
   if (view === 'data') await page.getByText('Asked at').waitFor()
   else await wholeRows(page)
@@ -115,7 +115,7 @@ const WRONG: readonly (readonly [fragment: string, target: string, parameters: r
   ['view=weather&series=KXHIGHNY&event=all&date=banana', 'lob?series=KXHIGHNY&date=banana', ['date']],
 ]
 
-test("what is refused shows the server's own sentence and the parameter", { skip }, async () => {
+test("a refused request shows the server's message and the parameter", { skip }, async () => {
   for (const [fragment, target, parameters] of WRONG) {
     const problem = await readProblem(await file.service.get(`/api/v1/${target}`))
     const { page } = await open(`#${fragment}`)
@@ -128,7 +128,7 @@ test("what is refused shows the server's own sentence and the parameter", { skip
   }
 })
 
-test('on a phone what is refused is in sight', { skip }, async () => {
+test('on a phone the error of a refused request is visible', { skip }, async () => {
   for (const fragment of [`view=day&${MARKET}&interval=7000`, `view=book&${MARKET}&interval=7000`]) {
     const { page } = await open(`#${fragment}`, { viewport: { width: 390, height: 740 } })
     await page.getByRole('alert').waitFor()
@@ -138,7 +138,7 @@ test('on a phone what is refused is in sight', { skip }, async () => {
   }
 })
 
-test('a long answer is drawn while it arrives and stops when it is told to', { skip }, async () => {
+test('a long response is drawn while it arrives and can be stopped', { skip }, async () => {
   const { page } = await open(`#view=book&${MARKET}&interval=1`)
   // With the first rows: on a busy machine a pointer may come too late.
   await page.evaluate(`new Promise((resolve) => {
@@ -266,7 +266,7 @@ test('nothing is wider than a screen of 360 pixels', { skip }, async () => {
   }
 })
 
-test('whatever a market is called, it is shown as text', { skip }, async () => {
+test('any market name is shown as text', { skip }, async () => {
   for (const market of HOSTILE) {
     const query = new URLSearchParams({
       view: 'book',
@@ -296,7 +296,7 @@ test('whatever a market is called, it is shown as text', { skip }, async () => {
   }
 })
 
-test('an API key is asked for, used, and kept nowhere but in the page', { skip }, async (t) => {
+test('an API key is requested, used, and kept only in the page', { skip }, async (t) => {
   const key = 'a-key-of-enough-characters'
   const { url } = await startSampleServer(t, { apiKeys: [{ name: 'charts', sha256: sha256Hex(key) }] })
   const { page } = await openExplorer(chromium.browser, url)
@@ -329,7 +329,7 @@ test('an API key is asked for, used, and kept nowhere but in the page', { skip }
   await page.close()
 })
 
-test('/ is a page for browsers and a list of endpoints for everybody else', async () => {
+test('/ is a page for browsers and a list of endpoints for other clients', async () => {
   const browser = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8'
   const page = await file.service.get('/', { headers: { Accept: browser } })
   assert.equal(page.headers.get('content-type'), 'text/html; charset=utf-8')
@@ -351,7 +351,7 @@ test('/ is a page for browsers and a list of endpoints for everybody else', asyn
   assert.equal(other.status, 200)
 })
 
-test('page, style sheets and scripts weigh little, and are kept for ever by their names', async (t) => {
+test('page, style sheets and scripts are small, and files with hashed names are cached forever', async (t) => {
   const get = async (target: string) =>
     httpRequest(`${file.service.url}/${target}`, {
       headers: { 'accept-encoding': 'gzip', accept: 'text/html' },
@@ -401,7 +401,7 @@ test('the first picture takes few requests, none of them twice', { skip }, async
   await page.close()
 })
 
-test('without the explorer there is the list alone', async (t) => {
+test('without the explorer only the list is served', async (t) => {
   const { url } = await startSampleServer(t, { hasExplorer: false })
   const list = await fetch(`${url}/`, { headers: { Accept: 'text/html' } })
   assert.equal(list.headers.get('content-type'), 'application/json')

@@ -1,4 +1,4 @@
-// Every snippet that the explorer shows, run as it was copied: each gives the rows of the picture.
+// Every snippet of the explorer, run as copied: each returns the rows of the picture.
 
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
@@ -118,51 +118,59 @@ for (const [fragment, hasTrades] of [
     },
   )
 
-test('the snippets of the data view run, and say what /health says', { skip: withoutChromium }, async (t) => {
-  const { page } = await openExplorer(chromium.browser, file.service.url, '#view=data')
-  await page.getByText('Asked at').waitFor()
-  const directory = await temporaryDirectory(t)
-  for (const language of ['curl', 'Python', 'TypeScript']) {
-    const code = await codeIn(page, language)
-    await sh(directory, language === 'curl' ? code : preparation(code))
-    if (language === 'Python' && PYTHON === null) continue
-    await writeFile(join(directory, language === 'Python' ? 'a.py' : 'a.mjs'), code)
-    const command = { curl: code, Python: `'${PYTHON}' a.py`, TypeScript: `'${process.execPath}' a.mjs` }[
-      language
-    ]
-    assert.match(await sh(directory, command ?? ''), /status['"]?: ?['"]ok['"]/)
-  }
-  const sql = await codeIn(page, 'DuckDB')
-  await sh(directory, preparation(sql))
-  assert.equal(await countInDuckDb(directory, sql), 1)
-  await leaveExplorer(page)
-})
+test(
+  'the snippets of the data view run, and return what /health returns',
+  { skip: withoutChromium },
+  async (t) => {
+    const { page } = await openExplorer(chromium.browser, file.service.url, '#view=data')
+    await page.getByText('Asked at').waitFor()
+    const directory = await temporaryDirectory(t)
+    for (const language of ['curl', 'Python', 'TypeScript']) {
+      const code = await codeIn(page, language)
+      await sh(directory, language === 'curl' ? code : preparation(code))
+      if (language === 'Python' && PYTHON === null) continue
+      await writeFile(join(directory, language === 'Python' ? 'a.py' : 'a.mjs'), code)
+      const command = { curl: code, Python: `'${PYTHON}' a.py`, TypeScript: `'${process.execPath}' a.mjs` }[
+        language
+      ]
+      assert.match(await sh(directory, command ?? ''), /status['"]?: ?['"]ok['"]/)
+    }
+    const sql = await codeIn(page, 'DuckDB')
+    await sh(directory, preparation(sql))
+    assert.equal(await countInDuckDb(directory, sql), 1)
+    await leaveExplorer(page)
+  },
+)
 
-test('Copy copies, and a download is the answer in its format', { skip: withoutChromium }, async (t) => {
-  const options = { permissions: ['clipboard-read', 'clipboard-write'] }
-  const { page, faults } = await openExplorer(
-    chromium.browser,
-    file.service.url,
-    `#view=candles&${MARKET}`,
-    options,
-  )
-  await wholeRows(page)
-  const code = await codeIn(page, 'Python')
-  const directory = await temporaryDirectory(t)
-  for (const format of ['json', 'ndjson', 'csv', 'parquet']) {
-    const downloading = page.waitForEvent('download')
-    const link = page.getByRole('link', { name: format, exact: true })
-    await link.click()
-    const path = join(directory, `candles.${format}`)
-    await (await downloading).saveAs(path)
-    const address = (await link.getAttribute('href')) ?? ''
-    const answer = await (await fetch(address)).arrayBuffer()
-    assert.deepEqual(await readFile(path), Buffer.from(answer), format)
-  }
-  await page.getByRole('button', { name: 'Copy' }).click()
-  await page.getByText('Copied.').waitFor()
-  const copied: string = await page.evaluate('navigator.clipboard.readText()')
-  assert.equal(copied.trim(), code.trim())
-  assert.deepEqual(faults, [])
-  await leaveExplorer(page)
-})
+test(
+  'Copy copies the snippet, and a download is the response in its format',
+  { skip: withoutChromium },
+  async (t) => {
+    const options = { permissions: ['clipboard-read', 'clipboard-write'] }
+    const { page, faults } = await openExplorer(
+      chromium.browser,
+      file.service.url,
+      `#view=candles&${MARKET}`,
+      options,
+    )
+    await wholeRows(page)
+    const code = await codeIn(page, 'Python')
+    const directory = await temporaryDirectory(t)
+    for (const format of ['json', 'ndjson', 'csv', 'parquet']) {
+      const downloading = page.waitForEvent('download')
+      const link = page.getByRole('link', { name: format, exact: true })
+      await link.click()
+      const path = join(directory, `candles.${format}`)
+      await (await downloading).saveAs(path)
+      const address = (await link.getAttribute('href')) ?? ''
+      const answer = await (await fetch(address)).arrayBuffer()
+      assert.deepEqual(await readFile(path), Buffer.from(answer), format)
+    }
+    await page.getByRole('button', { name: 'Copy' }).click()
+    await page.getByText('Copied.').waitFor()
+    const copied: string = await page.evaluate('navigator.clipboard.readText()')
+    assert.equal(copied.trim(), code.trim())
+    assert.deepEqual(faults, [])
+    await leaveExplorer(page)
+  },
+)

@@ -1,4 +1,4 @@
-// The explorer's views in a real browser, with the sample data: what is drawn and what the tables say are what the API says.
+// The explorer's views in a real browser, with the sample data: pictures and tables agree with the API.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -89,7 +89,7 @@ test('the picture of the README, where one is wanted', { skip: skip || withoutPi
     viewport: { width: 1040, height: 680 },
   })
   await wholeRows(page)
-  // That the data is invented is said somewhat later.
+  // The mark of sample data appears somewhat later.
   await page.locator('#sample').filter({ hasText: 'Invented sample data' }).waitFor()
   await page.screenshot({ path: PICTURE ?? '' })
   await page.close()
@@ -215,7 +215,7 @@ test('trades are marks on the day and the book, with a table', { skip }, async (
   }
 })
 
-test('zooming into an hour asks for every second of it by itself', { skip }, async () => {
+test('zooming into an hour requests every second of it automatically', { skip }, async () => {
   const { page, faults } = await open(
     `#view=book&market=${MARKET}&series=KXHIGHNY&date=2026-07-02&event=KXHIGHNY-26JUL02`,
   )
@@ -307,7 +307,7 @@ test(
   },
 )
 
-test('candles: bodies where prices were, volumes below, all of it in the table', { skip }, async () => {
+test('candles: bodies at the prices, volumes below, all values in the table', { skip }, async () => {
   const candles = (await file.service.rows(
     `/api/v1/candles?market=${MARKET}&from=2026-07-02&to=2026-07-02&interval=60&fill=false`,
   )) as unknown as Candle[]
@@ -395,7 +395,7 @@ test('Polymarket: every token of the date, by its own name', { skip }, async () 
   await leaveExplorer(page)
 })
 
-test('nothing moves for who wants no motion', { skip }, async () => {
+test('nothing is animated with prefers-reduced-motion', { skip }, async () => {
   const options = { reducedMotion: 'reduce' } as const
   const { page } = await openExplorer(chromium.browser, file.service.url, '#view=book', options)
   const animations = (): Promise<number> => page.evaluate('document.getAnimations().length')
@@ -406,7 +406,7 @@ test('nothing moves for who wants no motion', { skip }, async () => {
   await leaveExplorer(page)
 })
 
-test('the calendar offers the recorded days and no others', { skip }, async () => {
+test('the calendar offers only the recorded days', { skip }, async () => {
   const { page, faults } = await open(EVENT)
   await wholeRows(page)
   await page.getByRole('button', { name: '2026-07-02', exact: true }).click()

@@ -1,5 +1,5 @@
-// The explorer over a server that has less than everything: no store, a store that is away, no order books, a connection
-// that ends. What is there is shown, what is not is said.
+// The explorer with an incomplete server: no store, an unavailable store, no order books, a connection that ends. It shows
+// available data and reports what is missing.
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -38,30 +38,34 @@ function countRequests(page: Page, path: string): { readonly count: number } {
   return found
 }
 
-test('without a store the order books are shown, and what needs one says so', { skip }, async (t) => {
-  const { url } = await startTestServer(t, { lake: SAMPLE_LAKE }, { worker: 'real' })
-  const { page } = await openExplorer(chromium.browser, url)
-  const asked = countRequests(page, '/api/v1/series')
-  assert.equal(await wholeRows(page), 6 * 1440)
-  assert.match(page.url(), /series=KXHIGHCHI&event=KXHIGHCHI-26JUL03&/)
-  await goTo(page, 'Book')
-  await page.locator('.plot-area').waitFor()
-  assert.equal(await wholeRows(page), 1440)
-  // Once for each view, and nobody waits for it.
-  assert.ok(asked.count <= 2, String(asked.count))
-  await goTo(page, 'Candles')
-  const refusal = page.getByRole('alert')
-  await refusal.waitFor()
-  assert.match(await refusal.innerText(), /\/api\/v1\/candles/)
-  await goTo(page, 'Data')
-  await page.getByText('Asked at').waitFor()
-  const stores = new Map((await tableCells(page, 'Stores and sync')).map(([name, state]) => [name, state]))
-  assert.equal(stores.get('Parquet files'), '15')
-  await leaveExplorer(page)
-})
+test(
+  'without a store the order books are shown, and the views that need a store say so',
+  { skip },
+  async (t) => {
+    const { url } = await startTestServer(t, { lake: SAMPLE_LAKE }, { worker: 'real' })
+    const { page } = await openExplorer(chromium.browser, url)
+    const asked = countRequests(page, '/api/v1/series')
+    assert.equal(await wholeRows(page), 6 * 1440)
+    assert.match(page.url(), /series=KXHIGHCHI&event=KXHIGHCHI-26JUL03&/)
+    await goTo(page, 'Book')
+    await page.locator('.plot-area').waitFor()
+    assert.equal(await wholeRows(page), 1440)
+    // One request for each view, without waiting.
+    assert.ok(asked.count <= 2, String(asked.count))
+    await goTo(page, 'Candles')
+    const refusal = page.getByRole('alert')
+    await refusal.waitFor()
+    assert.match(await refusal.innerText(), /\/api\/v1\/candles/)
+    await goTo(page, 'Data')
+    await page.getByText('Asked at').waitFor()
+    const stores = new Map((await tableCells(page, 'Stores and sync')).map(([name, state]) => [name, state]))
+    assert.equal(stores.get('Parquet files'), '15')
+    await leaveExplorer(page)
+  },
+)
 
 test(
-  'while the store is away the order books are shown, and the names when it is back',
+  'while the store is unavailable the order books are shown, and the names once it is back',
   { skip },
   async (t) => {
     const title = 'Highest temperature of KXHIGHCHI'
@@ -86,7 +90,7 @@ test(
   },
 )
 
-test('without order books there are weather and candles, of any day', { skip }, async () => {
+test('without order books weather and candles of any day are shown', { skip }, async () => {
   for (const view of ['day', 'book']) {
     const { page, faults } = await openExplorer(chromium.browser, file.service.url, `#view=${view}`)
     await page.getByText(EMPTY_LAKE).waitFor()
@@ -121,7 +125,7 @@ test('without order books there are weather and candles, of any day', { skip }, 
   await leaveExplorer(page)
 })
 
-test('a lake without anything says what adds some', { skip }, async (t) => {
+test('with an empty lake the page names the commands that add data', { skip }, async (t) => {
   const { url } = await startSampleServer(t, { lake: file.service.lake }, new MemoryStore())
   for (const view of ['day', 'book', 'weather', 'candles']) {
     const { page, faults } = await openExplorer(chromium.browser, url, `#view=${view}`)
@@ -133,7 +137,7 @@ test('a lake without anything says what adds some', { skip }, async (t) => {
   }
 })
 
-test('a key that cannot be sent is asked for again', { skip }, async (t) => {
+test('the page asks again for a key that cannot be sent', { skip }, async (t) => {
   const key = 'a-key-of-enough-characters'
   const { url } = await startSampleServer(t, { apiKeys: [{ name: 'charts', sha256: sha256Hex(key) }] })
   const { page } = await openExplorer(chromium.browser, url)
@@ -148,7 +152,7 @@ test('a key that cannot be sent is asked for again', { skip }, async (t) => {
   await page.close()
 })
 
-/** A server that is gone when half a megabyte of the long answer has passed by; `accept` lets it come back. */
+/** A server that disappears after half a megabyte of the long response; `accept` brings it back. */
 async function dyingServer(
   t: TestContext,
   port: number,
@@ -170,7 +174,7 @@ async function dyingServer(
       if (passed < LONG_BYTES || !isDying) return
       isDying = false
       server.close()
-      // What came is passed on first.
+      // Received bytes are passed on first.
       setImmediate(() => sockets.forEach((each) => each.destroySoon()))
     })
     socket.pipe(upstream).pipe(socket)
@@ -188,7 +192,7 @@ async function dyingServer(
 }
 
 test(
-  'an answer whose server goes away is told, what came stays, and the next view is right',
+  'a response whose server disappears is reported, received rows stay, and the next view is correct',
   { skip },
   async (t) => {
     const { server } = await startSampleServer(t)

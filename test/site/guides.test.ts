@@ -1,5 +1,5 @@
-// Every snippet of the guides, run as it stands with the clients installed as the guide says, against a server with the
-// sample's records: what it prints is what the API answers.
+// Every snippet of the guides, run unchanged with the clients installed as the guide says, against a server with the sample
+// records: the output matches the API.
 
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
@@ -70,7 +70,7 @@ async function queried(sql: string): Promise<string> {
   }
 }
 
-/** What a snippet prints; undefined where what it needs is not installed. */
+/** The output of a snippet; undefined if its dependencies are not installed. */
 async function output(language: string, library: string | undefined, text: string) {
   const options = { cwd: directory, env: environment, timeout: 60_000 }
   if (language === 'sh') return (await run('sh', ['-ec', text], options)).stdout
@@ -232,7 +232,7 @@ const PRINTED: Readonly<Record<string, readonly Check[]>> = {
 }
 
 for (const name of readdirSync(GUIDES)) {
-  test(`the snippets of ${name} print what the API answers`, async (t) => {
+  test(`the snippets of ${name} print what the API returns`, async (t) => {
     await (installed ??= install())
     const snippets = [...(await guideText(name)).matchAll(SNIPPET)].filter(
       ([, language]) => language !== 'text',

@@ -1,4 +1,4 @@
-// What the server hands out besides data: right types, one policy for pages, tags that are revalidated, no key needed.
+// Files that the server serves besides data: content types, one policy for pages, revalidation by entity tags, no key needed.
 
 import assert from 'node:assert/strict'
 import { readdir, readFile } from 'node:fs/promises'
@@ -26,7 +26,7 @@ const FILES: readonly (readonly [path: string, file: string, type: string])[] = 
   ['/docs/swagger-ui-bundle.js', 'docs/swagger-ui-bundle.js', 'text/javascript; charset=utf-8'],
 ]
 
-test('every file is handed out whole, with its type, to who has no key, and revalidated by its tag', async (t) => {
+test('every file is served completely, with its type, without a key, and revalidated by its entity tag', async (t) => {
   const { url } = await startSampleServer(t, { apiKeys: [{ name: 'charts', sha256: sha256Hex('secret') }] })
   assert.equal((await fetch(`${url}/api/v1/series`)).status, 401)
   for (const [path, file, type] of FILES) {
@@ -43,11 +43,11 @@ test('every file is handed out whole, with its type, to who has no key, and reva
     if (type.startsWith('text/html')) assert.match(policy ?? '', /^default-src 'self'; img-src 'self' data:;/)
     else assert.equal(policy, null)
   }
-  // What is no file of the site is an unknown path like any other.
+  // Other paths are unknown paths like any other.
   assert.equal((await fetch(`${url}/clients/%2e%2e/package.json`)).status, 401)
 })
 
-test('text is compressed, and the client names its types', async (t) => {
+test('text is compressed, and the client module names its type declarations', async (t) => {
   const { url } = await startSampleServer(t)
   const { request } = await import('undici')
   const { headers, body } = await request(`${url}/clients/bookcast.js`, {
@@ -59,7 +59,7 @@ test('text is compressed, and the client names its types', async (t) => {
   assert.equal(text, await readFile(new URL('clients/bookcast.js', SITE), 'utf8'))
 })
 
-test("the explorer's script leads to its modules as they were written", async (t) => {
+test("the source map of the explorer's script has its original modules", async (t) => {
   const { url } = await startSampleServer(t)
   const page = await (await fetch(`${url}/`, { headers: { Accept: 'text/html' } })).text()
   const address = new URL(/<script type="module" src="([^"]+)"/.exec(page)?.[1] ?? '', `${url}/`)
@@ -71,7 +71,7 @@ test("the explorer's script leads to its modules as they were written", async (t
   assert.ok(modules.length > 50)
   for (const name of modules) {
     const text = await readFile(new URL(name, EXPLORER), 'utf8')
-    // Of types alone nothing is left.
+    // Modules with only types are not in the bundle.
     if (!/^(?:export )?(?:default )?(?:async )?(?:abstract )?(?:const|let|function|class) /m.test(text))
       continue
     const place = sources.indexOf(`explorer/${name}`)

@@ -1,5 +1,5 @@
-// Statements that are given up on a PostgreSQL server: it is told each time, nothing else suffers from the telling, and
-// whoever gets the connection next is not hit by it. The server here speaks just as much of the protocol as that takes.
+// Statements that are cancelled on a PostgreSQL server: the server gets a cancel request each time, and it affects no other
+// statement, also not the next one on the connection. The test server implements just enough of the protocol.
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -25,7 +25,7 @@ function message(type: string, ...parts: readonly (number | string)[]): Buffer {
   return Buffer.concat([Buffer.from(type), length, body])
 }
 
-/** Of two bytes. */
+/** A two-byte integer. */
 function short(number: number): string {
   return String.fromCharCode(number >> 8, number & 255)
 }
@@ -34,7 +34,7 @@ const READY = message('Z', 'I')
 const WELCOME = Buffer.concat([message('R', 0), message('K', 1, 2), READY])
 const CANCELLED = Buffer.concat([message('E', 'SERROR\0VERROR\0C57014\0Mgiven up\0\0'), READY])
 
-/** A statement of one column, which is a text, and the first row of its result, to which there may be more. */
+/** The parse and describe messages of a statement with one text column. */
 const PREPARED = Buffer.concat([
   message('1'),
   message('t', short(0)),
@@ -44,15 +44,15 @@ const BOUND = message('2')
 const ROW = message('D', short(1), 1, 'x')
 const DONE = Buffer.concat([message('C', 'SELECT 1\0'), READY])
 
-/** Answers no statement but by the error of one that is cancelled. */
+/** By default answers a statement only with the cancellation error. */
 class EndlessServer {
-  /** What happened, in order. */
+  /** Events in order. */
   readonly events: ('statement' | 'cancel' | 'cancel told')[] = []
   readonly #server: Server
   readonly #sessions: Socket[] = []
-  /** What the next statements are answered; the last one goes for all behind it. */
+  /** Replies to the next statements; the last one is repeated. */
   replies: Buffer[] = []
-  /** How long a client waits for its welcome. */
+  /** Delay before the server accepts a client. */
   welcomeMs = 0
 
   constructor(t: TestContext) {
@@ -63,7 +63,7 @@ class EndlessServer {
     })
   }
 
-  /** A runner with one connection to it. */
+  /** A runner with one connection to this server. */
   async runner(t: TestContext): Promise<StatementRunner> {
     if (!this.#server.listening) await once(this.#server, 'listening')
     const { port } = this.#server.address() as AddressInfo
@@ -82,12 +82,12 @@ class EndlessServer {
     return this.events.filter((one) => one === event).length
   }
 
-  /** Takes no more connections, also none that tell of a cancelled statement. */
+  /** Accepts no more connections, including those for cancel requests. */
   stopListening(): void {
     this.#server.close()
   }
 
-  /** Ends the statement that runs. */
+  /** Fails the running statement. */
   fail(): void {
     for (const socket of this.#sessions) socket.write(CANCELLED)
   }
@@ -112,14 +112,14 @@ class EndlessServer {
   async #cancel(socket: Socket): Promise<void> {
     this.events.push('cancel')
     this.fail()
-    // The statement is over before who cancelled it hears that he was heard.
+    // The statement ends before its client learns that the cancel request was received.
     await setTimeout(20)
     this.events.push('cancel told')
     socket.end()
   }
 }
 
-/** Gives a statement up as soon as the server has it. */
+/** Cancels a statement as soon as the server has received it. */
 async function giveUp(runner: StatementRunner, server: EndlessServer): Promise<void> {
   const before = server.count('statement')
   const gone = new AbortController()
@@ -131,7 +131,7 @@ async function giveUp(runner: StatementRunner, server: EndlessServer): Promise<v
   await rejected
 }
 
-test('the server is told of every statement that is given up, before the next one', async (t) => {
+test('the server gets a cancel request for every abandoned statement, before the next statement', async (t) => {
   const server = new EndlessServer(t)
   const runner = await server.runner(t)
   for (let count = 0; count < 5; count++) await giveUp(runner, server)
@@ -142,21 +142,21 @@ test('the server is told of every statement that is given up, before the next on
   )
 })
 
-test('that a server cannot be told does no harm', async (t) => {
+test('a cancel request that cannot be sent causes no failure', async (t) => {
   const server = new EndlessServer(t)
   const runner = await server.runner(t)
   await giveUp(runner, server)
   await until(() => server.count('cancel told') === 1)
   server.stopListening()
   await giveUp(runner, server)
-  // A rejection that nobody hears would have ended the test by now.
+  // By now an unhandled rejection would have ended the test.
   await setTimeout(20)
   server.fail()
   await giveUp(runner, server)
   assert.equal(server.count('statement'), 3)
 })
 
-test('the result behind a statement that breaks off in the midst of its rows is whole', async (t) => {
+test('the result after a statement that was cancelled within its rows is complete', async (t) => {
   const server = new EndlessServer(t)
   const runner = await server.runner(t)
   server.replies = [Buffer.concat([PREPARED, BOUND, ROW, ROW, ROW])]
@@ -170,7 +170,7 @@ test('the result behind a statement that breaks off in the midst of its rows is 
   )
 })
 
-test('a statement that is ended in place of others is asked again', async (t) => {
+test('a statement that another cancel request ended is retried', async (t) => {
   const server = new EndlessServer(t)
   const runner = await server.runner(t)
   server.replies = [CANCELLED, CANCELLED, CANCELLED, Buffer.concat([PREPARED, BOUND, ROW, DONE])]
@@ -180,7 +180,7 @@ test('a statement that is ended in place of others is asked again', async (t) =>
   assert.equal(server.count('statement'), 8)
 })
 
-test('a statement that is given up while its connection is opened takes none away', async (t) => {
+test('a statement that is cancelled while its connection opens does not cost the connection', async (t) => {
   const server = new EndlessServer(t)
   server.welcomeMs = 50
   const runner = await server.runner(t)

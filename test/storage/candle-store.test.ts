@@ -32,7 +32,7 @@ beforeEach(async () => {
   await file.store.postgres.run({ text: 'TRUNCATE candles, lake_manifest', parameters: [] })
 })
 
-test('a candle comes back as it was written, beyond 53 bits too', async () => {
+test('a candle is read as it was written, even beyond 53 bits', async () => {
   const candle = candleAt(5, {
     open: 1,
     high: 9_999,
@@ -45,7 +45,7 @@ test('a candle comes back as it was written, beyond 53 bits too', async () => {
   assert.deepEqual(await read(ALL), [candle])
 })
 
-test('writing replaces by key and tells what changed', async () => {
+test('writing replaces by key and returns what changed', async () => {
   const [first, second] = [candleAt(1), candleAt(2)]
   assert.equal(await write([first, second]), 2)
   const version = await candleVersion()
@@ -57,7 +57,7 @@ test('writing replaces by key and tells what changed', async () => {
   assert.deepEqual(await read(ALL), [first, changed])
 })
 
-test('conditions combine, the end of a range is excluded, intervals stay apart', async () => {
+test('conditions combine, the end of a range is excluded, and intervals are separate', async () => {
   const candles = [
     candleAt(1),
     candleAt(1, { market_ticker: 'KXHIGHNY-26JUL01-B83.5' }),
@@ -89,8 +89,8 @@ test('conditions combine, the end of a range is excluded, intervals stay apart',
   assert.deepEqual(await of({}, 2, 3), inOrder([2, 3].map(at(candles))))
 })
 
-test('pages of any size joined together are the whole, in order of end and ticker by bytes', async () => {
-  // Case, punctuation and digits sort by locale in many other ways.
+test('pages of any size join to the whole, ordered by end and bytewise by ticker', async () => {
+  // Locales sort case, punctuation and digits differently.
   const tickers = ['KX-B', 'KX-a', 'KX-B.5', 'KXB', 'kx-b', 'KX_B', 'KX-10', 'KX-9']
   const candles = tickers.flatMap((market_ticker) =>
     [1, 2, 3, 4, 5].map((minutes) => candleAt(minutes, { market_ticker })),
@@ -119,7 +119,7 @@ test('pages of any size joined together are the whole, in order of end and ticke
   )
 })
 
-test('an aborted read runs no further statement and holds no connection', async () => {
+test('an aborted read runs no further statement and frees its connection', async () => {
   await write(Array.from({ length: 50 }, (_, index) => candleAt(index + 1)))
   const controller = new AbortController()
   let statementCount = 0
@@ -146,7 +146,7 @@ test('an aborted read runs no further statement and holds no connection', async 
   assert.equal(held.length, 0)
 })
 
-test('what the manifest calls cold is left out, even when a row came late', async () => {
+test('cold rows according to the manifest are left out, even if a row was late', async () => {
   await write([
     candleAt(1),
     candleAt(2),
@@ -176,7 +176,7 @@ test('what the manifest calls cold is left out, even when a row came late', asyn
   )
 })
 
-test('a fill finds the last candle before the range and who trades after it', async () => {
+test('a fill finds the last candle before the range and the markets that trade after it', async () => {
   const other = { market_ticker: 'KXHIGHNY-26JUL01-T90' }
   await write([candleAt(1), candleAt(4), candleAt(2, other), candleAt(3, { period_interval: 60 })])
   const { postgres } = file.store
@@ -196,7 +196,7 @@ test('a fill finds the last candle before the range and who trades after it', as
   ])
 })
 
-test('the markets around a range are those whose lives reach into it or over it', async () => {
+test('the markets around a range are those whose lifetimes overlap it', async () => {
   const days = 24 * 60
   await write([
     ...namedAt('BEFORE', 0),
@@ -207,14 +207,14 @@ test('the markets around a range are those whose lives reach into it or over it'
   assert.deepEqual(await marketsIn(4 * days, 6 * days), ['IN', 'OVER'])
   const beside = { before: ['KXHIGHNY'], behind: ['KXHIGHNY'] }
   assert.deepEqual(await marketsIn(4 * days, 6 * days, beside), ['BEFORE', 'BEHIND', 'IN', 'OVER'])
-  // As compaction does it: a market of which candles are left keeps its life.
+  // Deletes like compaction: a market with remaining candles keeps its lifetime.
   await command(`DELETE FROM candles WHERE end_period_ts < '${new Date(minute(days)).toISOString()}'`)
   assert.deepEqual(await marketsIn(4 * days, 6 * days, beside), ['BEHIND', 'IN', 'OVER'])
   await command('TRUNCATE candles')
   assert.deepEqual(await marketsIn(4 * days, 6 * days, beside), [])
 })
 
-test('a market whose life grows while candles are removed is still found', async () => {
+test('a market whose lifetime grows while candles are removed is still found', async () => {
   const days = 24 * 60
   await write(namedAt('A', 0))
   await write(namedAt('A', 6 * days))
@@ -222,7 +222,7 @@ test('a market whose life grows while candles are removed is still found', async
   assert.deepEqual(await marketsIn(6 * days, 7 * days), ['A'])
 })
 
-test('what a fill reads of the store does not grow with the history', async () => {
+test('the number of rows that a fill reads from the store does not grow with the history', async () => {
   const { postgres } = file.store
   const work: number[] = []
   for (const days of [20, 200]) {
@@ -237,7 +237,7 @@ test('what a fill reads of the store does not grow with the history', async () =
     const markets = (await postgres.run<MarketAround>(around)).flatMap((row) => row.market_ticker ?? [])
     const bounds = fillBounds(ALL, markets, { earliestMs: START_MS - 366 * 86_400_000, fromMs: range.fromMs })
     assert.equal((await postgres.run<FillBound>(bounds)).filter(({ kind }) => kind === 'base').length, 6)
-    // Series of the lake that the store does not have.
+    // Series that are only in the lake.
     const ofLake = { ...NOTHING_BESIDE, before: ['KXHIGHMIA'], behind: ['KXHIGHMIA'] }
     const counts = [
       await rowsRead(postgres, around, 'candle_lives'),
@@ -250,7 +250,7 @@ test('what a fill reads of the store does not grow with the history', async () =
   assert.ok(large <= 1.3 * small, `${small} rows were read, and ${large} of ten times the history`)
 })
 
-test('an event is looked for without reading the candles of other events', async () => {
+test('looking up an event does not read the candles of other events', async () => {
   const { postgres } = file.store
   await command(`INSERT INTO candles SELECT 'KXHIGHNY-' || n || '-B1', 'KXHIGHNY-' || n, 'KXHIGHNY', 1,
     to_timestamp(${START_MS / 1000} + n), 1, 1, 1, 1, 1, 1 FROM generate_series(1, 3000) n`)
@@ -263,14 +263,14 @@ test('an event is looked for without reading the candles of other events', async
   assert.ok((await rowsRead(postgres, unknown, 'candle_lives')) < 5)
 })
 
-test('the candles of an unknown event are asked for with its series, which is indexed', async () => {
+test('the candles of an unknown event are queried by its series, which is indexed', async () => {
   const { postgres } = file.store
   await command(`INSERT INTO candles SELECT 'KXHIGHNY-' || n || '-B1', 'KXHIGHNY-' || n, 'KXHIGHNY', 1,
     to_timestamp(${START_MS / 1000} + n), 1, 1, 1, 1, 1, 1 FROM generate_series(1, 3000) n`)
   await command('ANALYZE candles')
   const nothing = { market: null, station: null, series: null }
   const query = { ...nothing, event: 'KXHIGHMIA-NONE' } as CandleQuery
-  // An event alone asks neither the lake nor the store what it means.
+  // Resolving an event alone needs neither the lake nor the store.
   const { stored } = await resolveSelection(query, 1, undefined as never)
   const start = { key: null, limit: 1000, offset: 0 }
   const statement = plannedCandleRead(stored, { fromMs: 0, toMs: 2 * START_MS }).statementFor(start)

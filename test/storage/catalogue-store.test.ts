@@ -18,7 +18,7 @@ beforeEach(async () => {
   await file.store.postgres.run({ text: 'TRUNCATE series, markets', parameters: [] })
 })
 
-test('a series comes back as it was written, last_seen_at to the millisecond', async () => {
+test('a series is read as it was written, last_seen_at to the millisecond', async () => {
   const bare = {
     ...seriesOf('KXLOWTLAX'),
     station_code: null,
@@ -37,7 +37,7 @@ test('a series comes back as it was written, last_seen_at to the millisecond', a
   assert.equal(await storedEntry(file.store.postgres, 'series', 'kxhighny'), undefined)
 })
 
-test('a series is brought up to date, but never by an older answer', async () => {
+test('a series is updated, but never by an older response', async () => {
   await write([seriesOf('KXHIGHNY')])
   const later = { ...seriesOf('KXHIGHNY'), title: 'New title', last_seen_at: SEEN_MS + 5 }
   assert.equal(await write([later]), 1)
@@ -60,7 +60,7 @@ test('series filter by activity, page by ticker, and retire when they are no lon
   assert.deepEqual(await tickers({ active: true }), ['KXLOWTNYC'])
 })
 
-test('a market comes back as it was written; null stays null', async () => {
+test('a market is read as it was written; null stays null', async () => {
   const full = marketOf('KXHIGHNY-26JUL01-B81.5')
   const optional = Object.entries(full).filter(([name]) => !REQUIRED.has(name))
   const bare = {
@@ -75,7 +75,7 @@ test('a market comes back as it was written; null stays null', async () => {
   assert.equal(await storedEntry(file.store.postgres, 'markets', 'KXHIGHNY'), undefined)
 })
 
-test('a market seen again is no change, a result is one, a stale answer changes nothing', async () => {
+test('a market seen again is no change, a result is a change, a stale response changes nothing', async () => {
   const market = marketOf('KXHIGHNY-26JUL01-B81.5')
   assert.equal(await writeAll([market]), 1)
   const version = await marketVersion()
@@ -96,7 +96,7 @@ test('a market seen again is no change, a result is one, a stale answer changes 
   }
   assert.equal(await writeAll([settled]), 1)
   assert.equal(await marketVersion(), version + 1n)
-  // A cached reply: asked later, but the exchange's own time is older.
+  // A cached response: requested later, but with an older exchange time.
   assert.equal(await writeAll([{ ...market, last_seen_at: SEEN_MS + 4 }]), 0)
   assert.deepEqual({ ...(await storedEntry(file.store.postgres, 'markets', market.ticker)) }, settled)
 })

@@ -19,7 +19,7 @@ beforeEach(async () => {
   await file.store.postgres.run({ text: 'TRUNCATE climate_records', parameters: [] })
 })
 
-test('every report of a date is kept as it was issued, and a repetition changes nothing', async () => {
+test('every report of a date is kept as it was issued, and a repeated one changes nothing', async () => {
   const reports = [
     reportAt(1, { report_type: 'preliminary', high_temp_f: 78, low_temp_f: null }),
     reportAt(2, { high_temp_f: 79, low_temp_f: 0 }),
@@ -32,13 +32,13 @@ test('every report of a date is kept as it was issued, and a repetition changes 
   assert.deepEqual(await revisions(), reports)
 })
 
-test('values of a stored report are never overwritten, but a missing one is filled by another copy', async () => {
+test('values of a stored report are never overwritten, but another copy fills missing ones', async () => {
   await write([reportAt(1, { high_temp_f: 79, low_temp_f: null, source: 'nws' })])
   assert.equal(await write([reportAt(1, { high_temp_f: 85, low_temp_f: 61, source: 'iem' })]), 1)
   assert.deepEqual(await revisions(), [reportAt(1, { high_temp_f: 79, low_temp_f: 61, source: 'nws' })])
 })
 
-test('a report that arrives late changes the type of those after it, whatever the order', async () => {
+test('a late report changes the types of the reports after it, in any order of arrival', async () => {
   const [first, second] = [reportAt(1, { high_temp_f: 90 }), reportAt(2, { high_temp_f: 85 })]
   await write([second])
   assert.deepEqual(
@@ -49,7 +49,7 @@ test('a report that arrives late changes the type of those after it, whatever th
   assert.deepEqual(await revisions(), [first, { ...second, report_type: 'correction' }])
 })
 
-test('two processes that write reports of one date at once agree on their types', async () => {
+test('two processes that write reports of one date concurrently agree on their types', async () => {
   const reports = [90, 85, 90, 85, 90].map((high_temp_f, index) => reportAt(index + 1, { high_temp_f }))
   await Promise.all(reports.map((report) => write([report])))
   assert.deepEqual(
@@ -58,7 +58,7 @@ test('two processes that write reports of one date at once agree on their types'
   )
 })
 
-test('an estimate stands only where no official report is, and a newer one replaces it', async () => {
+test('an estimate is stored only without an official report, and a newer estimate replaces it', async () => {
   await write([reportAt(1)])
   assert.equal(await estimate([estimateOf('2026-07-01', 80), estimateOf('2026-07-02', 81)]), 1)
   assert.equal(await estimate([estimateOf('2026-07-02', 81)]), 0)
@@ -76,7 +76,7 @@ test('an estimate stands only where no official report is, and a newer one repla
     issued_at: null,
     is_correction: false,
   })
-  // The official report that comes later stands beside it and closes the date to further estimates.
+  // A later official report is stored beside the estimate and prevents further estimates for the date.
   await write([reportAt(5, { observation_date: '2026-07-02' })])
   assert.equal(await estimate([estimateOf('2026-07-02', 83)]), 0)
   assert.deepEqual(
@@ -89,7 +89,7 @@ test('an estimate stands only where no official report is, and a newer one repla
   )
 })
 
-test('groups are whole and paged by station and date', async () => {
+test('groups are complete and paged by station and date', async () => {
   const reports = ['2026-07-01', '2026-07-02', '2026-07-03'].flatMap((observation_date) =>
     ['NYC', 'MIA'].flatMap((station_code) =>
       [1, 2, 3].map((hour) => reportAt(hour, { observation_date, station_code })),
@@ -120,7 +120,7 @@ test('groups are whole and paged by station and date', async () => {
   assert.deepEqual(await groupsOf({ batchUnits: 2, offset: 1, limit: 3 }), whole.slice(1, 4))
 })
 
-test('revisions are paged one by one, estimates last of their date', async () => {
+test('revisions are paged one by one, with estimates last of their date', async () => {
   await estimate([estimateOf('2026-07-01', 80), estimateOf('2026-07-02', 81)])
   await write([reportAt(1), reportAt(2, { high_temp_f: null }), reportAt(3, { station_code: 'MIA' })])
   const whole = await revisions()
@@ -142,7 +142,7 @@ test('revisions are paged one by one, estimates last of their date', async () =>
   assert.deepEqual(await revisions(ALL, { offset: 3, limit: 1 }), whole.slice(3, 4))
 })
 
-test('station and both dates are conditions, the dates inclusive', async () => {
+test('station and both inclusive dates are conditions', async () => {
   await write([
     reportAt(1),
     reportAt(2, { observation_date: '2026-07-02' }),
@@ -159,7 +159,7 @@ test('station and both dates are conditions, the dates inclusive', async () => {
   assert.deepEqual(await dates({ stationCode: 'MIA' }), ['2026-07-02 MIA'])
 })
 
-test('the dates of a station tell which kinds of record they have', async () => {
+test('the dates of a station state which kinds of record they have', async () => {
   await estimate([estimateOf('2026-07-01', 80), estimateOf('2026-07-03', 81)])
   await write([reportAt(1), reportAt(2), reportAt(3, { report_type: 'preliminary' })])
   const rows = await readClimateDates(file.store.postgres, 'NYC', '2026-07-01', '2026-07-31')

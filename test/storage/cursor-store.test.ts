@@ -25,7 +25,7 @@ beforeEach(async () => {
   await file.store.postgres.run({ text: 'TRUNCATE ingest_cursors', parameters: [] })
 })
 
-test('what is missing of a window is what was not completed, against a naive count of hours', async () => {
+test('the missing part of a window is what was not completed, compared with a naive count of hours', async () => {
   const window = fc.tuple(fc.integer({ min: 0, max: 23 }), fc.integer({ min: 1, max: 12 }))
   await fc.assert(
     fc.asyncProperty(fc.array(window, { maxLength: 6 }), async (windows) => {
@@ -42,7 +42,7 @@ test('what is missing of a window is what was not completed, against a naive cou
   )
 })
 
-test('cursors of other sources and scopes are apart, and nothing known means everything is missing', async () => {
+test('cursors of other sources and scopes are separate, and without a cursor everything is missing', async () => {
   await transact((transaction) => completeWindow(transaction, CURSOR, hours(0, 5)))
   for (const other of [
     { source: 'iem', scope: 'MIA' },
@@ -53,7 +53,7 @@ test('cursors of other sources and scopes are apart, and nothing known means eve
   assert.deepEqual(await missingWindows(file.store.postgres, CURSOR, hours(0, 5), LATER_MS), [])
 })
 
-test('a window is complete only when the transaction that wrote its rows is', async () => {
+test('a window is complete only when the transaction that wrote its rows commits', async () => {
   await assert.rejects(
     transact(async (transaction) => {
       await completeWindow(transaction, CURSOR, hours(0, 5))
@@ -64,7 +64,7 @@ test('a window is complete only when the transaction that wrote its rows is', as
   assert.deepEqual(await missingWindows(file.store.postgres, CURSOR, hours(0, 5), LATER_MS), [hours(0, 5)])
 })
 
-test('a source keeps any state of its own', async () => {
+test('a source can store any state', async () => {
   assert.deepEqual(await readCursorState(file.store.postgres, CURSOR), {})
   for (const state of [{ cursor: 'CgwI"\\', etag: null, pages: [1, 2.5] }, {}]) {
     await transact((transaction) => writeCursorState(transaction, CURSOR, state))
@@ -72,7 +72,7 @@ test('a source keeps any state of its own', async () => {
   }
 })
 
-test('the status tells rows, successes, failures in a row and gaps', async () => {
+test('the status states rows, successes, consecutive failures and gaps', async () => {
   await transact(async (transaction) => {
     await completeWindow(transaction, CURSOR, hours(0, 2))
     await completeWindow(transaction, CURSOR, hours(5, 7))
@@ -115,7 +115,7 @@ function hours(from: number, to: number): TimeWindow {
   return { fromMs: START_MS + from * 3_600_000, toMs: START_MS + to * 3_600_000 }
 }
 
-/** Ascending hours as windows of hours that follow one another. */
+/** Groups ascending hours into windows of consecutive hours. */
 function runsOf(list: readonly number[]): TimeWindow[] {
   const joined: [number, number][] = []
   for (const hour of list) {

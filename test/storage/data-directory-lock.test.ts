@@ -1,4 +1,4 @@
-// Who has a directory: owners that died, that nobody buried, and that live on another machine.
+// Locks of a data directory: of dead owners, of zombie processes, and of owners on another machine.
 
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
@@ -15,7 +15,7 @@ import { entriesBelow, temporaryDirectory } from '../support/temporary-lake.ts'
 
 const IGNORE = (): void => {}
 
-/** What a recorder on this machine writes into its lock. */
+/** The content that a recorder on this machine writes into its lock. */
 async function ownerNow(directory: string): Promise<Record<string, unknown>> {
   const lock = await lockRecorder(directory, IGNORE)
   const content = await readFile(join(directory, 'lock'), 'utf8')
@@ -23,10 +23,10 @@ async function ownerNow(directory: string): Promise<Record<string, unknown>> {
   return JSON.parse(content) as Record<string, unknown>
 }
 
-test('a process that has ended and that nobody has buried holds no lock', async (t) => {
+test('a zombie process holds no lock', async (t) => {
   const directory = await temporaryDirectory(t)
   const owner = await ownerNow(directory)
-  // The shell's child ends; what the shell becomes never asks for it.
+  // The shell's child ends, and the process that the shell becomes never reaps it.
   const parent = spawn('sh', ['-c', 'sleep 0.1 & echo $!; exec sleep 60'])
   t.after(() => parent.kill('SIGKILL'))
   const [line] = (await once(parent.stdout, 'data')) as [Buffer]
@@ -40,13 +40,13 @@ test('a process that has ended and that nobody has buried holds no lock', async 
   await lock.release()
 })
 
-test('a recorder on another machine is noticed as long as its lock beats, and no longer', async (t) => {
+test('a recorder on another machine holds its lock only as long as the lock has heartbeats', async (t) => {
   const directory = await temporaryDirectory(t)
   const path = join(directory, 'lock')
   const owner = await ownerNow(directory)
   const elsewhere: readonly Record<string, unknown>[] = [
     { ...owner, host: 'another-host', pid: 2 ** 22 + 1 },
-    // Two containers that were given the same name.
+    // Two containers with the same name.
     { ...owner, space: 'another namespace', pid: process.pid },
   ]
   for (const content of elsewhere) {
@@ -75,7 +75,7 @@ test('a recorder on another machine is noticed as long as its lock beats, and no
   await (await lockRecorder(directory, IGNORE)).release()
 })
 
-test('a lock beats, and its owner learns when it is not its own any more', async (t) => {
+test('a lock has heartbeats, and its owner is notified when it loses the lock', async (t) => {
   const directory = await temporaryDirectory(t)
   const path = join(directory, 'lock')
   let lost: Error | undefined
@@ -95,7 +95,7 @@ test('a lock beats, and its owner learns when it is not its own any more', async
   assert.match(await readFile(path, 'utf8'), /elsewhere/)
 })
 
-test('a thread whose lock another of its process took over does not give that one away', async (t) => {
+test('a thread whose lock another thread of its process took over does not release the new lock', async (t) => {
   const directory = await temporaryDirectory(t)
   const acquire = (): Promise<DataDirectoryLock> =>
     DataDirectoryLock.acquire(directory, join(directory, 'none.sock'), IGNORE, { isOfThread: true })
@@ -108,7 +108,7 @@ test('a thread whose lock another of its process took over does not give that on
   assert.deepEqual(await entriesBelow(directory), [])
 })
 
-test('a lock that found no space leaves nothing behind', async (t) => {
+test('a lock that fails on a full disk leaves no files', async (t) => {
   await onSmallDisk(t, 1, async (disk) => {
     await disk.fill()
     await assert.rejects(DataDirectoryLock.acquire(disk.path, ''), { code: 'ENOSPC' })
@@ -116,7 +116,7 @@ test('a lock that found no space leaves nothing behind', async (t) => {
   })
 })
 
-test('what a process left that was killed while it took the lock is removed after a day', async (t) => {
+test('files of a process that was killed while it took the lock are removed after a day', async (t) => {
   const directory = await temporaryDirectory(t)
   const [old, young] = [randomUUID(), randomUUID()].map((id) => join(directory, `lock.${id}`))
   for (const path of [old!, young!]) await writeFile(path, '{}')

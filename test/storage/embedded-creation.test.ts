@@ -1,4 +1,4 @@
-// A new data directory of the embedded store whose making is broken off.
+// Interrupted creation of a data directory of the embedded store.
 
 import assert from 'node:assert/strict'
 import { fork } from 'node:child_process'
@@ -16,7 +16,7 @@ import { until } from '../support/test-server.ts'
 const HOLDER = new URL('../support/embedded-holder.js', import.meta.url)
 
 test(
-  'a store that was killed while it was made is made anew, and takes the memory of making it with it',
+  'a store whose creation was killed is created again, and the memory of the creation is freed',
   { skip: inFullGear },
   async (t) => {
     const dataDirectory = await temporaryDirectory(t)

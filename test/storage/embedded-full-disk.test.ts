@@ -1,5 +1,5 @@
-// The embedded store on a disk that is full for longer than a few restarts take: it may fail, again and again, but it comes
-// back by itself with the space, and has what it had committed.
+// The embedded store on a disk that is full for longer than a few restarts take: it may fail repeatedly, but it recovers by
+// itself once there is space, with all committed data.
 
 import assert from 'node:assert/strict'
 import { cp } from 'node:fs/promises'
@@ -12,11 +12,11 @@ import { makeEmbeddedStore } from '../support/postgres.ts'
 import { onSmallDisk } from '../support/small-disk.ts'
 
 const DISK_MIB = 96
-// It was given up after six.
+// Earlier the store gave up after six failures.
 const FAILURES = 7
 const WAIT_MS_MAX = 180_000
 
-test('a store whose own log found no space comes back with it, however long that took', async (t) => {
+test('a store whose log has no space recovers once there is space, however long that takes', async (t) => {
   await onSmallDisk(t, DISK_MIB, async (disk) => {
     const place = await makeEmbeddedStore('no tables')
     t.after(place.remove)

@@ -6,7 +6,7 @@ import { storeOfThisFile } from '../support/postgres.ts'
 
 const file = storeOfThisFile()
 
-test('tables that outgrew their statistics are analyzed once, and pages are then found by index', async () => {
+test('tables that outgrew their statistics are analyzed once, and then pages use the index', async () => {
   const { postgres } = file.store
   await postgres.run({
     text: `INSERT INTO candles (market_ticker, event_ticker, series_ticker, period_interval, end_period_ts, open, high,
@@ -32,14 +32,14 @@ test('tables that outgrew their statistics are analyzed once, and pages are then
   assert.doesNotMatch(text, /Sort/)
 })
 
-test('dead rows are removed when there are many', async () => {
+test('many dead rows are vacuumed', async () => {
   const { postgres } = file.store
   const pages = async (): Promise<unknown> =>
     (
       await postgres.run<{ n: bigint }>({ text: `SELECT pg_relation_size('candles') AS n`, parameters: [] })
     )[0]?.n
   await postgres.run({ text: 'DELETE FROM candles', parameters: [] })
-  // The server counts dead rows with a delay of its own.
+  // The server counts dead rows with a delay.
   for (let attempt = 0; attempt < 100 && (await pages()) !== 0n; attempt += 1) {
     await maintainTables(postgres)
     await new Promise((resolve) => setTimeout(resolve, 100))

@@ -23,13 +23,13 @@ const HOLDER = new URL('../support/embedded-holder.js', import.meta.url)
 test('several clients at once', async (suite) => {
   const { address } = await startEmbedded(suite)
 
-  await suite.test('each get their own answers, whatever they interleave', async (t) => {
+  await suite.test('interleaved clients each get their own results', async (t) => {
     const clients = Array.from({ length: 4 }, () => connect(t, address))
     const numbers = Array.from({ length: 200 }, (_, index) => index)
     const answers = await Promise.all(
       numbers.map(async (number) => {
         const [row] = await (clients[number % 4] as Postgres).run<{ a: number; b: number }>({
-          // Different statements with parameters: several protocol messages each, with a pause between them.
+          // Different statements with parameters: several protocol messages each, with pauses in between.
           text: `SELECT $1::int4 AS a, ${number} AS b`,
           parameters: [number],
         })
@@ -42,28 +42,31 @@ test('several clients at once', async (suite) => {
     )
   })
 
-  await suite.test('statements are prepared once, and those of who is gone are closed', async (t) => {
-    const observer = connect(t, address)
-    const prepared = async (): Promise<number> => {
-      const text =
-        "SELECT count(*)::int4 AS n FROM pg_prepared_statements WHERE statement LIKE '%prepared once%'"
-      const [row] = await run(observer, `${text} AND statement NOT LIKE '%pg_prepared%'`)
-      return Number(row?.['n'])
-    }
-    const others = Array.from({ length: 4 }, () => connect(t, address))
-    for (let round = 0; round < 3; round += 1) {
-      for (const other of others) {
-        const statement = { text: "SELECT $1::int4 AS n, 'prepared once' AS text", parameters: [round] }
-        assert.deepEqual((await other.run<{ n: number }>(statement))[0]?.n, round)
+  await suite.test(
+    'statements are prepared once, and those of disconnected clients are closed',
+    async (t) => {
+      const observer = connect(t, address)
+      const prepared = async (): Promise<number> => {
+        const text =
+          "SELECT count(*)::int4 AS n FROM pg_prepared_statements WHERE statement LIKE '%prepared once%'"
+        const [row] = await run(observer, `${text} AND statement NOT LIKE '%pg_prepared%'`)
+        return Number(row?.['n'])
       }
-    }
-    const count = await prepared()
-    assert.ok(count >= 4 && count <= 8, `${count} for four clients of one or two connections`)
-    await Promise.all(others.map((other) => other.close(0)))
-    while ((await prepared()) > 0) await new Promise((resolve) => setTimeout(resolve, 5))
-  })
+      const others = Array.from({ length: 4 }, () => connect(t, address))
+      for (let round = 0; round < 3; round += 1) {
+        for (const other of others) {
+          const statement = { text: "SELECT $1::int4 AS n, 'prepared once' AS text", parameters: [round] }
+          assert.deepEqual((await other.run<{ n: number }>(statement))[0]?.n, round)
+        }
+      }
+      const count = await prepared()
+      assert.ok(count >= 4 && count <= 8, `${count} for four clients of one or two connections`)
+      await Promise.all(others.map((other) => other.close(0)))
+      while ((await prepared()) > 0) await new Promise((resolve) => setTimeout(resolve, 5))
+    },
+  )
 
-  await suite.test('a cursor of one is not disturbed by statements of another', async (t) => {
+  await suite.test('statements of one client do not affect a cursor of another', async (t) => {
     const other = connect(t, address)
     const sql = driver(t, address)
     const isOtherDone: Promise<unknown>[] = []
@@ -76,7 +79,7 @@ test('several clients at once', async (suite) => {
     await Promise.all(isOtherDone)
   })
 
-  await suite.test('a transaction of one is seen by the other when it commits', async (t) => {
+  await suite.test('other clients see a transaction when it commits', async (t) => {
     const [writer, reader] = [connect(t, address), connect(t, address)]
     await run(writer, 'CREATE TABLE seen (n int)')
     let isCounted: Promise<readonly Record<string, unknown>[]> | undefined
@@ -88,24 +91,27 @@ test('several clients at once', async (suite) => {
     assert.deepEqual((await isCounted)?.[0]?.['n'], 2)
   })
 
-  await suite.test('one that vanishes in a transaction is rolled back and holds nobody up', async (t) => {
-    const [reader, sql] = [connect(t, address), driver(t, address)]
-    await run(reader, 'CREATE TABLE vanished (n int)')
-    const raw = await rawClient(t, address)
-    raw.write(query('BEGIN; INSERT INTO vanished VALUES (1)'))
-    await answer(raw)
-    raw.destroy()
-    assert.deepEqual((await run(reader, 'SELECT count(*)::int4 AS n FROM vanished'))[0]?.['n'], 0)
-    // Also in the middle of an extended query that no Sync ends.
-    const second = await rawClient(t, address)
-    second.write(message('P', `\0INSERT INTO vanished VALUES (1)\0\0\0`))
-    second.write(message('H', ''))
-    await once(second, 'data')
-    second.destroy()
-    assert.deepEqual((await sql`SELECT count(*)::int4 AS n FROM vanished`)[0]?.['n'], 0)
-  })
+  await suite.test(
+    'the transaction of a client that disconnects is rolled back and does not block others',
+    async (t) => {
+      const [reader, sql] = [connect(t, address), driver(t, address)]
+      await run(reader, 'CREATE TABLE vanished (n int)')
+      const raw = await rawClient(t, address)
+      raw.write(query('BEGIN; INSERT INTO vanished VALUES (1)'))
+      await answer(raw)
+      raw.destroy()
+      assert.deepEqual((await run(reader, 'SELECT count(*)::int4 AS n FROM vanished'))[0]?.['n'], 0)
+      // Also within an extended query without a final Sync.
+      const second = await rawClient(t, address)
+      second.write(message('P', `\0INSERT INTO vanished VALUES (1)\0\0\0`))
+      second.write(message('H', ''))
+      await once(second, 'data')
+      second.destroy()
+      assert.deepEqual((await sql`SELECT count(*)::int4 AS n FROM vanished`)[0]?.['n'], 0)
+    },
+  )
 
-  await suite.test('one that talks nonsense is sent away and the others are served', async (t) => {
+  await suite.test('a client that sends garbage is disconnected, and others are served', async (t) => {
     const reader = connect(t, address)
     for (const bytes of [Buffer.from('GET / HTTP/1.1\r\n\r\n'), Buffer.alloc(64)]) {
       const socket = createConnection(pathOf(address))
@@ -121,7 +127,7 @@ test('several clients at once', async (suite) => {
     assert.equal((await run(reader, 'SELECT 1 AS n')).length, 1)
   })
 
-  await suite.test('encryption is declined and a cancel request is not answered', async (t) => {
+  await suite.test('encryption is declined, and a cancel request gets no reply', async (t) => {
     const socket = createConnection(pathOf(address))
     t.after(() => socket.destroy())
     socket.write(Buffer.from([0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f]))
@@ -158,7 +164,7 @@ test('several clients at once', async (suite) => {
   })
 })
 
-test('a thread that dies is a typed error, is started again and has kept its data', async (t) => {
+test('a thread that dies causes a typed error, is restarted and keeps its data', async (t) => {
   const failures: string[] = []
   const place = await makeEmbeddedStore()
   t.after(place.remove)
@@ -166,7 +172,7 @@ test('a thread that dies is a typed error, is started again and has kept its dat
   const store = connect(t, address)
   await run(store, 'CREATE TABLE survivors (n int)')
   await run(store, 'INSERT INTO survivors VALUES (7)')
-  // The log cannot be written: the store must not go on.
+  // The log cannot be written, so the store must stop.
   const log = join(place.dataDirectory, 'pglite', 'pg_wal')
   await rename(log, `${log}.away`)
   await assert.rejects(
@@ -189,7 +195,7 @@ test('the data directory belongs to one process', async (suite) => {
   const holder = startHolder(suite, place.dataDirectory)
   assert.equal(await firstLine(holder), 'ready')
 
-  await suite.test('a second one is refused and told who has it', async () => {
+  await suite.test('a second process is refused, and the error names the owner', async () => {
     await assert.rejects(EmbeddedPostgres.start({ directory: place.dataDirectory }), (error) => {
       assert.ok(error instanceof DataDirectoryLocked)
       assert.equal(error.pid, holder.pid)
@@ -202,7 +208,7 @@ test('the data directory belongs to one process', async (suite) => {
     )
   })
 
-  await suite.test('one that was killed leaves it to the next, with everything it committed', async (t) => {
+  await suite.test('after a kill the next process gets it with all committed data', async (t) => {
     holder.kill('SIGKILL')
     await once(holder, 'exit')
     const { address } = await startEmbedded(t, undefined, place.dataDirectory)
@@ -214,7 +220,7 @@ test('the data directory belongs to one process', async (suite) => {
   })
 })
 
-test('a store closed while a statement runs answers it first', async (t) => {
+test('a store that is closed while a statement runs answers it first', async (t) => {
   const place = await makeEmbeddedStore()
   t.after(place.remove)
   const embedded = await EmbeddedPostgres.start({ directory: place.dataDirectory })
@@ -225,7 +231,7 @@ test('a store closed while a statement runs answers it first', async (t) => {
   await assert.rejects(stat(join(place.dataDirectory, 'lock')), { code: 'ENOENT' })
 })
 
-test('nobody else may enter the sockets, and a long path does not keep the store from starting', async (t) => {
+test('other users cannot access the sockets, and the store starts with a long path', async (t) => {
   const place = await makeEmbeddedStore()
   t.after(place.remove)
   const embedded = await EmbeddedPostgres.start({ directory: place.dataDirectory })
@@ -241,7 +247,7 @@ test('nobody else may enter the sockets, and a long path does not keep the store
   assert.equal((await run(connect(t, address), 'SELECT 1 AS n')).length, 1)
 })
 
-test('a lock whose owner is gone is taken over', async (t) => {
+test('a lock of a dead owner is taken over', async (t) => {
   const directory = await temporaryDirectory(t)
   const path = join(directory, 'lock')
   const own = await DataDirectoryLock.acquire(directory, join(directory, 'clients'))
@@ -250,10 +256,10 @@ test('a lock whose owner is gone is taken over', async (t) => {
   await own.release()
 
   const dead: Record<string, unknown>[] = [
-    // Its process id was given to another process since: this one.
+    // The owner's process id now belongs to another process, this one.
     { ...owner, processStart: '1' },
     { ...owner, pid: 2 ** 22 + 1 },
-    // In another container nothing listens any more.
+    // The owner is in another container, where nothing listens any more.
     { ...owner, host: `not-${hostname()}` },
   ]
   for (const content of [...dead.map((each) => JSON.stringify(each)), '', '{"pid":']) {
@@ -264,7 +270,7 @@ test('a lock whose owner is gone is taken over', async (t) => {
   }
 })
 
-test("of several processes that want a dead one's lock, one gets it", async (t) => {
+test('only one of several processes takes over the lock of a dead owner', async (t) => {
   const directory = await temporaryDirectory(t)
   await writeFile(join(directory, 'lock'), '{"pid":')
   const settled = await Promise.allSettled(
@@ -301,7 +307,7 @@ function connect(t: TestContext, address: StoreAddress): Postgres {
   return store
 }
 
-/** The plain driver, as a worker would use it. */
+/** The plain driver, as a worker uses it. */
 function driver(t: TestContext, address: StoreAddress): postgres.Sql {
   const options = driverOptions(address, {
     applicationName: 'test',
@@ -319,7 +325,7 @@ function run(store: Postgres, text: string): Promise<readonly Record<string, unk
   return store.run({ text, parameters: [] })
 }
 
-/** Asks until the store answers; each attempt waits for the store itself. */
+/** Retries until the store answers; each attempt waits for the store. */
 async function untilAnswered(store: Postgres): Promise<void> {
   for (let attempt = 0; attempt < 200; attempt += 1) {
     if (await store.ping(5_000)) return
@@ -348,7 +354,7 @@ async function rawClient(t: TestContext, address: StoreAddress): Promise<Socket>
   return socket
 }
 
-/** Everything up to and with the given number of ReadyForQuery messages. */
+/** Everything up to and including the given number of ReadyForQuery messages. */
 function answer(socket: Socket, count = 1): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
@@ -356,7 +362,7 @@ function answer(socket: Socket, count = 1): Promise<Buffer> {
     let remaining = count
     const onData = (chunk: Buffer): void => {
       chunks.push(chunk)
-      // Byte by byte, so that the scanner is also tested on the worst cut.
+      // Byte by byte, which is the worst case for the scanner.
       for (const byte of chunk)
         if (scanner.scan(Buffer.from([byte])).readyStatus !== undefined) remaining -= 1
       if (remaining > 0) return

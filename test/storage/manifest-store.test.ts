@@ -38,7 +38,7 @@ beforeEach(async () => {
   await file.store.postgres.run({ text: 'TRUNCATE candles, observations, lake_manifest', parameters: [] })
 })
 
-test('a registered partition comes back, and its replacement takes its place with a newer generation', async () => {
+test('a registered partition is read back, and its replacement has a newer generation', async () => {
   const first = partition()
   const [a, b] = [await register(first), await register(partition({ scope: 'KXHIGHCHI', path: 'b' }))]
   assert.ok(b > a)
@@ -58,7 +58,7 @@ test('a registered partition comes back, and its replacement takes its place wit
   assert.equal(generationOf([]), 0n)
 })
 
-test('partitions are found by overlap of their period, its ends excluded', async () => {
+test('partitions are found if their period overlaps, with exclusive ends', async () => {
   await register(partition())
   const found = async (fromMs: number, toMs: number): Promise<number> =>
     (await readPartitions(file.store.postgres, { ...JULY, fromMs, toMs })).length
@@ -68,13 +68,13 @@ test('partitions are found by overlap of their period, its ends excluded', async
   assert.equal(await found(NEXT_MONTH_MS, NEXT_MONTH_MS + DAY_MS), 0)
 })
 
-test('two partitions may not share a file, and a cut-over outside of the period is refused', async () => {
+test('two partitions cannot share a file, and a cut-over outside the period is refused', async () => {
   await register(partition())
   await assert.rejects(register(partition({ scope: 'KXHIGHCHI' })), /path/)
   await assert.rejects(register(partition({ cut_over: NEXT_MONTH_MS + 1 })), /check constraint/)
 })
 
-test('compaction registers the file and deletes its rows, at once or not at all', async () => {
+test('compaction registers the file and deletes its rows atomically', async () => {
   const { postgres } = file.store
   await write([candleAt(1), candleAt(2), candleAt(DAY_MS / 60_000), candleAt(1, 'KXHIGHCHI')])
   const scope = scopeTo(MONTH_MS + DAY_MS)
@@ -96,12 +96,12 @@ test('compaction registers the file and deletes its rows, at once or not at all'
   await assert.rejects(commitCompaction(postgres, partition(), state), PartitionChanged)
 })
 
-test('a row that changes or arrives after the rows were noted stops the compaction', async () => {
+test('a row that changes or arrives after the compaction state was read stops the compaction', async () => {
   const { postgres } = file.store
   await write([candleAt(1)])
   for (const late of [candleAt(2), { ...candleAt(1), volume: 7n }, candleAt(1)]) {
     const state = await compactionState(postgres, scopeTo(MONTH_MS + DAY_MS))
-    // The last one is back at its first value: the rows in between may have been read.
+    // The last write restores the first value: the compaction may have read the value in between.
     await write([late])
     await assert.rejects(commitCompaction(postgres, partition(), state), PartitionChanged)
   }
@@ -111,7 +111,7 @@ test('a row that changes or arrives after the rows were noted stops the compacti
   assert.deepEqual((await snapshotOf()).candles, [])
 })
 
-test('of two compactions of one partition at once, one commits', async (t) => {
+test('only one of two concurrent compactions of a partition commits', async (t) => {
   const { postgres } = file.store
   const replica = new Postgres({
     address: postgres.address,
@@ -131,7 +131,7 @@ test('of two compactions of one partition at once, one commits', async (t) => {
   assert.ok(failed?.reason instanceof PartitionChanged)
 })
 
-test('a row written while a compaction commits is neither lost nor doubled', async () => {
+test('a row written while a compaction commits is neither lost nor duplicated', async () => {
   const { postgres } = file.store
   const minutes = Array.from({ length: 30 }, (_, index) => index + 1)
   await write(minutes.map((minute) => candleAt(minute)))
@@ -142,12 +142,12 @@ test('a row written while a compaction commits is neither lost nor doubled', asy
     ...late.map((candle) => write([candle])),
   ])
   const { candles } = await snapshotOf()
-  // Either it saw none of them or it refused: then everything is still there.
+  // Either the compaction saw none of the late rows, or it failed and all rows are still there.
   const isCommitted = committed?.status === 'fulfilled'
   assert.equal(candles.length, isCommitted ? 30 : 60)
 })
 
-test('late rows and what is left to compact are found', async () => {
+test('late rows and partitions to compact are found', async () => {
   const { postgres } = file.store
   await register(partition({ cut_over: MONTH_MS + DAY_MS }))
   await write([candleAt(1), candleAt(3, 'KXHIGHCHI'), candleAt(3_000)])
@@ -165,7 +165,7 @@ test('late rows and what is left to compact are found', async () => {
   )
 })
 
-test('what is left to compact is found by stepping through an index, however many rows there are', async () => {
+test('partitions to compact are found by stepping through an index, however many rows there are', async () => {
   const { postgres } = file.store
   const series = ['KXHIGHCHI', 'KXHIGHNY', 'KXLOWNY']
   await fillCandles(3_000, series)
@@ -187,7 +187,7 @@ async function fillCandles(rows: number, series: readonly string[]): Promise<voi
   await file.store.postgres.run({ text: 'ANALYZE candles', parameters: [] })
 }
 
-test('a read notices that a partition it planned with was moved, before it hands out the batch', async () => {
+test('a read detects that a planned partition has moved before it returns the batch', async () => {
   const { postgres } = file.store
   await write(Array.from({ length: 10 }, (_, index) => candleAt(index + 1)))
   const planned = generationOf(await readPartitions(postgres, JULY))
@@ -207,7 +207,7 @@ test('a read notices that a partition it planned with was moved, before it hands
   assert.equal(rows.length, 8)
 })
 
-test('a partition outside of the plan does not disturb a read', async () => {
+test('a partition outside the plan does not affect a read', async () => {
   const { postgres } = file.store
   const selection = { ...JULY, scopes: ['KXHIGHNY'] }
   const planned = generationOf(await readPartitions(postgres, selection))
@@ -258,7 +258,7 @@ function write(candles: readonly StoredCandle[]): Promise<number> {
   return file.store.postgres.transaction((transaction) => writeCandles(transaction, candles))
 }
 
-/** All rows that lie in Postgres, whatever the manifest says, and the generations of the manifest. */
+/** All rows in Postgres, regardless of the manifest, and the generations of the manifest. */
 async function snapshotOf(): Promise<{ candles: string[]; generations: bigint[] }> {
   const rows = await file.store.postgres.run<{ series_ticker: string; end_period_ts: number }>({
     text: 'SELECT series_ticker, end_period_ts FROM candles ORDER BY series_ticker, end_period_ts',

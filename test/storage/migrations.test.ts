@@ -42,7 +42,7 @@ test('applies all files to an empty store, and nothing the second time', async (
   ])
 })
 
-test('replicas that start at once apply each file once', async (t) => {
+test('replicas that start concurrently apply each file once', async (t) => {
   const { store } = file
   const replica = new Postgres({
     address: store.postgres.address,
@@ -94,7 +94,7 @@ test('a file that sorts before an applied one is refused', async () => {
   await assert.rejects(migrate(store.postgres, migrations.map(withoutContent)), /was added before/)
 })
 
-test('a file that fails leaves the store as it was', async () => {
+test('a file that fails leaves the store unchanged', async () => {
   const { store } = file
   const broken = {
     name: '0099_broken.sql',
@@ -106,7 +106,7 @@ test('a file that fails leaves the store as it was', async () => {
   assert.deepEqual(await store.migrate(), names)
 })
 
-test('the stored observation columns are those of the table', async () => {
+test('the declared observation columns are those of the table', async () => {
   const { store } = file
   await store.migrate()
   const rows = await store.postgres.run<{ column_name: string; udt_name: string }>({
@@ -120,7 +120,7 @@ test('the stored observation columns are those of the table', async () => {
   )
 })
 
-test('reads files in the order of their numbers, whatever their line ends', async (t) => {
+test('reads files in the order of their numbers, with any line endings', async (t) => {
   const directory = await temporaryDirectory(t)
   await writeFile(join(directory, '0002_second.sql'), 'SELECT 2;\n')
   await writeFile(join(directory, '0001_first.sql'), 'SELECT 1;\r\nSELECT 1;\r\n')

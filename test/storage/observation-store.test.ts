@@ -22,7 +22,7 @@ beforeEach(async () => {
   await file.store.postgres.run({ text: 'TRUNCATE observations, lake_manifest', parameters: [] })
 })
 
-test('an observation comes back as it was written; null stays null and 0 stays 0', async () => {
+test('an observation is read as it was written; null stays null and 0 stays 0', async () => {
   const empty = observationAt(0)
   const full: StoredObservation = {
     ...observationAt(1),
@@ -46,7 +46,7 @@ test('an observation comes back as it was written; null stays null and 0 stays 0
   assert.equal(Object.keys(rows[0] as object).length, Object.keys(STORED_OBSERVATION_COLUMNS).length)
 })
 
-test('a second report is merged by the rule given, and changes are told apart', async () => {
+test('a second report is merged by the given rule, and inserts and updates are counted', async () => {
   const first = { ...observationAt(0), altimeter_inhg: 29.92, raw_metar: 'METAR KNYC 011251Z A2992' }
   assert.deepEqual(await write([first]), { insertedCount: 1, updatedCount: 0 })
   assert.deepEqual(await write([first]), { insertedCount: 0, updatedCount: 0 })
@@ -70,7 +70,7 @@ test('copies within one call are merged', async () => {
   assert.deepEqual(await read(), [{ ...copies[0], visibility_miles: 10 }, copies[2]])
 })
 
-test('whatever the order in which reports arrive, the store ends with what merging all of them gives', async () => {
+test('in any order of arrival, the store ends with the merge of all reports', async () => {
   const report = fc.record({
     source: fc.constantFrom('awc' as const, 'iem' as const, 'ncei' as const),
     received_at: fc.constantFrom(null, START_MS + 1_000, START_MS + 2_000),
@@ -92,7 +92,7 @@ test('whatever the order in which reports arrive, the store ends with what mergi
   )
 })
 
-test("two processes that write the same observations at once lose neither's values", async () => {
+test('two processes that write the same observations concurrently lose no values', async () => {
   const hours = Array.from({ length: 40 }, (_, index) => index)
   const altimeters = hours.map((hour) => ({ ...observationAt(hour), altimeter_inhg: hour }))
   const visibilities = hours.map((hour) => ({ ...observationAt(hour), visibility_miles: hour - 100 }))
@@ -120,7 +120,7 @@ test('conditions combine and rows are ordered by time, station and type', async 
   assert.deepEqual(await read({ fromMs: START_MS + 1, toMs: START_MS + 2 * HOUR_MS }), [miamiSpeci])
 })
 
-test('pages joined together are the whole', async () => {
+test('pages join to the whole', async () => {
   const rows = Array.from({ length: 30 }, (_, index) => ({
     ...observationAt(Math.floor(index / 3)),
     station_code: ['NYC', 'MIA', 'AUS'][index % 3] ?? '',
@@ -138,7 +138,7 @@ test('pages joined together are the whole', async () => {
   )
 })
 
-test('what the manifest calls cold is left out', async () => {
+test('cold rows according to the manifest are left out', async () => {
   await write([observationAt(0), observationAt(1), { ...observationAt(0), station_code: 'MIA' }])
   await file.store.postgres.transaction((transaction) =>
     registerPartition(transaction, {
@@ -159,7 +159,7 @@ test('what the manifest calls cold is left out', async () => {
   )
 })
 
-/** A report that says nothing, an hour after the one before. */
+/** A report without values, `hour` hours after the start. */
 function observationAt(hour: number): StoredObservation {
   const nothing = Object.fromEntries(Object.keys(STORED_OBSERVATION_COLUMNS).map((name) => [name, null]))
   return {

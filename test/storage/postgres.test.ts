@@ -14,7 +14,7 @@ const file = storeOfThisFile()
 const IS_UNAVAILABLE = { name: 'StoreError', code: 'store_unavailable', status: 503 }
 const IS_LATE = { name: 'StoreError', code: 'store_timeout', status: 503 }
 
-test('values come back exact: 64-bit integers, instants, dates, nulls, texts and lists', async () => {
+test('values are read exactly: 64-bit integers, instants, dates, nulls, texts and lists', async () => {
   const [row] = await file.store.postgres.run({
     text: `SELECT $1::int8 AS large, $2::timestamptz AS instant, $3::date AS day, $4::int4 AS nothing,
       to_jsonb($5::text[]) AS list, $6::text AS text, $7::float8 AS number, $8::boolean AS truth,
@@ -47,7 +47,7 @@ test('values come back exact: 64-bit integers, instants, dates, nulls, texts and
   )
 })
 
-test('statements that run at once each get their own answer', async () => {
+test('concurrent statements each get their own result', async () => {
   const numbers = Array.from({ length: 300 }, (_, index) => index)
   const answers = await Promise.all(
     numbers.map(async (number) => {
@@ -64,7 +64,7 @@ test('statements that run at once each get their own answer', async () => {
   )
 })
 
-test('a wrong statement is an error of ours and not of the store', async () => {
+test('a wrong statement is an internal error, not an error of the store', async () => {
   await assert.rejects(run(file.store.postgres, 'SELECT nonsense'), (error) => {
     assert.ok(!(error instanceof StoreError))
     assert.match(String(error), /nonsense/)
@@ -72,7 +72,7 @@ test('a wrong statement is an error of ours and not of the store', async () => {
   })
 })
 
-test('a transaction that rejects leaves nothing behind, and the next one works', async () => {
+test('a transaction that rejects is rolled back, and the next one works', async () => {
   const { postgres } = file.store
   await run(postgres, 'CREATE TABLE notes (id int PRIMARY KEY)')
   const failure = new Error('changed my mind')
@@ -94,7 +94,7 @@ test('a transaction that rejects leaves nothing behind, and the next one works',
   )
 })
 
-test('a transaction that the server wants again is run again', async () => {
+test('a transaction with a serialization failure is retried', async () => {
   const { postgres } = file.store
   await run(postgres, 'CREATE TABLE tally (n int)')
   let attempts = 0
@@ -142,11 +142,11 @@ test('an abort rejects with its reason at once and frees the connection', async 
   controller.abort(reason)
   await assert.rejects(isSleeping, reason)
   await assert.rejects(postgres.run(statement('SELECT 1'), { signal: controller.signal }), reason)
-  // One connection only: it must be free again.
+  // The pool has only one connection, which must be free again.
   assert.deepEqual((await run(postgres, 'SELECT 1 AS n'))[0]?.['n'], 1)
 })
 
-test('more statements than may wait are refused at once', async (t) => {
+test('statements beyond the queue limit are refused at once', async (t) => {
   const postgres = connect(t, file.store.postgres.address, { poolSize: 1 })
   const settled = await Promise.allSettled(
     Array.from({ length: 600 }, () => postgres.run(statement('SELECT 1'))),
@@ -159,7 +159,7 @@ test('more statements than may wait are refused at once', async (t) => {
   }
 })
 
-test('a store that goes away is a typed error, and is found again when it comes back', async (t) => {
+test('an unavailable store causes a typed error, and works again when it is back', async (t) => {
   const { proxy, address } = await proxied(t)
   const postgres = connect(t, address, {})
   assert.equal((await run(postgres, 'SELECT 1 AS n')).length, 1)
@@ -180,7 +180,7 @@ test('a store that goes away is a typed error, and is found again when it comes 
   assert.equal(await postgres.ping(5_000), true)
 })
 
-test('a connection that breaks inside a transaction fails it as a whole', async (t) => {
+test('a connection that breaks during a transaction fails the whole transaction', async (t) => {
   const { proxy, address } = await proxied(t)
   const postgres = connect(t, address, {})
   await run(file.store.postgres, 'CREATE TABLE broken (n int)')
@@ -195,7 +195,7 @@ test('a connection that breaks inside a transaction fails it as a whole', async 
           setImmediate(() => proxy.cut())
           await transaction.run(statement(SLOW))
         }
-        // Nothing may reach the store outside of the transaction that is lost.
+        // This statement must not reach the store outside the lost transaction.
         await transaction.run(statement('INSERT INTO broken VALUES (2)'))
       }),
       IS_UNAVAILABLE,
@@ -208,7 +208,7 @@ test('a connection that breaks inside a transaction fails it as a whole', async 
   )
 })
 
-test('a store that goes silent is given up after the deadline, and new connections are made', async (t) => {
+test('a statement on a silent store fails after its deadline, and new connections are opened', async (t) => {
   const { proxy, address } = await proxied(t)
   const postgres = connect(t, address, { statementTimeoutMs: 100, poolSize: 1 })
   await run(postgres, 'SELECT 1')
@@ -223,7 +223,7 @@ test('a store that goes silent is given up after the deadline, and new connectio
   await postgres.transaction((transaction) => transaction.run(statement('SELECT 1')))
 })
 
-test('a server that closes every connection without a word is not asked for ever', async (t) => {
+test('connecting to a server that closes every connection at once is not retried forever', async (t) => {
   const { proxy, address } = await proxied(t)
   const postgres = connect(t, address, { poolSize: 1 })
   proxy.closeAtOnce(true)
@@ -233,7 +233,7 @@ test('a server that closes every connection without a word is not asked for ever
   assert.equal((await run(postgres, 'SELECT 1 AS n')).length, 1)
 })
 
-test('a server that accepts and never answers ends with the connect time-out', async (t) => {
+test('a server that accepts and never answers fails with the connect timeout', async (t) => {
   const sockets = new Set<Socket>()
   const server = createServer((socket) => sockets.add(socket))
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -258,7 +258,7 @@ test('a closed store rejects', async () => {
   )
 })
 
-test('the server ends a statement that takes too long', async (t) => {
+test('the server cancels a statement that takes too long', async (t) => {
   const { postgres } = file.store
   if (postgres.address.kind === 'embedded') return checkEmbeddedDeadline(t)
   const quick = connect(t, postgres.address, { statementTimeoutMs: 50, poolSize: 1 })
@@ -266,7 +266,7 @@ test('the server ends a statement that takes too long', async (t) => {
   assert.equal((await run(quick, 'SELECT 1 AS n')).length, 1)
 })
 
-/** The embedded store has no timers of its own: the deadline of this side holds. */
+/** The embedded store has no statement timer, so the client's deadline applies. */
 async function checkEmbeddedDeadline(t: TestContext): Promise<void> {
   const quick = connect(t, file.store.postgres.address, { statementTimeoutMs: 50, poolSize: 1 })
   await assert.rejects(quick.run(statement(SLOW), { deadlineMs: 1 }), IS_LATE)
@@ -274,7 +274,7 @@ async function checkEmbeddedDeadline(t: TestContext): Promise<void> {
 }
 
 const DEFAULTS = { poolSize: 4, statementTimeoutMs: 30_000, connectTimeoutMs: 5_000 }
-/** A statement that takes a while in both stores; PGlite's pg_sleep would do too but holds its thread. */
+/** A statement that takes a while in both stores. In PGlite, pg_sleep blocks the store's thread. */
 const SLOW = 'SELECT pg_sleep(0.5)'
 
 function connect(t: TestContext, address: StoreAddress, options: Partial<PostgresOptions>): Postgres {
@@ -283,7 +283,7 @@ function connect(t: TestContext, address: StoreAddress, options: Partial<Postgre
   return postgres
 }
 
-/** The store of this file behind a proxy that can take it away. */
+/** The store of this file behind a proxy that can make it unavailable. */
 async function proxied(t: TestContext): Promise<{ proxy: FaultProxy; address: StoreAddress }> {
   const { address } = file.store.postgres
   if (address.kind === 'embedded') {

@@ -1,5 +1,5 @@
-// Files of candles and observations that a collector added rows to: they say how many rows they have, not what they were
-// made of, so that what it knows of their history decides.
+// Files of candles and observations that a collector added rows to: a file states its number of rows but not its origin, so
+// the collector's own record of the file's history decides.
 
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
@@ -57,7 +57,7 @@ test('rows that another collector has pushed since the copy are not replaced', a
   assert.deepEqual(await rowsOf(remote!), { first: 0, last: 5 })
 })
 
-test('a file that a lake lacks is fetched alone, and what is made of it is pushed', async (t) => {
+test('a single missing file is fetched, and the extended file is pushed', async (t) => {
   const [old, empty, remote] = await Promise.all([1, 2, 3].map(() => temporaryDirectory(t)))
   const store = new DirectoryStore(remote!)
   await fetchLakeFile(empty!, store, { key: KEY, revision: 0n })

@@ -1,4 +1,4 @@
-// Files that are cut short or damaged, in a lake and in a bucket.
+// Files that are truncated or damaged, in a lake and in a bucket.
 
 import assert from 'node:assert/strict'
 import { cp, mkdir, readFile, rm, rmdir, writeFile } from 'node:fs/promises'
@@ -19,7 +19,7 @@ const CLOCK = { nowMs: () => Date.parse('2026-06-26T12:00:00Z'), sleep: async ()
 const noProblems = ({ failures, conflictReasons }: LakeSyncResult): void =>
   assert.deepEqual([failures, [...conflictReasons]], [[], []])
 
-test('a file that is cut short replaces no whole one, neither in a lake nor in the bucket', async (t) => {
+test('a truncated file does not replace a complete one, neither in a lake nor in the bucket', async (t) => {
   const server = await startS3Server(t)
   const remote = server.store()
   const sync = (direction: 'push' | 'pull', lake: string, raw = true): Promise<LakeSyncResult> =>
@@ -63,7 +63,7 @@ test('a file that is cut short replaces no whole one, neither in a lake nor in t
   assert.deepEqual(await readBucket(remote), whole)
 })
 
-test('a damaged fold state replaces no whole one in a lake, and is named until it is removed', async (t) => {
+test('a damaged fold state does not replace a valid one in a lake, and is named until it is removed', async (t) => {
   const [lake, copy, bucket] = [
     await temporaryDirectory(t),
     await temporaryDirectory(t),
@@ -92,7 +92,7 @@ test('a damaged fold state replaces no whole one in a lake, and is named until i
       assert.deepEqual(await readWhole(to), whole)
     }
   }
-  // A collector of the second date after it starts all the same.
+  // A collector of the second date after it still starts.
   const next = await temporaryDirectory(t)
   await cp(join(lake, key), join(next, key))
   const { signal } = new AbortController()
@@ -106,7 +106,7 @@ test('a damaged fold state replaces no whole one in a lake, and is named until i
   assert.deepEqual(await readWhole(copy), whole, 'a whole one replaces a damaged one')
 })
 
-test('a directory in the place of a file is named in a lake and in the other place, and nothing else is lost', async (t) => {
+test('a directory in place of a file is named on either side, and no other file is affected', async (t) => {
   const [lake, place] = [await temporaryDirectory(t), await temporaryDirectory(t)]
   const sync = (direction: 'push' | 'pull', root: string, remote: string): Promise<LakeSyncResult> =>
     syncLake({

@@ -1,4 +1,4 @@
-// A push to a directory whose disk is full: what could not be written takes no space there, however often it is tried.
+// A push to a directory on a full disk: failed writes leave no files there, however often the push is retried.
 
 import assert from 'node:assert/strict'
 import { cp, mkdir } from 'node:fs/promises'
@@ -12,7 +12,7 @@ import { foldHere, folderOf, writeSegment } from './raw-lakes.ts'
 
 const DATE = '2026-06-24'
 
-test('pushes that fail on a full disk leave no temporary files, and the next one heals', async (t) => {
+test('pushes that fail on a full disk leave no temporary files, and the next one succeeds', async (t) => {
   const lake = join(await temporaryDirectory(t), 'lake')
   await onSmallDisk(t, 4, async (disk) => {
     const target = join(disk.path, 'target')

@@ -1,4 +1,4 @@
-// A pull that was killed has removed united slices from the lake, and not yet replaced the manifest that lists them.
+// A pull was killed after it removed merged slices from the lake, and before it replaced the manifest that lists them.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -10,7 +10,7 @@ import { foldHere, folderOf, SOURCE, writeSegment } from './raw-lakes.ts'
 
 const DATE = '2026-06-24'
 
-test('slices that a killed pull has removed leave the manifest before the date is folded', async (t) => {
+test('slices that a killed pull removed are dropped from the manifest before the date is folded', async (t) => {
   const [lake, bucket] = [await temporaryDirectory(t), await temporaryDirectory(t)]
   const push = async (): Promise<void> => {
     const remote = new DirectoryStore(bucket)

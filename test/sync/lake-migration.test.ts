@@ -1,5 +1,5 @@
-// `bookcast migrate`: a lake of version 0.1 gets today's names whole, on disk and in object storage, wherever a run is killed, and
-// no other command takes it before.
+// `bookcast migrate`: all files of a lake of version 0.1 are renamed to the current layout, on disk and in object storage, even
+// if a run is killed at any point, and no other command accepts the lake before.
 
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
@@ -30,7 +30,7 @@ import { entriesBelow, temporaryDirectory } from '../support/temporary-lake.ts'
 const MAIN = fileURLToPath(new URL('../../server/main.js', import.meta.url))
 const SILENT = { onMoved: (): void => {}, onConflict: (): void => {} }
 
-/** A lake of version 0.1, and the same one in today's layout. */
+/** A lake of version 0.1, and the same lake in the current layout. */
 function oldTree(days: number): Record<'old' | 'migrated', Record<string, Buffer>> {
   const old: Record<string, Buffer> = {
     'candles/series=A/month=2026-07.parquet': bytesOf(30, 1),
@@ -44,7 +44,7 @@ function oldTree(days: number): Record<'old' | 'migrated', Record<string, Buffer
   return { old, migrated }
 }
 
-/** Every call of these fails from the `last`-th on, as for a process that was killed. Returns how to give it its life back. */
+/** All these calls fail after the first `calls`, as if the process were killed. Returns a function that restores them. */
 function killAfter(calls: number): () => void {
   const names = ['link', 'rm', 'rename', 'mkdir', 'open'] as const
   const real = Object.fromEntries(names.map((name) => [name, fsPromises[name]]))
@@ -63,7 +63,7 @@ function killAfter(calls: number): () => void {
   }
 }
 
-test('a lake is whole after a death at any call, and a second run', async (t) => {
+test('a lake is complete after a kill at any call and a second run', async (t) => {
   const { old, migrated } = oldTree(4)
   const kept = 'candles/series=A/.month=2026-07.parquet.kept'
   for (let calls = 0, isDone = false; !isDone; calls += runs(3, 1)) {
@@ -91,7 +91,7 @@ test('a lake is whole after a death at any call, and a second run', async (t) =>
   }
 })
 
-test('a lake is whole after kills of the process, and the command says what it did', async (t) => {
+test('a lake is complete after kills of the process, and the command reports what it did', async (t) => {
   const { old, migrated } = oldTree(runs(100, 1_000))
   const lake = await temporaryDirectory(t)
   await writeTree(lake, old)
@@ -112,7 +112,7 @@ test('a lake is whole after kills of the process, and the command says what it d
 const migratedDates = (lake: string): number =>
   readdirSync(join(lake, 'lob/source=kalshi/series=A')).filter((name) => !name.endsWith('.parquet')).length
 
-test('a lake that another process migrates is left to it, in one sentence', async (t) => {
+test('a lake that another process migrates is refused with one line', async (t) => {
   const lake = await temporaryDirectory(t)
   const { old, migrated } = oldTree(2)
   await writeTree(lake, { ...old, '.sync/x.ndjson': Buffer.from('') })
@@ -126,11 +126,11 @@ test('a lake that another process migrates is left to it, in one sentence', asyn
   await lock.release()
   assert.match((await bookcast(['migrate', '--lake', lake])).stdout, /^4 files renamed, 0 stay\n$/)
   assert.deepEqual(await readTree(lake), migrated)
-  // Nothing of the lock stays.
+  // The lock file is removed.
   assert.deepEqual(readdirSync(join(lake, '.sync')), ['x.ndjson'])
 })
 
-test('two migrations of a bucket at once end with it whole', async (t) => {
+test('two concurrent migrations of a bucket leave it complete', async (t) => {
   const server = await startS3Server(t)
   const { old, migrated } = oldTree(20)
   const store = server.store()
@@ -141,7 +141,7 @@ test('two migrations of a bucket at once end with it whole', async (t) => {
   assert.deepEqual(keys.toSorted(), Object.keys(migrated).toSorted())
 })
 
-test('a bucket is whole after a death at any request, and a second run', async (t) => {
+test('a bucket is complete after a kill at any request and a second run', async (t) => {
   const server = await startS3Server(t)
   const stride = runs(7, 1)
   const { old, migrated } = oldTree(2)
@@ -174,7 +174,7 @@ test('a bucket is whole after a death at any request, and a second run', async (
   }
 })
 
-test('two files that claim one name both stay, and the command names them', async (t) => {
+test('two files with the same new name are both kept, and the command names them', async (t) => {
   const server = await startS3Server(t)
   const lake = await temporaryDirectory(t)
   const [old, current] = [
@@ -196,14 +196,14 @@ test('two files that claim one name both stay, and the command names them', asyn
       server.endpoint,
     ])
     assert.deepEqual([code, stdout], [1, '0 files renamed, 1 stay\n'])
-    // Before it a process says what the client of S3 thinks of its Node.
+    // The S3 client may print a warning about the Node version before this line.
     const told = `stays: ${old}: ${current} has other bytes; remove the one that is wrong\n`
     assert.ok(stderr.endsWith(told), stderr)
   }
   assert.equal((await readTree(lake))[old]?.toString(), 'old')
 })
 
-test('every command that reads or writes a lake refuses one of version 0.1 with the command to run', async (t) => {
+test('every command that reads or writes a lake refuses one of version 0.1 and names the command to run', async (t) => {
   const [lake, other] = [await temporaryDirectory(t), await temporaryDirectory(t)]
   await writeTree(lake, oldTree(1).old)
   for (const args of [
@@ -225,7 +225,7 @@ test('every command that reads or writes a lake refuses one of version 0.1 with 
   }
 })
 
-test('a migrated lake and bucket are known to be equal: nothing is transferred or compared again', async (t) => {
+test('after the migration of a lake and its bucket, nothing is transferred or compared again', async (t) => {
   const server = await startS3Server(t)
   const lake = await temporaryDirectory(t)
   const { old } = oldTree(3)

@@ -9,7 +9,7 @@ import { temporaryDirectory } from '../support/temporary-lake.ts'
 const KEY = 'candles/series=A/month=2026-07/candles.parquet'
 const START_MS = Date.UTC(2026, 6, 1)
 
-/** A clock whose sleeps end when the test says so. */
+/** A clock whose sleeps the test ends. */
 class SteppedClock {
   ms = START_MS
   #wake: (() => void) | undefined
@@ -30,7 +30,7 @@ class SteppedClock {
   }
 }
 
-test('pulls again and again and tells when it last did, also after a restart', async (t) => {
+test('pulls repeatedly and reports the time of the last pull, also after a restart', async (t) => {
   const { lake, source, remote } = await places(t)
   const clock = new SteppedClock()
   const results = new EventQueue()
@@ -79,7 +79,7 @@ function scheduled(t: TestContext, options: LakeSyncScheduleOptions): LakeSyncSc
   return schedule
 }
 
-/** Events that are waited for one by one. */
+/** Events that the test awaits one by one. */
 class EventQueue {
   #count = 0
   #waiting: (() => void) | undefined

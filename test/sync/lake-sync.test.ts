@@ -32,7 +32,7 @@ test('push, then pull into an empty directory gives the same tree', async (t) =>
   assert.deepEqual(await temporaries(copy), [])
 })
 
-test('a prefix is a place of its own', async (t) => {
+test('a prefix is a separate destination', async (t) => {
   const { server, lake } = await pushedLake(t)
   const other = await temporaryDirectory(t)
   await writeTree(other, { [CANDLES]: 'other' })
@@ -45,7 +45,7 @@ test('a prefix is a place of its own', async (t) => {
   assert.equal((await readTree(lake))[CANDLES]?.length, 50_000)
 })
 
-test('what is up to date is neither read nor sent again', async (t) => {
+test('files that are up to date are neither read nor transferred again', async (t) => {
   const { server, lake } = await pushedLake(t)
   const copy = await temporaryDirectory(t)
   await pull(server, copy)
@@ -61,7 +61,7 @@ test('what is up to date is neither read nor sent again', async (t) => {
   )
 })
 
-test('only what changed is transferred, in both directions', async (t) => {
+test('only changed files are transferred, in both directions', async (t) => {
   const { server, lake } = await pushedLake(t)
   const copy = await temporaryDirectory(t)
   await pull(server, copy)
@@ -90,7 +90,7 @@ test('a lake that was copied by other means is adopted without a transfer', asyn
   assert.deepEqual(await readTree(copy), await readTree(lake))
 })
 
-test('a body that ends early is taken up where it stopped', async (t) => {
+test('a body that ends early is resumed where it stopped', async (t) => {
   const { server, lake } = await pushedLake(t)
   const copy = await temporaryDirectory(t)
   server.requests.length = 0
@@ -110,7 +110,7 @@ test('a body that ends early is taken up where it stopped', async (t) => {
   assert.equal(netBytes, 3_050_001)
 })
 
-test('an interrupted run shows no part of a file and the next run goes on from it', async (t) => {
+test('an interrupted run leaves no partial file visible, and the next run resumes it', async (t) => {
   const { server, lake } = await pushedLake(t)
   const copy = await temporaryDirectory(t)
   const controller = new AbortController()
@@ -148,7 +148,7 @@ test('on a full disk the error names the directory and the remedy, and the next 
   })
 })
 
-test('a wrong byte is noticed, and fetched again from the start', async (t) => {
+test('an object that arrives with a wrong byte is fetched again from the start', async (t) => {
   const { server, lake } = await pushedLake(t)
   const copy = await temporaryDirectory(t)
   server.fault = once(BOOK, { wrongByte: 12_345 })
@@ -156,7 +156,7 @@ test('a wrong byte is noticed, and fetched again from the start', async (t) => {
   assert.deepEqual(await readTree(copy), await readTree(lake))
 })
 
-test('an object that keeps arriving damaged is reported, not shown, and keeps no other from arriving', async (t) => {
+test('an object that repeatedly arrives damaged is reported, not published, and does not block other objects', async (t) => {
   const { server, lake } = await pushedLake(t)
   const copy = await temporaryDirectory(t)
   await pull(server, copy)
@@ -177,7 +177,7 @@ test('an object that keeps arriving damaged is reported, not shown, and keeps no
   assert.deepEqual(await readTree(copy), await readTree(lake))
 })
 
-test('server errors are tried again, in both directions', async (t) => {
+test('server errors are retried, in both directions', async (t) => {
   const { server, lake } = await pushedLake(t)
   const copy = await temporaryDirectory(t)
   const errorCounts = new Map<string, number>()
@@ -195,7 +195,7 @@ test('server errors are tried again, in both directions', async (t) => {
   assert.ok((errorCounts.get(`PUT ${CANDLES}`) ?? 0) > 2)
 })
 
-test('a service that refuses every object is reported by name and leaves the outcome alone', async (t) => {
+test('a service that refuses every object is reported by name, and the outcome file is not written', async (t) => {
   const { server } = await pushedLake(t)
   const copy = await temporaryDirectory(t)
   server.fault = ({ isList }) => (isList ? undefined : { status: 403 })
@@ -209,7 +209,7 @@ test('a service that refuses every object is reported by name and leaves the out
   await assert.rejects(stat(join(copy, '.sync', 'outcome.json')))
 })
 
-test('an object that is replaced during its transfer arrives as the new one', async (t) => {
+test('an object that is replaced during its transfer arrives in its new version', async (t) => {
   const { server, lake } = await pushedLake(t)
   const copy = await temporaryDirectory(t)
   await writeTree(lake, { [BOOK]: bytesOf(100_000, 77) })
@@ -228,7 +228,7 @@ test('an object that is replaced during its transfer arrives as the new one', as
   assert.deepEqual(await readTree(copy), await readTree(lake))
 })
 
-test('a file is never there half written, and who reads the old one goes on reading it', async (t) => {
+test('a file is replaced atomically, and open readers keep reading the old one', async (t) => {
   const { server, lake } = await pushedLake(t)
   const copy = await temporaryDirectory(t)
   await pull(server, copy)
@@ -249,7 +249,7 @@ test('a file is never there half written, and who reads the old one goes on read
   assert.deepEqual((await readTree(copy))[BOOK], bytesOf(2_000_000, 8))
 })
 
-test('nothing is deleted, and what somebody else wrote is replaced only on demand', async (t) => {
+test('nothing is deleted, and files of another writer are replaced only with --replace', async (t) => {
   const { server, lake } = await pushedLake(t)
   const copy = await temporaryDirectory(t)
   const own = 'observations/station=CHI/year=2026/observations.parquet'
@@ -266,7 +266,7 @@ test('nothing is deleted, and what somebody else wrote is replaced only on deman
   assert.equal(String(after[own]), 'mine too')
 })
 
-test('a collector that lost its state does not replace what others pushed', async (t) => {
+test('a collector that lost its state does not replace files that others pushed', async (t) => {
   const { server } = await pushedLake(t)
   const fresh = await temporaryDirectory(t)
   await writeTree(fresh, { [BOOK]: 'half a day' })
@@ -276,11 +276,11 @@ test('a collector that lost its state does not replace what others pushed', asyn
   assert.deepEqual((await readTree(copy))[BOOK], TREE[BOOK])
 })
 
-test('a process that died after the rename knows the file as its own', async (t) => {
+test('after a kill behind the rename, the next run recognizes the file as its own', async (t) => {
   const { server, lake } = await pushedLake(t)
   const copy = await temporaryDirectory(t)
   await pull(server, copy)
-  // The journal's last lines did not get to the disk: the transfers are noted as begun, not as done.
+  // The journal's last lines were not written to disk: it lists the transfers as begun, not as done.
   const [journal] = (await readdir(join(copy, '.sync'))).filter((name) => name.endsWith('.ndjson'))
   const path = join(copy, '.sync', journal ?? '')
   const begun = readFileSync(path, 'utf8')
@@ -294,7 +294,7 @@ test('a process that died after the rename knows the file as its own', async (t)
   assert.deepEqual(await readTree(copy), await readTree(lake))
 })
 
-test('temporary files and whatever is no lake file stay where they are', async (t) => {
+test('temporary files and files that are not part of the lake are not pushed', async (t) => {
   const server = await startS3Server(t)
   const lake = await temporaryDirectory(t)
   await writeTree(lake, {
@@ -303,7 +303,7 @@ test('temporary files and whatever is no lake file stay where they are', async (
     'candles/.hidden/month=2026-07/candles.parquet': 'hidden',
     'notes.txt': 'text',
     'totals.parquet': 'of somebody',
-    // A part of an export, beside the lake's directories and in them.
+    // Files of an export, beside and in the lake's directories.
     [`exports/july/${BOOK.replace('.parquet', '-0123456789abcdef.parquet')}`]: 'part',
     [`exports/july/${BOOK}`]: 'part',
     [BOOK.replace('.parquet', '-0123456789abcdef.parquet')]: 'part',
@@ -312,7 +312,7 @@ test('temporary files and whatever is no lake file stay where they are', async (
   assert.deepEqual([result.objectCount, result.transferredCount], [1, 1])
 })
 
-test('any tree comes over whole between directories, whatever its series are called and its files hold', async (t) => {
+test('any tree is copied completely between directories, with any names of series and any content', async (t) => {
   const scope = fc.stringMatching(/^[A-Za-z0-9_][A-Za-z0-9._-]{0,12}$/)
   const key = fc
     .tuple(fc.constantFrom('lob', 'trades', 'candles', 'observations'), scope)

@@ -1,4 +1,4 @@
-// The fold state of an open date that was derived again while a recorder writes to it: it goes when the manifest lists more.
+// The fold state of an open date that was rebuilt while a recorder writes to it: it is removed when the manifest lists more.
 
 import assert from 'node:assert/strict'
 import { readFile, writeFile } from 'node:fs/promises'
@@ -24,7 +24,7 @@ import { foldHere, folderOf, SOURCE } from './raw-lakes.ts'
 const [DATE, NEXT] = ['2026-06-24', '2026-06-25'] as const
 const MIDNIGHT = Date.parse(`${NEXT}T00:00:00Z`)
 
-/** A lake whose recorder reads what the exchange says of one market every five seconds. */
+/** A lake whose recorder gets a message of one market every five seconds. */
 class RecordedLake {
   readonly lake: string
   readonly #root: string
@@ -67,14 +67,14 @@ class RecordedLake {
     this.nowMs = MIDNIGHT + toS * 1000
     const limit = await writeWal(join(this.#root, 'work'), SOURCE, records)
     while (await fold.advance(limit));
-    // What is due is published, and dates that wait are folded.
+    // Publish what is due, and fold waiting dates.
     for (let left = 3; left > 0; left--) {
       await fold.publish(left === 3)
       await fold.settled()
     }
   }
 
-  /** The files are those of a fold of the raw segments alone. */
+  /** Asserts that the files equal a fold of the raw segments alone. */
   async assertFolded(): Promise<void> {
     const other = await refold(this.lake, join(this.#root, 'other'), SOURCE)
     const [mine, theirs] = await Promise.all(
@@ -90,7 +90,7 @@ class RecordedLake {
   }
 }
 
-test('books that were known over midnight stay known when their date was derived again before, with a collector that pushes', async (t) => {
+test('books known over midnight stay known if a pushing collector rebuilt their date before', async (t) => {
   const [recorded, bucket] = [new RecordedLake(await temporaryDirectory(t)), await temporaryDirectory(t)]
   const { lake } = recorded
   const states = async () =>
@@ -115,7 +115,7 @@ test('books that were known over midnight stay known when their date was derived
   await recorded.hear(killed, -395, -300)
   for (let left = 2; left > 0; left--) await push()
   assert.deepEqual(await states(), [])
-  // It is killed before it folds the date that is over.
+  // The recorder is killed before it folds the past date.
   await recorded.hear(killed, -295, 20)
   for (let left = 2; left > 0; left--) await push()
   const next = await recorded.open(t)
@@ -125,7 +125,7 @@ test('books that were known over midnight stay known when their date was derived
   await recorded.assertFolded()
 })
 
-test('a fold state counts for nothing beside a manifest that a recorder has written since', async (t) => {
+test('a fold state is ignored if a recorder has written the manifest since', async (t) => {
   const recorded = new RecordedLake(await temporaryDirectory(t))
   const { lake } = recorded
   const killed = await recorded.open(t)
@@ -136,7 +136,7 @@ test('a fold state counts for nothing beside a manifest that a recorder has writ
   const isCounted = async () => await hasFoldState(lake, await readManifest(lake, SOURCE, DATE))
   assert.ok(await isCounted())
   await recorded.hear(killed, -395, 20)
-  // An earlier version brought it back.
+  // An earlier version restores the fold state.
   await writeFile(path, state)
   assert.ok(!(await isCounted()))
   const next = await recorded.open(t)

@@ -1,4 +1,4 @@
-// A replica that holds a part of the lake: it pulls its choice alone and answers `not_held` to a request for anything else.
+// A replica with a part of the lake: it pulls only its selection and answers requests for anything else with `not_held`.
 
 import assert from 'node:assert/strict'
 import { cp } from 'node:fs/promises'
@@ -15,11 +15,11 @@ const place = storeOfThisFile()
 const CHOICE = { series: ['KXHIGHNY', 'highest-temperature-in-nyc'], fromDate: '2026-07-02' }
 const ARGS = ['--sync-series', CHOICE.series.join(','), '--sync-from-date', CHOICE.fromDate]
 
-test('a replica holds its choice, and every request for the rest is not_held', async (t) => {
+test('a replica holds its selection, and every request for the rest gets not_held', async (t) => {
   const [source, lake] = [await temporaryDirectory(t), await temporaryDirectory(t)]
   await cp(SAMPLE_LAKE, source, { recursive: true })
   const records = {
-    // A fill looks a year back.
+    // A fill reads up to a year before the range.
     'candles/series=KXHIGHNY/month=2025-05/candles.parquet': 'z',
     'candles/series=KXHIGHNY/month=2025-07/candles.parquet': 'a',
     'candles/series=KXHIGHNY/month=2026-06/candles.parquet': 'b',
@@ -83,7 +83,7 @@ test('a replica holds its choice, and every request for the rest is not_held', a
   }
 })
 
-test('a choice that cannot be meant is refused by name', async (t) => {
+test('an invalid selection is refused, and the error names the option', async (t) => {
   const lake = await temporaryDirectory(t)
   const from = ['--sync-from', lake]
   for (const [args, text] of [

@@ -1,5 +1,5 @@
-// Two collectors that push the same date to one bucket at one instant: what either has recorded is in object storage in
-// the end, whether the service heeds conditions or not.
+// Two collectors push the same date to one bucket at the same time: in the end object storage has the recordings of both,
+// whether or not the service supports conditional writes.
 
 import assert from 'node:assert/strict'
 import { copyFile, mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
@@ -20,7 +20,7 @@ import { folderOf, readBucket, readWhole } from './raw-lakes.ts'
 
 const KEY = 'lob/source=kalshi/series=KXHIGHNY/date=2026-06-24/lob.parquet'
 
-/** A connection from a minute of the day on: a book, and one change a minute. */
+/** A connection that starts at a minute of the day: a book, and one change a minute. */
 function connection(fromMinute: number, changes: number): string[] {
   const at = (minute: number): number => Date.parse('2026-06-24T12:00:00Z') + (fromMinute + minute) * 60_000
   const frames = Array.from({ length: changes }, (_, index) => delta(index + 2, { ts_ms: at(index + 1) }))
@@ -56,14 +56,14 @@ class Pushing {
   }
 }
 
-/** The bytes of the object, as a replica gets them. */
+/** The bytes of the object that a replica gets. */
 async function objectOf(t: TestContext, server: S3Server): Promise<Buffer> {
   const lake = await temporaryDirectory(t)
   await syncLake({ lake, remote: server.store(), direction: 'pull' })
   return await readFile(join(lake, KEY))
 }
 
-/** Lets PUTs wait until `count` have come; those after them pass. */
+/** Delays PUT requests until `count` have arrived; later ones pass. */
 function together(server: S3Server, count: number): void {
   let come = 0
   let open: () => void
@@ -80,7 +80,7 @@ function together(server: S3Server, count: number): void {
 for (const heedsConditions of [true, false]) {
   for (const hasObject of [true, false]) {
     const name = `${heedsConditions ? 'with' : 'without'} conditions, ${hasObject ? 'over an object' : 'as the first'}`
-    test(`two pushes at one instant end in all of both: ${name}`, async (t) => {
+    test(`two concurrent pushes end with the recordings of both: ${name}`, async (t) => {
       const server = await startS3Server(t)
       server.heedsConditions = heedsConditions
       const recordings = [connection(0, 5), connection(30, 5), connection(60, 5)] as const
@@ -94,7 +94,7 @@ for (const heedsConditions of [true, false]) {
       together(server, 2)
       await Promise.all(pushing.map((each) => each.push()))
       const whole = await readFile(join(await lakeOf(t, ...before, one, other), KEY))
-      // What the second of two has overwritten unseen is found by the first at its next push.
+      // At its next push the first collector detects that the second has overwritten its object.
       for (let push = 0; push < 2; push++) for (const each of pushing) await each.push()
       assert.ok((await objectOf(t, server)).equals(whole))
       for (const each of pushing) {
@@ -106,7 +106,7 @@ for (const heedsConditions of [true, false]) {
   }
 }
 
-test('a file that was replaced since it was looked at is not replaced', async (t) => {
+test('a file that has changed since it was checked is not replaced', async (t) => {
   const [from, to] = [await lakeOf(t, connection(0, 5)), await lakeOf(t, connection(30, 5))]
   const [source, target] = [new DirectoryStore(from), new DirectoryStore(to)]
   const [next, present] = [(await source.head(KEY))!, (await target.head(KEY))!]
@@ -120,7 +120,7 @@ test('a file that was replaced since it was looked at is not replaced', async (t
   assert.ok((await readFile(join(to, KEY))).equals(await readFile(join(from, KEY))))
 })
 
-test('of two that push one segment into a directory at once, each finds it there afterwards', async (t) => {
+test('after two concurrent pushes of one segment into a directory, the segment is there', async (t) => {
   const [from, to] = [await temporaryDirectory(t), await temporaryDirectory(t)]
   for (let number = 0; number < 20; number++) {
     const key = rawKey('kalshi', '2026-06-24', `3f9c01ab-10-${String(number).padStart(32, '0')}.ndjson.gz`)
@@ -140,7 +140,7 @@ test('of two that push one segment into a directory at once, each finds it there
   }
 })
 
-test('a date that another lake pushes first after the listing is folded from both, without a conflict', async (t) => {
+test('a date that another lake pushes after the listing is folded from both lakes without a conflict', async (t) => {
   const [one, other, bucket] = [
     await lakeOf(t, connection(0, 5)),
     await lakeOf(t, connection(30, 5)),
@@ -165,7 +165,7 @@ test('a date that another lake pushes first after the listing is folded from bot
   assert.ok((await readFile(join(bucket, KEY))).equals(whole))
 })
 
-test('a file is not replaced while another publishes it, and not afterwards', async (t) => {
+test('a file that another writer publishes during the put is not replaced', async (t) => {
   const [from, to] = [await lakeOf(t, connection(0, 5)), await lakeOf(t, connection(30, 5))]
   const [source, target] = [new DirectoryStore(from), new DirectoryStore(to)]
   const [next, present] = [(await source.head(KEY))!, (await target.head(KEY))!]
@@ -183,7 +183,7 @@ test('a file is not replaced while another publishes it, and not afterwards', as
   assert.ok((await readFile(join(to, KEY))).equals(await readFile(other)))
 })
 
-test('a service that knows no conditions is written to without', async (t) => {
+test('a service without conditional writes gets unconditional ones', async (t) => {
   const server = await startS3Server(t)
   let refused = 0
   server.fault = ({ method, isConditional }) => {

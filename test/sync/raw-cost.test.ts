@@ -1,5 +1,4 @@
-// What raw segments cost a recorder and its object storage: how soon a message is in the bucket, and how many bytes an open day
-// pushes.
+// The cost of raw segments: how soon a message of a recorder is in the bucket, and how many bytes an open day pushes.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -17,7 +16,7 @@ import { temporaryDirectory } from '../support/temporary-lake.ts'
 import { foldHere, folderOf, unite, SOURCE, writeSegment } from './raw-lakes.ts'
 
 const DATE = '2026-06-24'
-/** Each makes the date longer, which is folded after every slice of it. */
+/** Hours of the date, which is folded after every slice. */
 const HOURS = runs(2, 3)
 const SIGNAL = new AbortController().signal
 
@@ -48,7 +47,7 @@ test('a message is in the bucket 30 s after the recorder received it', async (t)
       recvTs,
     )
     waiting.push(nowMs)
-    // The recorder writes a slice only when it publishes, and the push begins just before that.
+    // The recorder writes a slice only when it publishes; the push runs just before that, which is the worst case.
     if (nowMs % RAW_PUSH_INTERVAL_MS === 0) {
       const { transferredCount, failures } = await pushNewSegments(options)
       assert.deepEqual(failures, [])
@@ -67,13 +66,13 @@ test('a message is in the bucket 30 s after the recorder received it', async (t)
   assert.ok(slices > 90_000)
 })
 
-test('an open day pushes 1.3 times the bytes of its derived files, and its raw', async (t) => {
+test('an open day pushes at most 1.3 times the bytes of its derived files plus its raw segments', async (t) => {
   const [server, derived] = [await startS3Server(t), await startS3Server(t)]
   const lake = await temporaryDirectory(t)
   let nowMs = Date.parse(`${DATE}T00:00:00Z`)
   const clock = { nowMs: () => nowMs, sleep: async () => {} }
   const remote = new TailedStore(server.store(), clock.nowMs)
-  // The files alone, as they are pushed without raw segments.
+  // The derived files alone, as pushed without raw segments.
   const other = new TailedStore(derived.store('derived'), clock.nowMs)
   for (let hour = 0; hour < HOURS; hour++) {
     const plan = { recorder: 'host1', date: DATE, hour }

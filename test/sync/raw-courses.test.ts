@@ -1,9 +1,9 @@
-// Two collectors on one bucket through random courses: recordings, unions, imports, folds, pushes at once, kills between any two
-// writes, empty and stale disks. In the end both lakes and the bucket hold the same bytes, those of a fold of all segments. In
-// other courses dates are also replaced and pruned: what was removed is nowhere in the end. Where a seal lacks segments of another
-// lake, an operator insists on the seal.
+// Two collectors on one bucket in random sequences: recordings, merges of slices, imports, folds, concurrent pushes, kills
+// between any two writes, empty and stale disks. In the end both lakes and the bucket have the same bytes, those of a fold of
+// all segments. Other sequences also replace and prune dates: in the end removed segments are nowhere. If a seal lacks segments
+// of another lake, the operator enforces the seal.
 //
-// RAW_COURSES says how many courses, RAW_COURSE_SEED runs one alone.
+// RAW_COURSES is the number of sequences; RAW_COURSE_SEED runs a single one.
 
 import assert from 'node:assert/strict'
 import { cp, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
@@ -47,16 +47,16 @@ const ONLY = process.env['RAW_COURSE_SEED']
 const SEEDS = ONLY === undefined ? Array.from({ length: COURSES }, (_, index) => index + 1) : [Number(ONLY)]
 const STEPS = 14
 const DATES = ['2026-06-24', '2026-06-25'] as const
-/** After the last hour of the second date that is recorded. */
+/** After the last recorded hour of the second date. */
 const CLOCK = { nowMs: () => Date.parse('2026-06-25T13:00:00Z'), sleep: async () => {} }
 const LATER = { nowMs: () => Date.parse('2026-06-28T13:00:00Z'), sleep: async () => {} }
-/** Only imported, and no replacement has it. */
+/** A series that is only imported, and that no replacement has. */
 const OTHER_SERIES = 'KXHIGHDEN'
 const SIGNAL = new AbortController().signal
 
 class Killed extends Error {}
 
-/** Every write to a lake or to the bucket is counted, and fails from a given one on. */
+/** Counts every write to a lake or the bucket, and fails all writes after a given number. */
 class Writes {
   #left = Infinity
 
@@ -95,7 +95,7 @@ class Collector {
   #stale: string | undefined
   #removals = 0
   recorder = ''
-  /** Names of segments that were replaced or pruned here. */
+  /** Names of segments that this collector replaced or pruned. */
   readonly removed = new Set<string>()
   readonly name: string
 
@@ -126,7 +126,7 @@ class Collector {
     this.#stale = lake
   }
 
-  /** A disk as it was some time ago. Its recorder gets another name, since hours of its own went on meanwhile. */
+  /** Restores an old copy of the disk. The recorder gets another name, because its hours have continued since the copy. */
   async beginStale(): Promise<void> {
     if (this.#stale === undefined) return
     const lake = this.#stale
@@ -155,7 +155,7 @@ class Collector {
     this.#slices.set(id, slices)
   }
 
-  /** The recorder unites an hour, removes its slices, and notes both in the manifest: as raw-hours.ts does. */
+  /** The recorder merges an hour, removes its slices, and updates the manifest, as raw-hours.ts does. */
   async unite(isKilled: boolean): Promise<void> {
     for (const [id, slices] of this.#slices) {
       const [date, hour] = id.split(' ') as [string, string]
@@ -175,7 +175,7 @@ class Collector {
     }
   }
 
-  /** The recorder's part of the manifests is what it has on the disk. */
+  /** Makes the recorder's part of the manifests match its disk. */
   async resume(): Promise<void> {
     for (const date of DATES) {
       const before = await readManifest(this.lake, SOURCE, date)
@@ -198,7 +198,7 @@ class Collector {
     await writeSegment(this.lake, plan)
   }
 
-  /** What `import --replace` without the other series does. @param isKilled before the replaced segments are removed */
+  /** Acts like `import --replace` without the other series. @param isKilled before the replaced segments are removed */
   async replace(isKilled: boolean): Promise<void> {
     const date = this.#random.pick(DATES)
     const before = await readManifest(this.lake, SOURCE, date)
@@ -215,13 +215,13 @@ class Collector {
       if (name !== added.name) await rm(join(this.lake, rawKey(SOURCE, date, name)), { force: true })
   }
 
-  /** What `prune --keep-raw` does. */
+  /** Acts like `prune --keep-raw`. */
   async prune(): Promise<void> {
     for await (const { key, reason } of pruneRaw(this.lake, DATES[1], true, undefined))
       if (reason === undefined) this.#noteRemoved([key.slice(key.lastIndexOf('/') + 1)])
   }
 
-  /** The recorder continues under another name: the same lines under the old one would be the removed segments again. */
+  /** The recorder continues under another name, because the same lines under the old name would recreate the removed segments. */
   #noteRemoved(names: readonly string[]): void {
     for (const name of names) this.removed.add(name)
     this.#slices = new Map()
@@ -274,7 +274,7 @@ class Collector {
     })
   }
 
-  /** What an operator does who insists on a seal, in the lake that sealed the date or in the one that has more of it. */
+  /** The operator enforces a seal, in the lake that sealed the date or in the lake that has more of it. */
   async insist(key: string, reason: string): Promise<void> {
     if (/was sealed in the lake/.test(reason)) return void (await this.push(LATER, true))
     assert.match(reason, /was sealed in .* Nothing was removed/)
@@ -333,7 +333,7 @@ async function course(t: TestContext, seed: number, actions: readonly Action[]):
       writes.live()
     }
     for (const collector of collectors) await collector.resume()
-    // Both go on, and all hours are over by now.
+    // Both collectors continue, and all hours are closed by now.
     let transferred = 1
     for (let round = 0; round < 8 && transferred > 0; round++) {
       transferred = 0
@@ -400,10 +400,10 @@ function summary(tree: Record<string, string>): string[] {
   return Object.entries(tree).map(([key, bytes]) => `${key} ${bytes.length} ${bytes.slice(-40)}`)
 }
 
-test('from any state of their disks both collectors and the bucket end with the same bytes', async (t) => {
+test('from any state of the disks, both collectors and the bucket end with the same bytes', async (t) => {
   for (const seed of SEEDS) await course(t, seed, ACTIONS)
 })
 
-test('what was replaced or pruned never comes back, from any state of their disks', async (t) => {
+test('from any state of the disks, replaced or pruned segments never return', async (t) => {
   for (const seed of SEEDS) await course(t, seed, [...ACTIONS, ...REMOVALS])
 })

@@ -1,4 +1,4 @@
-// Lakes with raw segments for synchronization tests: collectors without sockets, which write segments and fold them.
+// Lakes with raw segments for synchronization tests: collectors without sockets that write segments and fold them.
 
 import { cp, mkdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -27,7 +27,7 @@ export async function foldHere(
   await foldRawDates({ lake, source: SOURCE, dates, rules }, {}, SIGNAL)
 }
 
-/** A folder without a thread, with an endless share of the time. */
+/** A folder without a thread and without a limit on its share of the time. */
 export function folderOf(lake: string, onFold?: () => void): RawFolder {
   return new RawFolder(lake, {
     shareMax: 1,
@@ -42,13 +42,13 @@ export interface SegmentPlan {
   readonly recorder: string
   readonly date: string
   readonly hour: number
-  /** Minutes of the hour: the first one has a snapshot. */
+  /** Minutes of the hour; the first minute has a snapshot. */
   readonly fromMinute: number
   readonly toMinute: number
   readonly market?: string
-  /** The connection's name; a recorder's slices and its united segment share it. */
+  /** The connection's name, which a recorder's slices and their merged segment share. */
   readonly connection?: string
-  /** Of the connection's first line in the segment. */
+  /** Number of the connection's first line in the segment. */
   readonly firstLine?: number
 }
 
@@ -77,7 +77,7 @@ export async function writeSegment(lake: string, plan: SegmentPlan): Promise<Seg
   return await writer.finish({ date, hour, recorder })
 }
 
-/** What a recorder does at the end of an hour: its slices go when the united segment is there. */
+/** Acts like a recorder at the end of an hour: writes the merged segment, then removes the slices. */
 export async function unite(
   lake: string,
   plan: SegmentPlan,
@@ -99,7 +99,7 @@ export async function readWhole(root: string): Promise<Record<string, string>> {
   return tree
 }
 
-/** The same of a bucket. */
+/** The same for a bucket. */
 export async function readBucket(store: ObjectStore): Promise<Record<string, string>> {
   const tree: Record<string, string> = {}
   for await (const { key } of store.list(undefined, { raw: true })) {
@@ -109,7 +109,7 @@ export async function readBucket(store: ObjectStore): Promise<Record<string, str
   return Object.fromEntries(Object.entries(tree).toSorted(([a], [b]) => (a < b ? -1 : 1)))
 }
 
-/** What a fold of all segments of a lake gives in an empty one. */
+/** The result of a fold of all segments of a lake in an empty lake. */
 export async function foldedAnew(
   lake: string,
   into: string,

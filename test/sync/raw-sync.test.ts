@@ -1,4 +1,4 @@
-// Raw segments and what is derived from them between lakes and a bucket.
+// Synchronization of raw segments and their derived files between lakes and a bucket.
 
 import assert from 'node:assert/strict'
 import { cp, readFile, rm, writeFile } from 'node:fs/promises'
@@ -125,7 +125,7 @@ test('a server pulls no raw, and a push without raw pushes none', async (t) => {
   )
 })
 
-test('two collectors end with the union, folded, on both sides and in the bucket', async (t) => {
+test('two collectors end with the folded union of their segments in both lakes and in the bucket', async (t) => {
   const server = await startS3Server(t)
   const one = await lakeOf(t, { recorder: 'host1', hour: 3 }, { recorder: 'import', hour: 5 })
   const other = await lakeOf(t, { recorder: 'host2', hour: 3 }, { recorder: 'host2', hour: 4 })
@@ -151,7 +151,7 @@ test('the manifest is written last, after segments, files and fold state', async
   assert.deepEqual(kinds, ['segment', 'file', 'fold.json.gz', 'manifest.json'])
 })
 
-test('slices go from the bucket when the united hour is there, and nothing folds the date for them', async (t) => {
+test('slices are removed from the bucket once the merged hour is there, without a fold of the date', async (t) => {
   const server = await startS3Server(t)
   const lake = await temporaryDirectory(t)
   const nowMs = Date.parse(`${DATE}T04:00:30Z`)
@@ -188,7 +188,7 @@ test('slices go from the bucket when the united hour is there, and nothing folds
   assert.equal((await segmentsOnDisk(lake, SOURCE, DATE)).length, 1)
 })
 
-test('slices of a collector that died with its disk are folded by the one that takes over', async (t) => {
+test('slices of a collector that died with its disk are folded by its successor', async (t) => {
   const server = await startS3Server(t)
   const nowMs = Date.parse(`${DATE}T03:10:00Z`)
   const clock = clockAt(nowMs)
@@ -207,7 +207,7 @@ test('slices of a collector that died with its disk are folded by the one that t
   assert.deepEqual(await bucketOf(server), await readWhole(next))
 })
 
-test('a repeated push does not send a manifest with every slice, unless another recorder writes too; a single one does', async (t) => {
+test('only single pushes and pushes beside another recorder send the manifest with every slice', async (t) => {
   const server = await startS3Server(t)
   const lake = await temporaryDirectory(t)
   const clock = clockAt(Date.parse(`${DATE}T03:20:00Z`))
@@ -224,7 +224,7 @@ test('a repeated push does not send a manifest with every slice, unless another 
   }
   for (const minute of [0, 3, 6, 9]) await slice('host1', minute)
   assert.deepEqual([manifests(), files()], [1, 4])
-  // As that of a collector that stops.
+  // A single push, like that of a collector that stops.
   noProblems(await push(server, lake, { clock }))
   assert.deepEqual([manifests(), files()], [2, 4])
   assert.deepEqual(await unpushedFiles(lake, storeOf(server).name), [])
@@ -234,7 +234,7 @@ test('a repeated push does not send a manifest with every slice, unless another 
   assert.deepEqual(await bucketOf(server), await readWhole(lake))
 })
 
-test('listed slices go from both sides once the united hour is listed', async (t) => {
+test('listed slices are removed from both sides once the merged hour is listed', async (t) => {
   const server = await startS3Server(t)
   const lake = await temporaryDirectory(t)
   const plan = { recorder: 'host1', date: DATE, hour: 3 }
@@ -247,7 +247,7 @@ test('listed slices go from both sides once the united hour is listed', async (t
   const other = await temporaryDirectory(t)
   noProblems(await pull(server, other, { raw: true }))
   assert.equal((await readManifest(other, SOURCE, DATE))?.segments.length, 2)
-  // The recorder notes the united segment instead of its slices.
+  // The recorder lists the merged segment instead of its slices.
   const { name, lines, firstTs, lastTs } = await unite(lake, { ...plan, fromMinute: 0, toMinute: 6 }, slices)
   const manifest = (await readManifest(lake, SOURCE, DATE))!
   await writeManifest(lake, { ...manifest, segments: [{ name, lines, firstTs, lastTs }] })
@@ -260,7 +260,7 @@ test('listed slices go from both sides once the united hour is listed', async (t
   assert.deepEqual(await bucketOf(server), await readWhole(lake))
 })
 
-test('what an epoch removed never comes back, in any order of pushes', async (t) => {
+test('segments that an epoch removed never return, in any order of pushes', async (t) => {
   for (const order of ['abc', 'acb', 'bac', 'bca', 'cab', 'cba']) {
     const server = await startS3Server(t)
     const first = await lakeOf(t, { recorder: 'import', hour: 3 }, { recorder: 'import', hour: 5 })
@@ -282,7 +282,7 @@ test('what an epoch removed never comes back, in any order of pushes', async (t)
       toMinute: 4,
     })
     await foldHere(a, [DATE], new Map([[DATE, { added: [added.name], replacedBy: 1 }]]))
-    // One side adds what the replacement cannot know, another one is only stale.
+    // One lake adds a segment that the replacement cannot know; another one is only stale.
     await writeSegment(b, { recorder: 'import', date: DATE, hour: 8, fromMinute: 1, toMinute: 4 })
     await foldHere(b, [DATE])
     for (let round = 0; round < 3; round++)
@@ -294,7 +294,7 @@ test('what an epoch removed never comes back, in any order of pushes', async (t)
   }
 })
 
-test('pruned raw is removed everywhere, and the derived files stay', async (t) => {
+test('pruned raw segments are removed everywhere, and the derived files stay', async (t) => {
   const server = await startS3Server(t)
   const one = await lakeOf(t, { recorder: 'import', hour: 3 })
   await push(server, one)
@@ -318,7 +318,7 @@ test('pruned raw is removed everywhere, and the derived files stay', async (t) =
   assert.deepEqual(await bucketOf(server), whole)
 })
 
-test('damaged and misnamed objects are named, and the rest goes on', async (t) => {
+test('damaged and misnamed objects are named, and the other objects are synchronized', async (t) => {
   const server = await startS3Server(t)
   const lake = await lakeOf(t, { recorder: 'import', hour: 3 })
   await writeSegment(lake, { recorder: 'import', date: '2026-06-23', hour: 3, fromMinute: 1, toMinute: 4 })
@@ -326,7 +326,7 @@ test('damaged and misnamed objects are named, and the rest goes on', async (t) =
   await push(server, lake)
   const [name] = await segmentsOnDisk(lake, SOURCE, DATE)
   const key = rawKey(SOURCE, DATE, name!)
-  // Another segment's bytes under its name, as after a mistake with a copy.
+  // The bytes of another segment under this name, as after a wrong copy.
   const [other] = await segmentsOnDisk(lake, SOURCE, '2026-06-23')
   const spoilt = await temporaryDirectory(t)
   const path = join(spoilt, key)
@@ -348,7 +348,7 @@ test('damaged and misnamed objects are named, and the rest goes on', async (t) =
   assert.deepEqual(await segmentsOnDisk(copy, SOURCE, DATE), [])
   assert.equal((await segmentsOnDisk(copy, SOURCE, '2026-06-23')).length, 1)
 
-  // A damaged manifest in the lake keeps its date; a misnamed file is named.
+  // A damaged manifest in the lake and a misnamed file are named.
   await writeFile(manifestPath(lake, SOURCE, DATE), '{')
   await writeFile(join(lake, rawKey(SOURCE, DATE, 'notes.ndjson.gz')), 'x')
   const pushed = await push(server, lake)
@@ -359,7 +359,7 @@ test('damaged and misnamed objects are named, and the rest goes on', async (t) =
   )
 })
 
-test('a manifest that lists a segment nobody has is named, with the remedy', async (t) => {
+test('a manifest that lists a missing segment is named, with the remedy', async (t) => {
   const server = await startS3Server(t)
   const lake = await lakeOf(t, { recorder: 'import', hour: 3 }, { recorder: 'import', hour: 4 })
   await push(server, lake)
@@ -398,7 +398,7 @@ test('segments that were pushed before any fold are folded by a later push', asy
   assert.deepEqual(await bucketOf(server), await readWhole(lake))
 })
 
-test('a stale disk pulls the slices of the open hour, though its manifest lists more than that of the bucket', async (t) => {
+test('a stale disk pulls the slices of the open hour, even if its manifest lists more than the bucket', async (t) => {
   const server = await startS3Server(t)
   const clock = clockAt(Date.parse(`${DATE}T03:20:00Z`))
   const lake = await temporaryDirectory(t)

@@ -1,4 +1,4 @@
-// What becomes of the derived files of a series that a replacement left out, on disks and replicas that missed it.
+// The derived files of a series that a replacement left out, on disks and replicas that missed the replacement.
 
 import assert from 'node:assert/strict'
 import { cp, rm } from 'node:fs/promises'
@@ -59,7 +59,7 @@ class Place {
     return await this.#sync(lake, { direction: 'pull', ...options })
   }
 
-  /** Gives up the raw segments of a lake that were sealed elsewhere, as the conflict tells. */
+  /** Drops a lake's raw segments of a date that was sealed elsewhere, as the conflict message says. */
   async giveUpRaw(lake: string): Promise<void> {
     await rm(rawDateDirectory(lake, SOURCE, DATE), { recursive: true })
     await this.pull(lake, { raw: true, replace: true })
@@ -72,7 +72,7 @@ class Place {
     return lake
   }
 
-  /** Two lakes push in turns, and the first one pulls: the files of the bucket and of both. */
+  /** Two lakes push in turns, and the first one pulls. Returns the files of the bucket and of both lakes. */
   async exchange(lake: string, other: string): Promise<string[][]> {
     for (const each of [lake, other, lake]) await this.push(each)
     await this.pull(lake, { raw: true })
@@ -104,8 +104,8 @@ const filesOf = (tree: Record<string, string>): string[] =>
 const lakeFiles = async (lake: string): Promise<string[]> => filesOf(await readWhole(lake))
 
 /**
- * What `import --replace` of NY alone does, after the operator has removed the files of the other series.
- * @param isKilled before it removes the replaced segments
+ * Acts like `import --replace` of NY alone, after the operator has removed the files of the other series.
+ * @param isKilled before the replaced segments are removed
  */
 async function replace(lake: string, isKilled = false): Promise<void> {
   await rm(join(lake, DEN), { force: true })
@@ -121,7 +121,7 @@ async function prune(lake: string): Promise<void> {
     assert.equal(reason, undefined)
 }
 
-/** A replica of a lake with two series, of which a replacement that is pushed has one. */
+/** A replica of a lake with two series; the pushed replacement has only one of them. */
 async function replacedSeries(
   t: TestContext,
 ): Promise<{ readonly place: Place; readonly lake: string; readonly replica: string }> {
@@ -134,13 +134,13 @@ async function replacedSeries(
   return { place, lake, replica }
 }
 
-test('a file that was replaced stays removed after the date was pruned, also on a disk that was away', async (t) => {
+test('a replaced file stays removed after the date is pruned, also on a stale disk', async (t) => {
   for (const course of ['pushed', 'at once', 'pruned there'] as const) {
     const place = await Place.start(t)
     const lake = await place.lakeOf(MARKETS.DEN, MARKETS.NY)
     await place.push(lake)
     const stale = await place.copyOf(lake)
-    // Its own removal of old segments knows nothing of the replacement.
+    // The stale disk prunes its segments without knowing of the replacement.
     if (course === 'pruned there') await prune(stale)
     await replace(lake)
     if (course !== 'at once') await place.push(lake)
@@ -154,13 +154,13 @@ test('a file that was replaced stays removed after the date was pruned, also on 
   }
 })
 
-test('a replaced segment goes from lake and bucket after an import that was killed before it removed the segment', async (t) => {
+test('a replaced segment is removed from lake and bucket if the import was killed before it removed the segment', async (t) => {
   for (const isWhole of [true, false]) {
     const place = await Place.start(t)
     const lake = await place.lakeOf(MARKETS.DEN)
     const [old = ''] = await segmentsOnDisk(lake, SOURCE, DATE)
     await place.push(lake)
-    // As if that push had been killed after the segment.
+    // As if that push was killed after the segment.
     if (!isWhole) await place.server.store().remove(rawKey(SOURCE, DATE, 'manifest.json'))
     await replace(lake, true)
     await place.push(lake)
@@ -179,7 +179,7 @@ test('a date that was only pruned keeps the files of series that the lake never 
   for (const files of await place.exchange(lake, other)) assert.deepEqual(files, [DEN, NY])
 })
 
-test('what was added after a replacement stays when the date is pruned', async (t) => {
+test('rows added after a replacement stay when the date is pruned', async (t) => {
   const place = await Place.start(t)
   const lake = await place.lakeOf(MARKETS.NY)
   await replace(lake)
@@ -193,7 +193,7 @@ test('what was added after a replacement stays when the date is pruned', async (
   for (const files of await place.exchange(lake, other)) assert.deepEqual(files, [DEN, NY])
 })
 
-test('a pull without raw removes the files of a replaced series that it pulled, and nothing else', async (t) => {
+test('a pull without raw removes only the files of a replaced series that it pulled', async (t) => {
   const place = await Place.start(t)
   const lake = await place.lakeOf(MARKETS.DEN, MARKETS.NY)
   await place.push(lake)
@@ -205,7 +205,7 @@ test('a pull without raw removes the files of a replaced series that it pulled, 
     await place.copyOf(lake),
     await place.replica(),
   ]
-  // The same bytes, which this lake derived itself.
+  // This lake derived the same bytes itself.
   await rm(join(imported, '.sync'), { recursive: true })
   await place.pull(imported)
   const other = await place.lakeOf(MARKETS.DEN)
@@ -213,7 +213,7 @@ test('a pull without raw removes the files of a replaced series that it pulled, 
   await foldHere(other, [DATE])
   await cp(join(other, DEN), join(changed, DEN))
   await place.pull(raw)
-  // As after a mistake of an operator: no manifest tells of a replacement.
+  // Like an operator's mistake: no manifest mentions a replacement.
   const store = place.server.store()
   await store.remove(DEN)
   await place.pull(replica)
@@ -235,7 +235,7 @@ test('a pull without raw removes the files of a replaced series that it pulled, 
   assert.deepEqual([await lakeFiles(promoted), await place.bucketFiles()], [[NY], [NY]])
 })
 
-test('a pull of one date removes the replaced files of this date alone', async (t) => {
+test('a pull of one date removes only the replaced files of this date', async (t) => {
   const { place, replica } = await replacedSeries(t)
   const pullOf = (date: string) => place.pull(replica, { onlyDates: (of) => of.date === date })
   assert.equal((await pullOf('2026-06-23')).removedCount, 0)

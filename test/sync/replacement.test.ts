@@ -1,4 +1,4 @@
-// What may take the place of what: by what the files' own footers say they cover.
+// Which file may replace which, by the coverage in the files' footers.
 
 import assert from 'node:assert/strict'
 import { cp, mkdir, readFile, rm } from 'node:fs/promises'
@@ -27,7 +27,7 @@ interface Day {
   readonly isSample?: boolean
 }
 
-/** Writes one date's file, as a recorder of these hours would have. */
+/** Writes one date's file like a recorder of these hours. */
 async function record(lake: string, day: Day): Promise<void> {
   const { fromHour = 0n, toHour, markets = ['M-A'], changes = 10, gaps = 0, isSample = false } = day
   const from = DAY_START + fromHour * HOUR
@@ -70,7 +70,7 @@ async function places(t: TestContext): Promise<{ old: string; anew: string; remo
   }
 }
 
-test('a collector that begins anew does not shrink what object storage has', async (t) => {
+test('a collector that starts anew does not replace files in object storage by smaller ones', async (t) => {
   const { old, anew, remote } = await places(t)
   const whole: Day = { toHour: 12n, markets: ['M-A', 'M-B'] }
   await record(old, whole)
@@ -90,14 +90,14 @@ test('a collector that begins anew does not shrink what object storage has', asy
     assert.match(conflictReasons.get(keyOf(anew)) ?? '', reason)
     assert.deepEqual(await readTree(remote), before)
   }
-  // What was merged with it covers as much, whoever wrote it.
+  // A merged file covers as much, whichever collector wrote it.
   await record(anew, { ...whole, toHour: 13n })
   const merged = await push(anew, remote)
   assert.deepEqual([merged.conflicts, merged.transferredCount], [[], 1])
   assert.deepEqual(await readTree(remote), await readTree(anew))
 })
 
-test("not even a collector's own object is replaced by less, unless it is asked for", async (t) => {
+test('even its own object is not replaced by a file that covers less, except with --replace', async (t) => {
   const { old, remote } = await places(t)
   await record(old, { toHour: 12n })
   await push(old, remote)
@@ -110,7 +110,7 @@ test("not even a collector's own object is replaced by less, unless it is asked 
   assert.deepEqual(await readTree(remote), await readTree(old))
 })
 
-test('a recording that goes on is pushed, gaps and all', async (t) => {
+test('a recording that continues is pushed with its gaps', async (t) => {
   const { old, remote } = await places(t)
   for (const [toHour, gaps] of [
     [1n, 0],
@@ -123,14 +123,14 @@ test('a recording that goes on is pushed, gaps and all', async (t) => {
   }
 })
 
-test('samples are never pushed, and give way to what is real', async (t) => {
+test('samples are never pushed, and real data replaces them', async (t) => {
   const { old, anew, remote } = await places(t)
   await cp(SAMPLE_LAKE, old, { recursive: true })
   const { sampleCount, transferredCount, conflicts } = await push(old, remote)
   assert.deepEqual([sampleCount, transferredCount, conflicts], [15, 0, []])
   assert.deepEqual(await readTree(remote), {})
 
-  // A replica that began with invented books gets the real ones.
+  // In a replica that started with sample books, a pull replaces them.
   await record(anew, { toHour: 1n })
   await push(anew, remote)
   const replica = await temporaryDirectory(t)
@@ -139,7 +139,7 @@ test('samples are never pushed, and give way to what is real', async (t) => {
   assert.deepEqual((await syncLake(pull)).conflicts, [])
   assert.deepEqual(await readTree(replica), await readTree(remote))
 
-  // So does object storage that an earlier version has pushed them to.
+  // A push replaces samples that an earlier version pushed to object storage.
   const spoilt = await temporaryDirectory(t)
   const path = pathOfDate(spoilt, DATE)
   await mkdir(dirname(path), { recursive: true })
@@ -148,7 +148,7 @@ test('samples are never pushed, and give way to what is real', async (t) => {
   assert.deepEqual(await readFile(path), await readFile(pathOfDate(anew, DATE)))
 })
 
-/** A log of pushes, and the levels of its lines. */
+/** A log of pushes that collects the levels of its lines. */
 function loggedLevels() {
   const levels: string[] = []
   const logger = pino(
@@ -175,15 +175,15 @@ function resultOf(
 }
 
 const CONFLICT = [['lob/x.parquet', 'it covers less']] as const
-/** Object storage refuses everything. */
+/** Failures of object storage that refuses everything. */
 const REFUSED = ['a', 'b', 'c'].map((key) => ({ key, reason: 's3://lake: HTTP 503' }))
 
-test('a conflict, an error or a failure is in the log once as long as it lasts', async () => {
+test('a lasting conflict, error or failure is logged once', async () => {
   const { log, levels } = loggedLevels()
   for (const reasons of [CONFLICT, CONFLICT, [], CONFLICT]) log.onResult(resultOf(reasons))
   assert.deepEqual(levels, ['error', 'error'])
   levels.length = 0
-  // What it is to take grows meanwhile.
+  // The number of failed objects grows meanwhile.
   for (const count of [1, 2, 3, 0, 3]) log.onResult(resultOf([], REFUSED.slice(0, count)))
   assert.deepEqual(levels, ['warn', 'warn'])
   levels.length = 0
@@ -193,7 +193,7 @@ test('a conflict, an error or a failure is in the log once as long as it lasts',
   assert.deepEqual(levels, ['warn', 'warn', 'warn'])
 })
 
-test('a conflict, an error or a failure that lasts is in the log again every hour', async (t) => {
+test('a lasting conflict, error or failure is logged again every hour', async (t) => {
   t.mock.timers.enable({ apis: ['Date'], now: DAY_MS })
   const attempts = {
     conflict: (log) => log.onResult(resultOf(CONFLICT)),

@@ -1,4 +1,4 @@
-// What a store in object storage takes for an answer of object storage.
+// Which responses the S3 store accepts as responses of object storage.
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -10,7 +10,7 @@ import { test } from 'node:test'
 import { S3Store } from '../../server/sync/s3-store.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
 
-test('a 404 of the service of credentials is an error, not a missing object', async (t) => {
+test('a 404 of the credentials service is an error, not a missing object', async (t) => {
   const tokenPath = join(await temporaryDirectory(t), 'token')
   await writeFile(tokenPath, 'a token')
   let requests = 0
@@ -36,7 +36,7 @@ test('a 404 of the service of credentials is an error, not a missing object', as
   assert.equal(requests, 3)
 })
 
-test('names the place when the connection breaks or something else answers', async (t) => {
+test('the error names the destination if the connection breaks or another service answers', async (t) => {
   let answer = (response: ServerResponse): unknown => response.socket?.destroy()
   const server = createServer((_, response) => answer(response)).listen(0, '127.0.0.1')
   await once(server, 'listening')

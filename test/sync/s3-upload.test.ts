@@ -1,4 +1,4 @@
-// Uploads that end early: nothing but the upload fails.
+// Uploads that end early: only the upload fails.
 
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
@@ -17,7 +17,7 @@ import { temporaryDirectory } from '../support/temporary-lake.ts'
 const BYTES = Buffer.alloc(3_000_000, 7)
 const KEY = 'climate/day.parquet'
 
-/** An upload of `BYTES` that the server lets wait before it reads the body. */
+/** An upload of `BYTES` that the server delays before it reads the body. */
 async function startUpload(t: TestContext, open: OpenBytes) {
   const server = await startS3Server(t)
   const store = server.store()
@@ -51,7 +51,7 @@ async function fileOf(t: TestContext): Promise<string> {
 }
 
 for (const moment of ['before its request is sent', 'while the service waits'] as const) {
-  test(`an upload that is stopped ${moment} fails with the reason, and nothing else does`, async (t) => {
+  test(`an upload that is stopped ${moment} fails with the reason, and nothing else fails`, async (t) => {
     const path = await fileOf(t)
     const opening = new EventTarget()
     const opened = once(opening, 'open')
@@ -67,7 +67,7 @@ for (const moment of ['before its request is sent', 'while the service waits'] a
   })
 }
 
-test('an upload whose file cannot be read on fails with the error of the file', async (t) => {
+test('an upload whose file becomes unreadable fails with the error of the file', async (t) => {
   const source = new Readable({ read() {} })
   const { written, requested } = await startUpload(t, async () => source)
   const rejected = assert.rejects(written, /EIO/)
@@ -77,7 +77,7 @@ test('an upload whose file cannot be read on fails with the error of the file', 
   await rejected
 })
 
-test('the service of the tests keeps no half object of a client that is killed', async (t) => {
+test('the test service keeps no partial object of a killed client', async (t) => {
   const server = await startS3Server(t)
   const [store, url] = [server.store(), `${server.endpoint}/${BUCKET}/${KEY}`]
   const headers = { 'content-length': BYTES.length }

@@ -1,4 +1,4 @@
-// A scheduled push of a lake that is in conflict with a seal: one line of the log, a count, and all other files go on.
+// A scheduled push of a lake that conflicts with a seal: one log line, a count, and all other files are pushed.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -15,7 +15,7 @@ import { foldHere, folderOf, readWhole, SOURCE, writeSegment } from './raw-lakes
 const [DATE, NEXT] = ['2026-06-24', '2026-06-26']
 const CANDLES = 'candles/series=A/month=2026-07/candles.parquet'
 
-test('a seal conflict is logged once and counted, and stops no other file', async (t) => {
+test('a seal conflict is logged once and counted, and does not block other files', async (t) => {
   const [a, b, place] = [
     await temporaryDirectory(t),
     await temporaryDirectory(t),

@@ -1,4 +1,4 @@
-// A seal removes the segments that it names. Where another lake has more of the date, nothing is removed until an operator decides.
+// A seal removes the segments that it names. If another lake has more of the date, nothing is removed until the operator decides.
 
 import assert from 'node:assert/strict'
 import { rm } from 'node:fs/promises'
@@ -68,7 +68,7 @@ class Lakes {
     await this.push(lake, { direction: 'pull', raw: true, ...options })
   }
 
-  /** Synchronizes, which neither side may allow: lake and bucket stay as they are. */
+  /** Asserts that a synchronization ends with a conflict and leaves lake and bucket unchanged. */
   async assertHeld(lake: string, options: Partial<LakeSyncOptions> = {}): Promise<void> {
     const before = [await readWhole(lake), await this.bucket()]
     const { conflictReasons } = await this.sync(lake, options)
@@ -90,7 +90,7 @@ class Lakes {
   }
 }
 
-/** One lake has imported NY, the other has that and DEN; both have pushed. */
+/** One lake has imported NY, the other also has DEN; both have pushed. */
 async function withTwoImports(t: TestContext): Promise<Lakes> {
   const lakes = await Lakes.start(t)
   await importInto(lakes.a, 'NY')
@@ -108,7 +108,7 @@ test('a seal removes nothing while object storage has segments that the sealing 
   await lakes.assertHeld(a)
   await lakes.assertHeld(a, { direction: 'pull', raw: true, replace: true })
   await lakes.push(b)
-  // The remedy that keeps all messages.
+  // Apply the remedy that keeps all messages.
   await rm(rawDateDirectory(a, SOURCE, DATE), { recursive: true })
   await lakes.pull(a, { replace: true })
   await sealDate(a, SOURCE, DATE)
@@ -118,7 +118,7 @@ test('a seal removes nothing while object storage has segments that the sealing 
   assert.ok(DEN in (await lakes.bucket()))
 })
 
-test('a seal that an operator insists on removes the segments, and the other lake still has its own', async (t) => {
+test('an enforced seal removes the segments, and the other lake keeps its own until its operator removes them', async (t) => {
   const lakes = await withTwoImports(t)
   await sealDate(lakes.a, SOURCE, DATE)
   await lakes.push(lakes.a, { replace: true })
@@ -129,7 +129,7 @@ test('a seal that an operator insists on removes the segments, and the other lak
   await lakes.assertEqual()
 })
 
-test('what is imported into a date that object storage has sealed stays in its lake', async (t) => {
+test('segments imported into a date that object storage has sealed stay in their lake', async (t) => {
   const lakes = await Lakes.start(t)
   const { a, b } = lakes
   await importInto(a, 'NY')
@@ -142,7 +142,7 @@ test('what is imported into a date that object storage has sealed stays in its l
   await lakes.push(b, { replace: true })
 })
 
-test('of two seals the one that has all segments of the other counts, and no other', async (t) => {
+test('of two seals only one that has all segments of the other wins', async (t) => {
   const lakes = await withTwoImports(t)
   const { a, b } = lakes
   await importInto(b, 'CHI')
@@ -161,7 +161,7 @@ test('of two seals the one that has all segments of the other counts, and no oth
 
 const HOUR = { recorder: 'r1', date: DATE, hour: 3, fromMinute: 0, toMinute: 5 }
 
-/** Both lakes have a slice of an hour, which then is united in the first one. */
+/** Both lakes have a slice of an hour, which the first one then merges. */
 async function withUnitedHour(t: TestContext): Promise<Lakes> {
   const lakes = await Lakes.start(t)
   const { a, b } = lakes
@@ -175,12 +175,12 @@ async function withUnitedHour(t: TestContext): Promise<Lakes> {
   return lakes
 }
 
-test('listed slices of an hour that was united before the seal are removed from a disk that was away', async (t) => {
+test('listed slices of an hour that was merged before the seal are removed from a stale disk', async (t) => {
   const lakes = await withUnitedHour(t)
   const { a, b } = lakes
   await writeSegment(b, { ...HOUR, fromMinute: 5, toMinute: 8, firstLine: 6 })
   await foldHere(b, [DATE])
-  // Nothing tells of an unlisted one what the united hour has of it.
+  // For an unlisted slice it is not known whether the merged hour has its lines.
   const unlisted = await writeSegment(b, { ...HOUR, fromMinute: 8, toMinute: 9, firstLine: 9 })
   await sealDate(a, SOURCE, DATE)
   await lakes.push(a)
@@ -190,7 +190,7 @@ test('listed slices of an hour that was united before the seal are removed from 
   await lakes.assertEqual()
 })
 
-test('of two seals the one with the united hour counts, whichever is pushed first', async (t) => {
+test('of two seals the one with the merged hour wins, whichever is pushed first', async (t) => {
   for (const isUnitedFirst of [true, false]) {
     const lakes = await withUnitedHour(t)
     const { a, b } = lakes
@@ -202,7 +202,7 @@ test('of two seals the one with the united hour counts, whichever is pushed firs
   }
 })
 
-test('rows that REST gave count until a seal names them, also where the date was replaced before it', async (t) => {
+test('rows from REST are kept until a seal names them, even if the date was replaced before', async (t) => {
   const lakes = await Lakes.start(t)
   const { a, b } = lakes
   await importInto(a, 'NY')
@@ -219,7 +219,7 @@ test('rows that REST gave count until a seal names them, also where the date was
   assert.match([...conflictReasons.values()].join(), /without segments that the lake has \(1, rest-04/)
 })
 
-test('a segment of an open date that object storage still has after a seal blocks no pull', async (t) => {
+test('a segment of an open date that object storage still has after a seal does not block a pull', async (t) => {
   const lakes = await Lakes.start(t)
   const { a, b } = lakes
   const clock = { ...CLOCK, nowMs: () => Date.parse(`${DATE}T23:00:00Z`) }
@@ -236,7 +236,7 @@ test('a segment of an open date that object storage still has after a seal block
   await lakes.assertEqual()
 })
 
-test('a pull that an operator insists on for one date gives up no segments of another', async (t) => {
+test('an enforced pull of one date drops no segments of another date', async (t) => {
   const lakes = await withTwoImports(t)
   const { a, b } = lakes
   await sealDate(a, SOURCE, DATE)
@@ -256,7 +256,7 @@ test('a pull that an operator insists on for one date gives up no segments of an
   assert.deepEqual(await readManifest(b, SOURCE, plan.date), before)
 })
 
-test('what was sealed and is nowhere else stays with the remedy that keeps the other messages', async (t) => {
+test('the conflict for a seal with segments found nowhere else names the remedy that keeps all messages', async (t) => {
   const lakes = await Lakes.start(t)
   const { a, b } = lakes
   await importInto(a, 'NY')

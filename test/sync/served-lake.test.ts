@@ -15,7 +15,7 @@ const TREE = {
   'candles/series=B/month=2026-07/candles.parquet': 'b',
 }
 
-test('a serving process fetches its lake from object storage and says so in /health', async (t) => {
+test('a serving process pulls its lake from object storage and reports it in /health', async (t) => {
   const s3 = await startS3Server(t)
   const source = await temporaryDirectory(t)
   await writeTree(source, TREE)
@@ -38,7 +38,7 @@ test('a serving process fetches its lake from object storage and says so in /hea
   assert.deepEqual(await readTree(lake), await readTree(source))
 })
 
-test('object storage that is away is told in the log and keeps the process from nothing', async (t) => {
+test('unavailable object storage is logged and does not prevent the process from serving', async (t) => {
   const s3 = await startS3Server(t)
   s3.fault = () => ({ status: 503 })
   const lake = await temporaryDirectory(t)

@@ -1,4 +1,4 @@
-// What a synchronization that is repeated every few seconds costs: its journal is read once, and then only what was added.
+// The cost of a synchronization that runs every few seconds: its journal is read once, and then only the added lines.
 
 import assert from 'node:assert/strict'
 import { appendFile, copyFile, mkdir, open, readdir, readFile } from 'node:fs/promises'
@@ -10,7 +10,7 @@ import { temporaryDirectory } from '../support/temporary-lake.ts'
 
 const NAME = 'pull s3://bucket'
 
-test('a journal is read once, and then only what was added', async (t) => {
+test('a journal is read once, and then only its added lines', async (t) => {
   const { lake, path } = await journalOf(t, 3_000, 1)
   const bytes = await countedReads(t, path)
   const line = `${JSON.stringify({ key: 'k1', sourceVersion: 'other', targetVersion: 'other', own: [] })}\n`
@@ -26,7 +26,7 @@ test('a journal is read once, and then only what was added', async (t) => {
   assert.ok(bytes() < 500, `${bytes()} bytes were read`)
 })
 
-test('a journal is rewritten when half of its lines are outdated, and read on from there', async (t) => {
+test('a journal is rewritten when half of its lines are outdated, and reading continues from there', async (t) => {
   const { lake, path } = await journalOf(t, 1_000, 3)
   const first = await SyncJournal.open(lake, NAME)
   assert.equal((await readFile(path, 'utf8')).split('\n').length - 1, 1_000)
@@ -68,7 +68,7 @@ test('a journal that another process has open is not rewritten', async (t) => {
   assert.match(await readFile(path, 'utf8'), /"key":"k1","sourceVersion":"last"/)
 })
 
-test('a journal that was replaced or cut short is read anew', async (t) => {
+test('a journal that was replaced or truncated is read again', async (t) => {
   const { lake, path } = await journalOf(t, 10, 1)
   assert.equal((await SyncJournal.read(lake, NAME)).size, 10)
   const file = await open(path, 'r+')
@@ -88,7 +88,7 @@ function linesOf(keys: number, version: string): string {
   return `${lines.join('\n')}\n`
 }
 
-/** A journal of some keys, each written `rounds` times, that was opened once by then. */
+/** A journal of some keys, each written `rounds` times, that has been opened once. */
 async function journalOf(
   t: TestContext,
   keys: number,

@@ -1,5 +1,5 @@
-// The open date on its way to a replica: what is pushed and pulled is what is new, and the replica's file is always one
-// that the collector has had, whatever happens in between.
+// The open date on its way to a replica: only new bytes are pushed and pulled, and the replica's file is always one that the
+// collector has had, whatever happens in between.
 
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
@@ -30,7 +30,7 @@ const at = (time: string): number => Date.parse(`${DATE}T${time}Z`)
 const PUSH_MS = 25_000
 const HOUR_MS = 3_600_000
 
-/** A recorder of one market, two changes a second that look like nothing, and its pushes. */
+/** A recorder of one market with two random changes a second, and its pushes. */
 class Recording {
   readonly lake: string
   readonly #work: string
@@ -75,7 +75,7 @@ class Recording {
     await this.#take(await writeWal(this.#work, 'kalshi', records))
   }
 
-  /** Only the clock goes on. */
+  /** Advances only the clock. */
   async waitUntil(ms: number): Promise<void> {
     const records: ScriptRecord[] = []
     for (; this.#ms < ms; this.#ms += 10_000) records.push({ kind: WAL_KIND.clock, ms: this.#ms })
@@ -91,7 +91,7 @@ class Recording {
     return result
   }
 
-  /** Another process goes on with the lake: it does not know what was pushed. */
+  /** Another process continues with the lake, without knowing what was pushed. */
   restart(): void {
     this.#store = this.#newStore()
   }
@@ -99,7 +99,7 @@ class Recording {
   async #take(limit: WalPosition): Promise<void> {
     while (await this.#fold.advance(limit));
     await this.#fold.publish()
-    // Hours go by faster here than they are united.
+    // Hours pass faster here than their slices are merged.
     await this.#fold.settled()
   }
 
@@ -136,11 +136,11 @@ function pushedBytes({ requests }: S3Server): number {
   )
 }
 
-test('an hour of pushes and pulls moves a small part of what the files have together', async (t) => {
+test('an hour of pushes and pulls transfers a small part of the total size of the files', async (t) => {
   const server = await startS3Server(t)
   const recording = await Recording.start(t, server, at(IS_FULL_EFFORT ? '02:00:00' : '18:00:00'))
   const replica = new Replica(await temporaryDirectory(t), server)
-  // The hour before is closed: its rows do not change any more.
+  // The previous hour is closed, so its rows no longer change.
   await recording.recordUntil(at('22:02:00'))
   await recording.push()
   await replica.pull()
@@ -161,12 +161,12 @@ test('an hour of pushes and pulls moves a small part of what the files have toge
   t.diagnostic(
     `a file of ${first} bytes at first; ${together} bytes in all: ${pushed} pushed, ${pulled} sent`,
   )
-  // The open hour, a fifth of the file by then, and the footer.
+  // Only the open hour, a fifth of the file by then, and the footer are transferred.
   assert.ok(pushed * 3 < together, `${pushed} of ${together} bytes were pushed`)
   assert.ok(pulled * 3 < together, `${pulled} of ${together} bytes were sent`)
 })
 
-test('the object of a date that is over is whole, and so is that of another process', async (t) => {
+test('a past date and a date of a new process are written as whole objects', async (t) => {
   const server = await startS3Server(t)
   const recording = await Recording.start(t, server, at('22:00:00'))
   const replica = new Replica(await temporaryDirectory(t), server)
@@ -179,7 +179,7 @@ test('the object of a date that is over is whole, and so is that of another proc
   await recording.recordUntil(at('23:31:00'))
   await recording.push()
   assert.deepEqual(puts(), [KEY, `${KEY}.tail`])
-  // What was written whole by the process before is not known: it is written whole again, and its tail counts no more.
+  // The new process does not know the previous whole object: it writes it again, and the old tail no longer applies.
   recording.restart()
   await recording.recordUntil(at('23:32:00'))
   await recording.push()
@@ -192,7 +192,7 @@ test('the object of a date that is over is whole, and so is that of another proc
   assert.deepEqual(puts().slice(3), [`${KEY}.tail`, KEY])
   const whole = await readFile(pathOf(recording.lake))
   assert.ok((await replica.pull()).equals(whole))
-  // Without the tail beside it, it is the same.
+  // The object alone, without its tail, is the same.
   const other = await temporaryDirectory(t)
   await syncLake({ lake: other, remote: server.store(), direction: 'pull' })
   assert.ok((await readFile(pathOf(other))).equals(whole))
@@ -208,7 +208,7 @@ test('a replica with other bytes than the object’s first takes all of them', a
   await replica.pull()
   await recording.recordUntil(at('23:31:00'))
   await recording.push()
-  // As after a fault of the disk that nobody has noticed, in the bytes that would be kept.
+  // Like an undetected disk fault in the bytes that would be kept.
   const path = pathOf(replica.lake)
   const damaged = await readFile(path)
   damaged[1000]! ^= 1
@@ -225,7 +225,7 @@ test('a replica with other bytes than the object’s first takes all of them', a
   assert.ok((await readFile(path)).equals(await readFile(pathOf(recording.lake))))
 })
 
-test('two recorders of one date: what either has is there after both have pushed, and stays', async (t) => {
+test('after two recorders of one date have pushed, object storage has the recordings of both', async (t) => {
   const server = await startS3Server(t)
   server.heedsConditions = true
   const replica = new Replica(await temporaryDirectory(t), server)
@@ -248,7 +248,7 @@ test('two recorders of one date: what either has is there after both have pushed
   assert.ok(tails.length <= 1, 'who is not alone writes the whole, under a condition')
 })
 
-test('a copy that pulls while it is pushed has one of the files that were pushed, each time', async (t) => {
+test('each pull during pushes gives exactly one of the pushed files', async (t) => {
   const server = await startS3Server(t)
   const recording = await Recording.start(t, server, at('22:00:00'))
   const replica = new Replica(await temporaryDirectory(t), server)
@@ -261,7 +261,7 @@ test('a copy that pulls while it is pushed has one of the files that were pushed
       await recording.recordUntil(ms)
       pushed.add(hashOf(await readFile(pathOf(recording.lake))))
       await recording.push()
-      // Another process each fourth time: the whole object is written over a tail.
+      // Every fourth time another process writes the whole object over a tail.
       if (ms % 120_000 === 0) recording.restart()
     }
     over.abort()
@@ -287,7 +287,7 @@ test('a copy that pulls while it is pushed has one of the files that were pushed
   )
 })
 
-test('at the defaults the steps from a change to a copy take a minute at most', () => {
-  // Published, pushed, and pulled; each test here shows that one of each is enough.
+test('with the default intervals a change reaches a copy within a minute', () => {
+  // One publication, one push and one pull; the tests above show that one of each is enough.
   assert.ok(RECORDER_PUBLISH_INTERVAL_MS + 2 * SYNC_INTERVAL_MS <= 60_000)
 })

@@ -1,5 +1,5 @@
-// A collector that takes over with an empty lake just after midnight folds the dead one's last slices. The date before begins with
-// books of the date before that, of which it pulls only the fold state.
+// A collector that takes over with an empty lake just after midnight folds the last slices of the dead one. The previous date
+// begins with books of the date before it, of which the collector pulls only the fold state.
 
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
@@ -28,7 +28,7 @@ import { foldHere, folderOf, SOURCE, writeSegment } from './raw-lakes.ts'
 const [BEFORE, YESTERDAY, TODAY] = ['2026-06-24', '2026-06-25', '2026-06-26'] as const
 const MARKET = 'KXHIGHNY-26JUN24-T82'
 
-test('books that were known over midnight stay known when another collector takes over', async (t) => {
+test('books known over midnight stay known when another collector takes over', async (t) => {
   const [lake, next, bucket] = await Promise.all([1, 2, 3].map(() => temporaryDirectory(t)))
   const remote = new DirectoryStore(bucket!)
   const clock = { nowMs: () => Date.parse(`${TODAY}T00:10:00Z`), sleep: async () => {} }
@@ -107,7 +107,7 @@ test('a synchronization never replaces a file of version 0.1 whose rows are not 
   const key = `lob/source=${SOURCE}/series=KXHIGHNY/date=${TODAY}/lob.parquet`
   await journal.noteOwn(key, pushed)
   await journal.close()
-  // A collector that could not record, for instance while the exchange was away, and was started again.
+  // A collector that could not record, for instance because the exchange was unavailable, is restarted.
   await pullOpenDates({ ...options, sources: [SOURCE] })
   const { conflictReasons } = await pullOpenDates({ ...options, sources: [SOURCE] })
   assert.ok(before.equals(await readFile(path)), 'replaced by a pull')
@@ -120,13 +120,13 @@ test('a synchronization never replaces a file of version 0.1 whose rows are not 
   assert.doesNotMatch(conflictReasons.get(key) ?? '', /sync .*--replace/)
   await syncLake({ ...options, direction: 'push', folder: folderOf(lake!) })
   assert.ok(before.equals(await readFile(path)), 'replaced by a push')
-  // The operator gives it up.
+  // The operator decides to lose these rows.
   const { conflicts } = await syncLake({ ...options, direction: 'pull', raw: true, replace: true })
   assert.deepEqual(conflicts, [])
   assert.ok((await readFile(join(bucket!, key))).equals(await readFile(path)), 'not replaced')
 })
 
-test('a running collector pulls the segments of others of the date before, beside which it keeps the rows of its 0.1 file', async (t) => {
+test('a running collector pulls the segments of others for the previous date, and keeps the rows of its 0.1 file beside them', async (t) => {
   const [lake, work, upgraded, bucket] = await Promise.all([1, 2, 3, 4].map(() => temporaryDirectory(t)))
   const remote = new DirectoryStore(bucket!)
   const clock = { nowMs: () => Date.parse(`${TODAY}T00:30:00Z`), sleep: async () => {} }
@@ -155,7 +155,7 @@ test('a running collector pulls the segments of others of the date before, besid
   while (await fold.advance(limit));
   await publish()
 
-  // The other collector has been away until now.
+  // The other collector was offline until now.
   await writeSegment(upgraded!, { date: YESTERDAY, hour: 11, recorder: 'host1', fromMinute: 0, toMinute: 60 })
   await foldHere(upgraded!, [YESTERDAY])
   assert.deepEqual(await push(upgraded!), [])

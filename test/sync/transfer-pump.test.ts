@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { pumpBytes } from '../../server/sync/transfer-pump.ts'
 import { SYNC_STALL_MS } from '../../shared/limits.ts'
 
-test('hands over every chunk in order, waiting for the one before', async () => {
+test('passes on every chunk in order, and waits for the previous one', async () => {
   const chunks: string[] = []
   const take = async (chunk: Buffer): Promise<void> => {
     await new Promise(setImmediate)
@@ -14,7 +14,7 @@ test('hands over every chunk in order, waiting for the one before', async () => 
   assert.deepEqual(chunks, ['a', 'b', 'c'])
 })
 
-test('a source that goes silent is broken off', async (t) => {
+test('a silent source is aborted', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const source = new PassThrough()
   const pumping = pumpBytes(source, async () => {}, undefined)

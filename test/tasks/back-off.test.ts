@@ -14,7 +14,7 @@ import {
 } from '../../server/tasks/back-off.ts'
 import { SYNC_ATTEMPTS_MAX } from '../../shared/limits.ts'
 
-/** The waits after 1, 2, … failures when chance shortens nothing. */
+/** The waits after 1, 2, … failures without jitter. */
 function longest(backOff: BackOff, count: number): number[] {
   return Array.from({ length: count }, (_, index) => backOffMs(backOff, index + 1, () => 1))
 }
@@ -39,7 +39,7 @@ test('the waits of every policy', () => {
   assert.deepEqual(longest(vainRefreshBackOff(10), 9), [10, 20, 40, 80, 160, 320, 640, 640, 640])
 })
 
-test('waits grow with the failures, within half and all of the longest, whatever chance says', () => {
+test('waits grow with the failures, between half of the maximum and the maximum with any jitter', () => {
   const policies = [UPSTREAM_BACK_OFF, FEED_BACK_OFF, TRANSFER_BACK_OFF, taskBackOff(60_000)]
   fc.assert(
     fc.property(
@@ -57,12 +57,12 @@ test('waits grow with the failures, within half and all of the longest, whatever
   )
 })
 
-test('chance spreads the waits of many that failed at once', () => {
+test('jitter spreads the waits of tasks that failed at the same time', () => {
   const waits = new Set(Array.from({ length: 100 }, () => backOffMs(UPSTREAM_BACK_OFF, 7)))
   assert.ok(waits.size > 50)
 })
 
-test('what is exact is not shortened', () => {
+test('exact waits have no jitter', () => {
   for (const chance of [0, 0.5, 1])
     assert.equal(
       backOffMs(EMBEDDED_STORE_BACK_OFF, 2, () => chance),

@@ -35,9 +35,9 @@ export interface TradeExchange {
   pageRows: number
   /** Trades before it are on the historical route, and not on the live one. */
   cutoffMs: number
-  /** The historical route has nothing yet: the live one has everything. */
+  /** Whether the historical route is still empty and the live one has everything. */
   isHistoryEmpty: boolean
-  /** Asked before every answer. */
+  /** Called before every response. */
   fault: (request: AskedRequest) => Answer | undefined
 }
 

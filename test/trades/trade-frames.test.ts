@@ -134,7 +134,7 @@ test('the forms of a trade', () => {
   assert.equal(ofPolymarket({ event_type: 'book' }), undefined)
 })
 
-test('trades that are not what they promise are refused', () => {
+test('malformed trades are refused', () => {
   const cases = [
     () => ofKalshi({ trade_id: '' }),
     () => ofKalshi({ market_ticker: 7 }),

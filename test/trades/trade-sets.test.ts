@@ -27,7 +27,7 @@ async function filesOf(lake: string, source: LobSource): Promise<Map<string, str
   return new Map([...files].toSorted(([a], [b]) => (a < b ? -1 : 1)))
 }
 
-/** What every origin must agree on. */
+/** The fields that all origins must agree on. */
 function factsOf(trades: readonly TrueTrade[], source: LobSource): string[] {
   const counts = new Map<string, number>()
   return trades
@@ -77,7 +77,7 @@ for (const source of TRADES_SOURCES) {
     for (let seed = 1; seed <= runs(1, 100); seed++) {
       const random = randomOf(seed)
       const trades = randomTrades(source, 1000 + seed, 30)
-      // What each knows: the recorders have gaps and share lines, the recordings overlap.
+      // The recorders have gaps and share lines, and the recordings overlap.
       const transactions = [...new Set(trades.map(({ id }) => id))]
       const some = (share: number): TrueTrade[] => {
         const kept = new Set(transactions.filter(() => random() < share))

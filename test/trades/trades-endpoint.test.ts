@@ -21,7 +21,7 @@ const place = storeOfThisFile()
 const served = recordServerOfThisFile(place)
 const DATES = ['2026-07-01', '2026-07-02', '2026-07-03']
 const DAY_NS = 86_400_000_000_000n
-/** Of the exchanges that there are: another one has no trades here. */
+/** The existing exchanges; another one has no trades here. */
 type Source = Extract<LobSource, 'kalshi' | 'polymarket'>
 const MARKETS: Readonly<Record<Source, readonly string[]>> = {
   kalshi: ['KXHIGHNY-26JUL01-B80.5', 'KXHIGHNY-26JUL01-T82', 'KXHIGHNY-26JUL02-T82', 'KXRAIN-26JUL01-T1'],
@@ -143,7 +143,7 @@ async function rowsOf(
   })
 }
 
-test('random requests in four formats give what a naive reference gives', async (t) => {
+test('random requests in four formats return the rows of a naive reference', async (t) => {
   const { url, lake } = await served()
   const root = await temporaryDirectory(t)
   const random = randomOf(7)
@@ -207,7 +207,7 @@ test('random requests in four formats give what a naive reference gives', async 
     const wanted = all[source].filter((trade) => isWanted(trade) && trade.ts >= start && trade.ts < end)
     const page = wanted.slice(offset, offset + (isBulk ? 30_000 : limit))
     const rows = await rowsOf(response, format, root, columns)
-    // A csv of one empty column has lines without anything.
+    // A csv with one empty column has empty lines.
     if (!(format === 'csv' && columns.length === 1))
       assert.deepEqual(
         rows,
@@ -218,7 +218,7 @@ test('random requests in four formats give what a naive reference gives', async 
   }
 })
 
-test('pages of an answer are the answer', async () => {
+test('the pages of a response join to the whole', async () => {
   const { url, lake } = await served()
   await fill(lake, randomOf(8))
   const path = '/api/v1/trades?series=KXHIGHNY&from=2026-07-01&to=2026-07-03&format=csv'
@@ -233,7 +233,7 @@ test('pages of an answer are the answer', async () => {
   assert.deepEqual(lines, whole)
 })
 
-test('an answer has a name as long as its files are the same', async () => {
+test('a response keeps its entity tag as long as its files are the same', async () => {
   const { url, lake } = await served()
   await fill(lake, randomOf(9))
   const ask = async (etag = '') =>
@@ -246,7 +246,7 @@ test('an answer has a name as long as its files are the same', async () => {
   assert.notEqual(changed.headers.get('etag'), etag)
 })
 
-test('a name that the catalogue or the order books know is an empty answer without trades', async () => {
+test('a name in the catalogue or the order books without trades gets an empty response', async () => {
   const { url, lake } = await served()
   await fill(lake, randomOf(12))
   await mkdir(join(lake, 'lob/source=kalshi/series=KXBOOKS'), { recursive: true })
@@ -276,7 +276,7 @@ test('a name that the catalogue or the order books know is an empty answer witho
   }
 })
 
-test('what cannot be answered is refused by name', async () => {
+test('invalid requests are refused by name', async () => {
   const { url, lake } = await served()
   await fill(lake, randomOf(11))
   const cases: readonly [string, number, RegExp][] = [
@@ -311,7 +311,7 @@ test('what cannot be answered is refused by name', async () => {
     assert.equal(response.status, status, `${query}: ${body}`)
     assert.match(body, text, query)
   }
-  // A known market or event without trades on a date is an empty answer.
+  // A known market or event without trades on a date gets an empty response.
   for (const known of ['market=KXRAIN-26JUL01-T1', 'event=KXRAIN-26JUL01']) {
     const empty = await fetch(`${url}/api/v1/trades?${known}&date=2026-08-01`)
     assert.deepEqual([empty.status, await empty.json()], [200, []])

@@ -1,4 +1,4 @@
-// Trades files beside the order books: they follow a replacement, midnight and the union of an hour's slices, and change no order-book file.
+// Trades files follow a replacement, midnight and the merge of an hour's slices, and change no order-book file.
 
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
@@ -112,7 +112,7 @@ test('rebuild names the trades files that change; a dry run writes none', async 
   )
 })
 
-test('a trade stands in the date of its own time, whatever hour it is filed under', async (t) => {
+test('a trade is in the file of its own date, whatever hour it is filed under', async (t) => {
   const lake = join(await temporaryDirectory(t), 'lake')
   // Each is received on the other side of midnight.
   const lines = [
@@ -154,7 +154,7 @@ test('a replaced date loses the trades that the new recording lacks', async (t) 
   assert.ok(!existsSync(pathOf(lake, DATE, 'KXRAIN')))
 })
 
-test('a replaced date keeps the rows that REST gave, here and in the lakes of other collectors', async (t) => {
+test('a replaced date keeps the rows from REST, also in the lakes of other collectors', async (t) => {
   for (const order of ['cba', 'abc']) await keepFetched(await temporaryDirectory(t), order)
 })
 
@@ -186,7 +186,7 @@ async function keepFetched(root: string, order: string): Promise<void> {
   await foldAll(a, 'kalshi')
   await sync(a)
   for (const lake of [b, c]) await sync(lake, 'pull')
-  // Each fetches something, one replaces the recording, another is only stale.
+  // Each lake fetches trades, one replaces the recording, another is only stale.
   await runImport(a, 'kalshi', { lines: recorded('new') }, { replace: true })
   assert.equal((await idsOf(a)).length, 11)
   await fetchTrades(a, 'kalshi', fetched.slice(10, 20), day)
@@ -217,7 +217,7 @@ async function keepFetched(root: string, order: string): Promise<void> {
   }
 }
 
-test('a trade is one whose REST row is of the next date, or whose frame lacks its side', async (t) => {
+test('a trade is not duplicated if its REST row is of the next date or its frame lacks the side', async (t) => {
   const root = await temporaryDirectory(t)
   const [date, next] = ['2026-06-30', '2026-07-01']
   const midnight = Date.parse(next)
@@ -251,7 +251,7 @@ test('a trade is one whose REST row is of the next date, or whose frame lacks it
     const lake = join(root, String(index))
     for (const part of order) {
       await parts[part]!(lake)
-      // Only the date of what is new.
+      // Only the date with new rows.
       await foldRawDates(
         { lake, source: 'polymarket', dates: [part === 1 ? next : date] },
         {},
@@ -285,7 +285,7 @@ test('unreadable trades and rounded prices are counted', async (t) => {
   )
 })
 
-test('the recorder follows the trades of its markets; a hole in their numbers costs no book', async (t) => {
+test('the recorder records the trades of its markets, and a gap in their numbers does not affect books', async (t) => {
   const exchange = await LocalKalshi.start(t)
   const tickers = ['KXHIGHNY-26JUN24-A', 'KXHIGHNY-26JUN24-B']
   for (const ticker of tickers) exchange.markets.set(ticker, 'active')

@@ -1,4 +1,4 @@
-// Trades that are lost are named by the minute candles, opened, and fetched again; nothing else is.
+// Lost trades are detected with the minute candles, and only their windows are reopened and fetched again.
 
 import assert from 'node:assert/strict'
 import { readFile, rename, writeFile } from 'node:fs/promises'
@@ -108,7 +108,7 @@ function covers({ of, window }: Finding, { market, minute }: CountedTrade): bool
   return of === market && window!.fromMs <= minute * 60_000 && (minute + 1) * 60_000 <= window!.toMs
 }
 
-test('each lost trade is found and nothing else, and after the repair and a back-fill none is left', async (t) => {
+test('exactly the lost trades are found, and after the repair and a back-fill none is missing', async (t) => {
   const root = await temporaryDirectory(t)
   const exchange = await startTradeExchange(t)
   exchange.pageRows = 50
@@ -169,7 +169,7 @@ test('each lost trade is found and nothing else, and after the repair and a back
   }
 })
 
-test('dates that were never fetched are said to be so, and a file that cannot be read hides no other date', async (t) => {
+test('dates that were never fetched are reported as such, and an unreadable file does not hide other dates', async (t) => {
   const { postgres } = file.store
   await forgetAll()
   const lake = await temporaryDirectory(t)
@@ -230,7 +230,7 @@ test('no damaged byte of a trades file reads as another trade', async (t) => {
     damaged[at]! ^= 1
     await writeFile(path, damaged)
     const found = await findings().catch((error: Error) => error.message)
-    // The damage may be in the checksum's own key.
+    // The damage may be in the checksum's key.
     assert.match(
       found,
       /^(.*trades\.parquet cannot be read: .*\. If it is damaged .* pull it with .*)?$/,
@@ -291,7 +291,7 @@ const CASES = [
   ],
 ] as const
 
-test('the minutes that differ, by the trades and the candles', () => {
+test('finds the minutes in which trades and candles differ', () => {
   for (const [what, trades, candles, expected] of CASES) {
     const timed = trades.map(([s, price, qty]) => ({ us: s * SECOND, price, qty }))
     const found = differingMinutes(timed, new Map(candles))

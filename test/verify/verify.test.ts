@@ -102,7 +102,7 @@ const LOSSES = [
   ['everything', 'true'],
 ] as const
 
-test('whatever candles are lost, they are named, opened, and fetched again, and nothing else', async (t) => {
+test('exactly the lost candles are named, reopened and fetched again', async (t) => {
   const world = await startExchange(t, 7)
   await world.backfill()
   const expected = await storedCandles()
@@ -115,7 +115,7 @@ test('whatever candles are lost, they are named, opened, and fetched again, and 
     assert.ok(markets.size > 0, what)
     const findings = await candleFindings(world)
     assert.deepEqual([...new Set(findings.map(({ of }) => of))].toSorted(), [...markets].toSorted(), what)
-    // Naming opens nothing.
+    // Naming candles does not reopen their windows.
     let before = world.asked.length
     await world.backfill()
     assert.equal(world.asked.length, before, what)
@@ -134,7 +134,7 @@ test('whatever candles are lost, they are named, opened, and fetched again, and 
   }
 })
 
-test('markets that cross the ends of a range are no findings, and what is missing within it is one', async (t) => {
+test('markets that cross the ends of a range are not findings, but candles missing within it are', async (t) => {
   const world = await startExchange(t, 10)
   const range = { fromMs: FIRST_MS + 2 * DAY_MS, toMs: FIRST_MS + 8 * DAY_MS }
   await world.backfill(range)
@@ -163,14 +163,14 @@ test('candles that have moved to the lake are counted there', async (t) => {
   assert.deepEqual(await storedCandles(), [])
   assert.deepEqual(await candleFindings(world, lake), [])
   await assert.rejects(candleFindings(world), /have moved to candles\/.*name the lake/)
-  // A broken file is an error and never a day without candles.
+  // A broken file is an error, not a day without candles.
   const [name] = (await entriesBelow(lake)).filter((entry) => entry.endsWith('.parquet'))
   assert.ok(name !== undefined)
   await writeFile(join(lake, name), 'no parquet')
   await assert.rejects(candleFindings(world, lake), /parquet/i)
 })
 
-test('a copy of the lake that lacks rows which have moved since is told, not counted', async (t) => {
+test('a copy of the lake without recently moved rows is an error and not counted', async (t) => {
   const [lake, copy] = [await temporaryDirectory(t), await temporaryDirectory(t)]
   const day = { fromMs: FIRST_MS + DAY_MS, toMs: FIRST_MS + 2 * DAY_MS }
   const clock = { nowMs: () => NOW_MS, sleep: async () => {} }
@@ -185,7 +185,7 @@ test('a copy of the lake that lacks rows which have moved since is told, not cou
   await assert.rejects(checkObservations(context(copy, day), 'NYC'), /is older than the file in the manifest/)
 })
 
-test('what was never asked for is said to be so', async (t) => {
+test('windows that were never requested are reported as such', async (t) => {
   const world = await startExchange(t, 9)
   await world.backfill()
   await command("UPDATE markets SET candles_completed = '{}'")
@@ -200,7 +200,7 @@ test('what was never asked for is said to be so', async (t) => {
   }
 })
 
-test('hours without a routine report are named, and just their days are opened', async () => {
+test('hours without a routine report are named, and only their days are reopened', async () => {
   const day = { fromMs: FIRST_MS, toMs: FIRST_MS + 3 * DAY_MS }
   const { postgres } = file.store
   // A whole first day, one report of the second, none of the third.
@@ -220,7 +220,7 @@ test('hours without a routine report are named, and just their days are opened',
   assert.deepEqual(missing, [{ fromMs: FIRST_MS + DAY_MS, toMs: FIRST_MS + 3 * DAY_MS }])
 })
 
-test('a file that cannot be read is named in one sentence, with the remedy', async (t) => {
+test('the error for an unreadable file is one sentence with the file and the remedy', async (t) => {
   const lake = await temporaryDirectory(t)
   await command(`INSERT INTO observations (station_code, observed_at, observation_type, source)
    VALUES ('NYC', '2026-09-10T00:51:00Z', 'METAR', 'iem')`)
@@ -247,7 +247,7 @@ test('a file that cannot be read is named in one sentence, with the remedy', asy
   }
 })
 
-test('a lake that is not there is refused, also where no rows have moved', async (t) => {
+test('a missing lake is refused, even if no rows have moved', async (t) => {
   const lake = join(await temporaryDirectory(t), 'none')
   const { code, stderr } = await bookcast(['verify', '--store', '--lake', lake])
   assert.equal(code, 1)

@@ -1,5 +1,5 @@
-// One machine that collects and serves (`bookcast serve --collect`): how soon what happens upstream is in an answer. The
-// bounds are time-outs of the waits; the waits themselves end when the answer is there.
+// One machine that collects and serves (`bookcast serve --collect`): how soon an upstream event is in a response. The bounds
+// are timeouts of the waits, which end as soon as the response has the event.
 
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
@@ -21,7 +21,7 @@ const REPORT_MS = 6_000
 const DELTA_MS = 10_000
 const LOOK_MS = 200
 
-/** Waits until the answer is as wanted, at most so long, and returns how long that took. */
+/** Waits until the response is as wanted, at most this long, and returns the duration. */
 async function fresh(isThere: () => Promise<boolean>, boundMs: number, what: () => string): Promise<number> {
   const startMs = performance.now()
   while (!(await isThere())) {
@@ -64,7 +64,7 @@ test('a report is in /observations within six seconds and a delta in /lob within
   await eventually(() => /at http:\/\/\S+\n/.test(output), 'the server listens')
   const url = / at (http:\/\/\S+)\n/.exec(output)?.[1] ?? ''
   const bookcast = new Bookcast(url, { retry: { attempts: 1 } })
-  /** None while the server says that there is nothing yet. */
+  /** Empty while the server has no data yet. */
   const rowsOf = async <Row>(answer: Answer<Row>): Promise<Row[]> => {
     try {
       return await answer.toArray()
@@ -84,7 +84,7 @@ test('a report is in /observations within six seconds and a delta in /lob within
     const columns = ['ts', 'best_bid'] as const
     return (await rowsOf(bookcast.lob({ market: MARKET, date, hour, interval: 1, columns }))).at(-1)?.best_bid
   }
-  // The first poll fetches what was missed while nothing collected, station by station.
+  // The first poll fetches the reports missed before the start, station by station.
   await eventually(
     async () =>
       /^bookcast_collect_last_success_timestamp_seconds\{task="aviation-weather"\}/m.test(await metrics()),
@@ -92,7 +92,7 @@ test('a report is in /observations within six seconds and a delta in /lob within
   )
   await eventually(() => feed.isFollowed(MARKET), 'the market is followed')
 
-  // The second report is published when a poll has just been: that is the longest wait.
+  // The second report is published right after a poll, which is the longest wait.
   const minute = Math.floor(Date.now() / 60_000) * 60_000
   const reports = async (): Promise<void> => {
     for (const age of [0, 1]) {

@@ -1,6 +1,6 @@
 // The whole path: local upstreams are collected into the relational store and a lake, closed days are compacted, the lake
-// is pushed to object storage, and a second server that pulls it from there answers as the first one does. That is the
-// deployment the design describes: servers share the relational store and object storage, each with a lake of its own.
+// is pushed to object storage, and a second server that pulls it from there gives the same responses as the first. This is the
+// deployment that the design describes: servers share the relational store and object storage, and each has its own lake.
 
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
@@ -33,7 +33,7 @@ const OPEN = 'from=2026-08-26&to=2026-08-31'
 const CLOSED = 'from=2026-08-26&to=2026-08-29T23:59:00Z'
 
 const logger = pino({ level: process.env['TEST_LOG'] ?? 'silent' })
-/** The world's day. Rests are short, but sources that rest for more than a minute are asked once. */
+/** The date of the test world. Pauses are short, but sources with a pause of more than a minute are polled once. */
 const CLOCK = {
   nowMs: () => WORLD_NOW_MS + performance.now(),
   sleep: async (ms: number, signal?: AbortSignal): Promise<void> => {
@@ -54,7 +54,7 @@ async function openStore(): Promise<RelationalStore> {
 }
 
 let store: RelationalStore
-/** Removed when the servers are gone, which pull into it until then. */
+/** Removed after the servers have stopped, because they pull into it until then. */
 let root: string
 before(async () => {
   root = await mkdtemp(join(tmpdir(), 'bookcast-test-'))
@@ -130,14 +130,14 @@ async function ask(url: string, path: string): Promise<Answer> {
   return { status, type: headers.get('content-type'), link: headers.get('link'), body }
 }
 
-/** What differs from request to request in a problem. */
+/** The parts of a problem that differ between requests. */
 function comparable({ status, type, link, body }: Answer): unknown {
   if (type !== 'application/problem+json') return { status, type, link, body }
   const problem = JSON.parse(body.toString()) as Record<string, unknown>
   return { status, type, problem: { ...problem, request_id: null } }
 }
 
-/** Compares two servers, byte for byte, and returns which answers held rows. */
+/** Compares two servers, byte for byte, and returns the requests whose responses had rows. */
 async function compare(first: string, second: string, paths: readonly string[]): Promise<string[]> {
   const filled: string[] = []
   for (const path of paths) {
@@ -149,7 +149,7 @@ async function compare(first: string, second: string, paths: readonly string[]):
   return filled
 }
 
-test('a second server that pulls the lake answers as the one that collects, for every endpoint', async (t) => {
+test('a second server that pulls the lake gives the same responses as the collecting one, for every endpoint', async (t) => {
   const [lake, copy, ownCopy] = ['lake', 'copy', 'own'].map((name) => join(root, name)) as [
     string,
     string,
@@ -216,7 +216,7 @@ test('a second server that pulls the lake answers as the one that collects, for 
   } finally {
     await collection.stop()
   }
-  // What the recorder published when it stopped, as `bookcast sync --to` brings it.
+  // Pushes what the recorder published when it stopped, like `bookcast sync --to`.
   const { failures } = await syncLake({ lake, remote: s3.store('x'), direction: 'push' })
   assert.deepEqual(failures, [])
   const files = await readTree(lake)
@@ -244,7 +244,7 @@ test('a second server that pulls the lake answers as the one that collects, for 
   assert.deepEqual([sync.file_count, sync.is_stale], [Object.keys(files).length, false])
   assert.ok(Math.abs(Date.parse(sync.last_sync ?? '') - Date.now()) < 600_000)
 
-  await t.test('one with a relational store of its own answers the same from the lake', async () => {
+  await t.test('a server with its own relational store gives the same responses from the lake', async () => {
     const own = await openStore()
     const third = await serve(t, ownCopy, own, { s3 })
     await eventually(

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { writeLongDigits } from '../../workers/output/ascii-digits.ts'
 
-test('an integer of 64 bits is written as its decimal digits', () => {
+test('writes a 64-bit integer as its decimal digits', () => {
   const bytes = Buffer.alloc(40)
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length)
   const edges = [

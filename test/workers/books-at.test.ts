@@ -1,5 +1,5 @@
-// The books of one instant against the naive reference, at nanoseconds and by either clock; against the stream at whole
-// seconds; and what is read for it.
+// The books at one instant: against the naive reference, at nanoseconds and by either clock; against the stream at whole
+// seconds; and how much of the file is read.
 
 import assert from 'node:assert/strict'
 import fs from 'node:fs'
@@ -26,7 +26,7 @@ import { DATES, dateStartNs, DAY_NS, FIRST_DATE, SERIES, shapes, writeLake } fro
 const RUNS = runs(3, 200, 'TRUTH_RUNS')
 /** Instants per lake; 10,000 in all with full effort. */
 const INSTANTS = runs(20, 50)
-/** A lake of two streams at interval 1 costs as much as hundreds of instants: fewer lakes with more of these. */
+/** Two streams at interval 1 take as long as hundreds of instants, so there are fewer lakes with more instants each. */
 const STREAMED_RUNS = runs(3, 20, 'TRUTH_RUNS')
 const STREAMED_INSTANTS = runs(20, 500)
 const REAL_INSTANTS = runs(40, 1_000)
@@ -37,7 +37,7 @@ interface Record {
   readonly provenance: { readonly [Name in string]: bigint | string | null }
 }
 
-/** Integers beyond doubles as bigints, others as they are. */
+/** Parses integers beyond the exact range of doubles as bigints. */
 function parseExact(text: string): Record[] {
   const marked = text.replaceAll(/:(\d{16,})(?=[,}\]])/g, ':"@$1"')
   return JSON.parse(marked, (_, value: unknown) =>
@@ -51,7 +51,7 @@ async function booksAt(lake: string, at: LobInstant, query: Partial<LobQuery> = 
     lake,
     lobQuery({ series: SERIES, dates: [date], intervalS: 1, ...query, at }),
   )
-  // No market of the date is known at any time: it has no file.
+  // If no market of the date is ever known, the date has no file.
   if (answer.failure?.code === 'no_data') return []
   assert.equal(answer.failure, undefined, answer.failure?.detail)
   const records = parseExact(answer.body.toString())
@@ -62,7 +62,7 @@ async function booksAt(lake: string, at: LobInstant, query: Partial<LobQuery> = 
 
 type TimedEvent = NaiveEvent & { readonly recvTs: bigint }
 
-/** What the reference has of every market, of the events of one date that count. */
+/** The reference's book of every market, from the events of one date up to the instant. */
 function expectedAt(events: readonly TimedEvent[], date: string, { ns, by }: LobInstant, levels: number) {
   const start = dateStartNs(date)
   const ids = [...new Set(events.map(({ marketId }) => marketId))].toSorted()
@@ -87,7 +87,7 @@ function instants(count: number): fc.Arbitrary<bigint[]> {
   return fc.array(fc.bigInt(within), { minLength: count, maxLength: count })
 }
 
-/** Random instants, and those just at and just before events and receipts. */
+/** Random instants, and instants at and just before events and receive times. */
 function instantsOf(random: readonly bigint[], events: readonly TimedEvent[]): bigint[] {
   const first = dateStartNs(FIRST_DATE)
   return random.map((offset, index) => {
@@ -104,8 +104,8 @@ const scripts = bookEvents({
   mayGoNegative: false,
 })
 
-test('a recording gives the books of the reference at any nanosecond, by either clock', async () => {
-  // Receipts up to two hours late, and up to a minute early where clocks differ.
+test('the books of a recording match the reference at any nanosecond, by either clock', async () => {
+  // Receive times up to two hours late, and up to a minute early because clocks differ.
   const delays = fc.array(fc.bigInt({ min: -60n * 1_000_000_000n, max: 2n * HOUR }), {
     minLength: 1,
     maxLength: 20,
@@ -144,7 +144,7 @@ test('a recording gives the books of the reference at any nanosecond, by either 
   assert.ok(compared > 0, `${compared} books`)
 })
 
-test('files of any writer give the books of the reference and, at whole seconds, the last row of the stream', async () => {
+test('the books of files of any writer match the reference and, at whole seconds, the last row of the stream', async () => {
   await fc.assert(
     fc.asyncProperty(
       scripts,
@@ -192,7 +192,7 @@ test('files of any writer give the books of the reference and, at whole seconds,
   )
 })
 
-test('a real recording gives the books of the reference at any nanosecond, by either clock', async (t) => {
+test('the books of a real recording match the reference at any nanosecond, by either clock', async (t) => {
   const path = realDataPath('order-books', 'kalshi', 'INXD-23AUG31-B4512.part1.ndjson.gz')
   if (path === undefined) return t.skip('real recordings not present')
   const lake = await temporaryDirectory(t)
@@ -241,7 +241,7 @@ async function provenanceAt(offset: bigint, by: LobInstant['by'] = 'exchange', c
   return parseExact(answer.body.toString())[0]?.provenance
 }
 
-test('provenance names the keyframe, the last event, what was replayed and how old it is', async () => {
+test('provenance states the keyframe, the last event, the number of replayed events and the age', async () => {
   const at = DAY_START + 5n * HOUR
   const found = await provenanceAt(5n * HOUR + 150n * SECOND + 7n)
   assert.deepEqual(found, {
@@ -260,7 +260,7 @@ test('provenance names the keyframe, the last event, what was replayed and how o
   assert.equal(received?.['last_event_ts'], at + 60n * SECOND)
 })
 
-test('the state says what is known of a book, and nothing is told of one that is not known yet', async () => {
+test('the state says whether a book is known, and a book that is not yet known has no record', async () => {
   assert.equal(await provenanceAt(HOUR / 4n), undefined)
   assert.equal((await provenanceAt(HOUR))?.['state'], 'known')
   assert.equal((await provenanceAt(19n * HOUR + 40n * SECOND))?.['state'], 'crossed')
@@ -272,7 +272,7 @@ test('the state says what is known of a book, and nothing is told of one that is
   assert.deepEqual([closed?.['state'], closed?.['last_event_ts']], ['closed', DAY_START + 2n * HOUR])
 })
 
-test('an instant reads the row groups of its hour and no other', async (t) => {
+test('an instant reads only the row groups of its hour', async (t) => {
   await provenanceAt(12n * HOUR)
   let reads = 0
   const readSync = fs.readSync

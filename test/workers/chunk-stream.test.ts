@@ -1,4 +1,4 @@
-// The worker's end of a stream against a server that the test plays: oversize writes, credits, sections and dismissals.
+// The worker's end of a stream, with the test as the server: oversize writes, credits, sections and dismissals.
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -23,11 +23,11 @@ import { takeChunkBuffer } from '../../workers/output/chunk-buffers.ts'
 import { ChunkStream, RequestCancelled } from '../../workers/output/chunk-stream.ts'
 import { RecordTextEncoder } from '../../workers/records/record-text.ts'
 
-/** Of the first chunks, and of all after them. */
+/** Sizes of the first chunks, and of all later ones. */
 const CHUNK_SIZES = [FIRST_CHUNK_BYTES, FIRST_CHUNK_BYTES * CHUNK_GROWTH, CHUNK_BYTES] as const
 const HEAD: StreamHead = { kind: 'head', rows: 0 }
 
-/** A server that reads a chunk only when it gives its credit; `isReading` does so at once. */
+/** A server that reads a chunk when it returns its credit; with `isReading`, at once. */
 function openStream(t: TestContext, { reserveBytes = 0, isReading = false } = {}) {
   const { port1, port2 } = new MessageChannel()
   t.after(() => port1.close())
@@ -67,7 +67,7 @@ function put(stream: ChunkStream, text: string): void {
   stream.put(new TextEncoder().encode(text))
 }
 
-test('a write that no chunk has room for goes out whole, between those before and after it', async (t) => {
+test('a write larger than a chunk is sent whole and in order', async (t) => {
   const { stream, messages, read, ended } = openStream(t, { isReading: true })
   const texts = [
     3,
@@ -89,7 +89,7 @@ test('a write that no chunk has room for goes out whole, between those before an
   stream.end(0)
   await ended()
   assert.equal(Buffer.concat(read).toString('latin1'), texts.join(''))
-  // What is longer than the chunk it came to has one of its own, and no buffer of odd size comes back.
+  // A write longer than the current chunk gets a chunk of its own; a buffer of unusual size is not returned.
   const usual = CHUNK_SIZES.map((sizeBytes) => chunkMemory(sizeBytes).byteLength)
   assert.ok(read.some(({ length }) => length === 3 * CHUNK_BYTES))
   for (const message of messages)
@@ -97,7 +97,7 @@ test('a write that no chunk has room for goes out whole, between those before an
       assert.equal(message.number === -1, !usual.includes(message.buffer.byteLength))
 })
 
-test('long writes wait for the client like all others', async (t) => {
+test('long writes wait for credits like other writes', async (t) => {
   const { stream, waiting, readChunk, ended } = openStream(t)
   let written = 0
   const writing = (async () => {
@@ -120,7 +120,7 @@ test('long writes wait for the client like all others', async (t) => {
 })
 
 for (const format of ['json', 'ndjson', 'csv'] as const) {
-  test(`records with texts longer than a chunk are whole in ${format}`, async (t) => {
+  test(`records with texts longer than a chunk are complete in ${format}`, async (t) => {
     const { stream, read, ended } = openStream(t, { isReading: true })
     const fields = fieldsOf('observations', ['station_code', 'raw_metar'])
     const texts = [
@@ -149,7 +149,7 @@ for (const format of ['json', 'ndjson', 'csv'] as const) {
   })
 }
 
-test('no buffer is written again before its credit is back', async (t) => {
+test('no buffer is written again before its credit is returned', async (t) => {
   const { stream, read, readChunk, waiting, ended } = openStream(t, { reserveBytes: CHUNK_BYTES })
   const letters = 'abcdefghijkl'
   const writing = (async () => {
@@ -171,7 +171,7 @@ test('no buffer is written again before its credit is back', async (t) => {
   for (const bytes of read) assert.ok(bytes.every((byte) => byte === bytes[0]))
 })
 
-test('the marks of a section stand around its chunks, and an empty end of one sends no chunk', async (t) => {
+test('section marks enclose the chunks of the section, and ending a section sends no empty chunk', async (t) => {
   const { stream, messages, ended } = openStream(t)
   await stream.write(new TextEncoder().encode('header\n'))
   await stream.beginSection(0)
@@ -192,7 +192,7 @@ test('the marks of a section stand around its chunks, and an empty end of one se
   assert.deepEqual(told, ['head', '0', 'chunk', '/0', '4', 'chunk', '/4', '5', 'chunk', '/5', 'end'])
 })
 
-test('a wider window lets a waiting stream go on at once', async (t) => {
+test('a larger window resumes a waiting stream at once', async (t) => {
   const { stream, waiting, say } = openStream(t)
   const filling = (async () => {
     for (let count = 0; count < CHUNK_WINDOW + 3; count++) {
@@ -208,7 +208,7 @@ test('a wider window lets a waiting stream go on at once', async (t) => {
   assert.equal(waiting.length, CHUNK_WINDOW + 3)
 })
 
-test('another section is wanted once half of what was sent is taken, and of no dismissed thread', async (t) => {
+test('the next section is wanted once the client has taken half of the sent chunks, and not from a dismissed thread', async (t) => {
   const { stream, waiting, readChunk, say } = openStream(t)
   assert.equal(await stream.isMoreWanted(), true)
   await stream.beginSection(0)
@@ -227,7 +227,7 @@ test('another section is wanted once half of what was sent is taken, and of no d
   assert.equal(await stream.isMoreWanted(), false)
 })
 
-test('a dismissal is heard by a thread that waits for its client between two sections', async (t) => {
+test('a thread that waits for its client between two sections receives its dismissal', async (t) => {
   const { stream, say } = openStream(t)
   await stream.beginSection(0)
   for (let count = 0; count < CHUNK_WINDOW - 1; count++) {
@@ -245,7 +245,7 @@ for (const [what, leave] of [
   ['cancels', (port: MessageChannel['port1']) => port.postMessage({ kind: 'cancel' })],
   ['is gone', (port: MessageChannel['port1']) => port.close()],
 ] as const) {
-  test(`a stream whose server ${what} stops wherever it waits`, async (t) => {
+  test(`a waiting stream stops when its server ${what}`, async (t) => {
     const { stream, serverPort } = openStream(t)
     const filling = (async () => {
       for (;;) {
@@ -261,7 +261,7 @@ for (const [what, leave] of [
   })
 }
 
-test('a thread uses buffers again once their stream is over and the server has given them back', async (t) => {
+test('a thread reuses buffers once their stream has ended and the server has released them', async (t) => {
   const { stream, waiting } = openStream(t)
   for (const text of ['small', 'larger', 'lent']) {
     put(stream, text)

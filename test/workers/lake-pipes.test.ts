@@ -1,4 +1,4 @@
-// A named pipe in place of a lake file: nobody waits for its writer.
+// A named pipe in place of a lake file: no reader waits for its writer.
 
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
@@ -19,7 +19,7 @@ function makePipe(path: string): void {
   execFileSync('mkfifo', [path])
 }
 
-test('a pipe in place of an order-book file is a lake file that cannot be read', async (t) => {
+test('a pipe in place of an order-book file is reported as an invalid lake file', async (t) => {
   const lake = await temporaryDirectory(t)
   await writeEvents(lake, [bookEvent(`${SERIES}-26JUL01-B1`, DAY_START, 0)], {}, DAY_START + 60n * SECOND)
   makePipe(lobFilePath(lake, 'kalshi', SERIES, '2026-07-01'))
@@ -28,7 +28,7 @@ test('a pipe in place of an order-book file is a lake file that cannot be read',
   assert.match(failure.detail, /kalshi\/series=.*2026-07-01.*: it is no regular file\.$/)
 })
 
-test('a pipe in place of a file of candles or observations likewise', async (t) => {
+test('a pipe in place of a file of candles or observations is reported as an invalid lake file', async (t) => {
   const lake = await temporaryDirectory(t)
   const span = { fromMs: Date.parse('2026-07-01T00:00:00Z'), toMs: Date.parse('2026-07-02T00:00:00Z') }
   for (const [dataset, scope] of [
@@ -43,11 +43,11 @@ test('a pipe in place of a file of candles or observations likewise', async (t) 
   }
 })
 
-test('a pipe in place of a lake file states nothing to those who look at footers', async (t) => {
+test('a pipe in place of a lake file has no footer facts', async (t) => {
   const path = lobFilePath(await temporaryDirectory(t), 'kalshi', SERIES, '2026-07-01')
   makePipe(path)
   const facts = await Promise.race([lakeFileFacts(path), delay(500, 'it waits')])
-  // What waits goes on when there is a writer; without one it would keep the process.
+  // A blocked open ends when there is a writer; otherwise it would keep the process alive.
   closeSync(openSync(path, constants.O_RDWR | constants.O_NONBLOCK))
   assert.equal(facts, undefined)
 })

@@ -1,4 +1,4 @@
-// Books at midnight between files of separate writings, which know nothing of each other.
+// Books at midnight between files that were written separately.
 
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
@@ -19,7 +19,7 @@ const firstDate = [BUSY, SILENT].flatMap((id) => [
   bookEvent(id, DAY_START + 10n * HOUR, SET, 0, 4000, 5 * CONTRACT),
 ])
 
-/** The lake after two imports, one a date: the first recording ends two seconds before midnight. */
+/** The lake after two imports of one date each: the first recording ends two seconds before midnight. */
 async function lakeOfTwoImports(t: TestContext, second: Parameters<typeof writeEvents>[1]): Promise<string> {
   const lake = await temporaryDirectory(t)
   await writeEvents(lake, firstDate, {}, MIDNIGHT - 2n * SECOND)
@@ -35,13 +35,13 @@ async function bidsOfSecondDate(lake: string): Promise<[string, number, number |
   return rows.map((row) => [row.market_id, (row.ts - Number(MIDNIGHT)) / Number(HOUR), row.bids[0]?.qty])
 }
 
-// Nothing in such files tells whether the second goes on where the first ended; an import of both does (test/import/pieces).
-test('a book that goes on over midnight in separate writings is unknown until its next snapshot', async (t) => {
+// Such files do not show whether the second continues the first; an import of both does (test/import/pieces).
+test('a book that continues over midnight in a separately written file is unknown until its next snapshot', async (t) => {
   const lake = await lakeOfTwoImports(t, [bookEvent(BUSY, MIDNIGHT + SECOND, ADD, 0, 4000, CONTRACT)])
   assert.deepEqual(await bidsOfSecondDate(lake), [])
 })
 
-test('the snapshot makes its own market known, and no other', async (t) => {
+test('a snapshot makes only its own market known', async (t) => {
   const lake = await lakeOfTwoImports(t, [
     bookEvent(BUSY, MIDNIGHT + SECOND, ADD, 0, 4000, CONTRACT),
     bookEvent(BUSY, MIDNIGHT + 2n * SECOND, CLEAR),
@@ -58,7 +58,7 @@ test('a recording that begins with snapshots has no book before them', async (t)
   assert.deepEqual(await bidsOfSecondDate(lake), [[BUSY, 1, 1]])
 })
 
-test('a file without keyframes that begins with snapshots leaves out no silent market', async (t) => {
+test('a file without keyframes that begins with snapshots includes silent markets', async (t) => {
   const place = { source: 'kalshi', series: SERIES, date: '2026-07-02' } as const
   const rowsFrom = async (ts: bigint): Promise<unknown> => {
     const lake = await temporaryDirectory(t)
@@ -75,11 +75,11 @@ test('a file without keyframes that begins with snapshots leaves out no silent m
     [BUSY, 0, 5],
     [SILENT, 0, 5],
   ])
-  // A snapshot at midnight is a keyframe: every other known book has one too.
+  // A snapshot at midnight is a keyframe, so a market without one is unknown.
   assert.deepEqual(await rowsFrom(MIDNIGHT), [[BUSY, 0, 9]])
 })
 
-test('a file without keyframes that begins later shows the book of the day before only from then on', async (t) => {
+test('a file without keyframes that begins after midnight shows the book of the day before only from its beginning on', async (t) => {
   const lake = await temporaryDirectory(t)
   await writeEvents(lake, firstDate, {}, MIDNIGHT - 2n * SECOND)
   const coversFrom = MIDNIGHT + 40n * 60n * SECOND

@@ -1,5 +1,5 @@
-// What the worker does with files that are damaged, foreign or replaced: a named error or the exact answer, never
-// part of one.
+// How the worker handles files that are damaged, foreign or replaced: an error that names the file or the exact answer, never
+// a part of it.
 
 import assert from 'node:assert/strict'
 import {
@@ -64,7 +64,7 @@ async function sampleLake(t: Parameters<typeof temporaryDirectory>[0]): Promise<
   return lake
 }
 
-/** Where the only chunk of a column lies in a file. */
+/** The position of the only chunk of a column in a file. */
 function columnOf(file: Buffer, name: string): { offset: number; sizeBytes: number } {
   const { row_groups: groups } = parquetMetadata(Uint8Array.from(file).buffer)
   const chunk = groups[0]!.columns.find(({ meta_data: data }) => data?.path_in_schema[0] === name)
@@ -72,7 +72,7 @@ function columnOf(file: Buffer, name: string): { offset: number; sizeBytes: numb
   return { offset: Number(offset), sizeBytes: Number(sizeBytes) }
 }
 
-test('every flipped byte of a written file leads to an error that names the file, or to the same answer', async (t) => {
+test('every flipped byte of a written file gives an error that names the file, or the same answer', async (t) => {
   const lake = await sampleLake(t)
   const path = pathOfDate(lake, DATE)
   const whole = readFileSync(path)
@@ -161,7 +161,7 @@ test('values that no order book can hold are refused', async (t) => {
   }
 })
 
-test('a page that the answer does not need cannot shift the others by a wrong count of its values', async (t) => {
+test('a wrong value count in a page that the answer does not need is detected', async (t) => {
   const pageRows = 1024
   const market = `${SERIES}-B`
   const events = [`${SERIES}-A`, market].flatMap((marketId) =>
@@ -179,7 +179,7 @@ test('a page that the answer does not need cannot shift the others by a wrong co
     const place = { source: 'kalshi', series: SERIES, date: DATE } as const
     const path = writeForeignLakeFile(lake, place, events, file)
     const bytes = readFileSync(path)
-    // The first of eight pages says 3,072 values instead of 1,024: with five others that makes the row group full.
+    // The first of eight pages states 3,072 values instead of 1,024: with five others that fills the row group.
     if (hasWrongCount) {
       const { offset, sizeBytes } = columnOf(bytes, 'price')
       const chunk = bytes.subarray(offset, offset + sizeBytes)
@@ -249,7 +249,7 @@ test('a page with more bytes than its values can have is refused before it is un
     const lake = writtenLake(await temporaryDirectory(t), place, `${SERIES}-A`, 6, { idEncoding })
     assert.deepEqual((await collectLob(lake, QUERY)).body, expected.body)
   }
-  // The header of a page of 20,000 integers says 1,048,575 bytes instead of 160,000.
+  // The header of a page of 20,000 integers states 1,048,575 bytes instead of 160,000.
   const lake = writtenLake(await temporaryDirectory(t), place, `${SERIES}-A`, 20_000)
   const path = lobFilePath(lake, 'kalshi', SERIES, DATE)
   const bytes = readFileSync(path)
@@ -265,7 +265,7 @@ test('a page with more bytes than its values can have is refused before it is un
   assert.ok(unpackedMax < 400_000, `${unpackedMax} bytes were unpacked`)
 })
 
-test('a file replaced by renaming while it is read leaves the answer whole', async (t) => {
+test('an answer is complete if its file is replaced by renaming while it is read', async (t) => {
   const lake = await sampleLake(t)
   const path = pathOfDate(lake, DATE)
   const query = { ...QUERY, intervalS: 1, hour: 3 }
@@ -293,7 +293,7 @@ test('a file changed in place while it is read ends the answer with an error', a
   assert.match(String(failure?.code), /^lake_file_(changed|invalid)$/)
 })
 
-test('a broken file of another date costs a request nothing, and its own date a 503', async (t) => {
+test('a broken file of another date does not affect a request, and its own date gets 503', async (t) => {
   const lake = await sampleLake(t)
   const broken = pathOfDate(lake, '2026-07-02')
   mkdirSync(dirname(broken))
@@ -305,7 +305,7 @@ test('a broken file of another date costs a request nothing, and its own date a 
   assert.match(failure.detail, /date=2026-07-02\/lob\.parquet/)
 })
 
-test('a damaged kept file of a version is named, not the file that has taken its place', async (t) => {
+test('the error for a damaged kept file of a version names that file, not its replacement', async (t) => {
   const lake = await sampleLake(t)
   const path = pathOfDate(lake, DATE)
   const [bytes, sha256] = [readFileSync(path), 'ab'.repeat(32)]
@@ -325,7 +325,7 @@ test('a damaged kept file of a version is named, not the file that has taken its
   )
 })
 
-test('every request closes the files it opened, whatever becomes of it', async (t) => {
+test('every request closes the files that it opened, however it ends', async (t) => {
   if (!existsSync('/proc/self/fd')) return t.skip('open files can only be counted where there is a /proc')
   const lake = await sampleLake(t)
   mkdirSync(dirname(pathOfDate(lake, '2026-07-02')))

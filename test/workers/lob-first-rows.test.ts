@@ -1,4 +1,4 @@
-// What has to be done before the first rows of a large answer go out, counted in pages: the rest of the hour waits.
+// How many pages are decoded before the first rows of a large answer are sent: the rest of the hour waits.
 
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
@@ -15,12 +15,12 @@ const GROUP_ROWS = 4096
 const MARKETS = [0, 1, 2, 3, 4, 5].map((number) => `${SERIES}-26JUL01-B${70 + number}.5`)
 const HOURS = 8
 const COVERS_TO = DAY_START + BigInt(HOURS) * HOUR - 1n
-/** Of each market. */
+/** Events of each market. */
 const EVENTS = 12_000
-/** In csv and in json; the header of csv has none. */
+/** Occurs once in each row of csv and json, and not in the csv header. */
 const ROW = /KXHIGHNY/g
 const CONTRACT = 1_000_000
-/** Columns that a replay needs, each with a dictionary page and a page of values at most. */
+/** Columns that a replay needs, each with at most a dictionary page and a page of values. */
 const PAGES_PER_GROUP = 12
 
 /** Six equally busy markets: an hour has two row groups and a bit. */
@@ -38,7 +38,7 @@ function busyHours(): BookEvent[] {
 
 interface Watched {
   readonly answer: CollectedAnswer
-  /** Pages unpacked until the first chunk left, and in all. */
+  /** Pages unpacked before the first chunk was sent, and in total. */
   readonly firstPages: number
   readonly pages: number
   readonly firstRows: number
@@ -66,7 +66,7 @@ async function watch(t: TestContext, lake: string, query: Partial<LobQuery>): Pr
   }
 }
 
-test('the first rows of a day leave before its first row group is decoded', async (t) => {
+test('the first rows of a day are sent before its first row group is decoded', async (t) => {
   const lake = await temporaryDirectory(t)
   await writeEvents(lake, busyHours(), { bounds: { groupRows: GROUP_ROWS } }, COVERS_TO)
   for (const query of [
@@ -85,7 +85,7 @@ test('the first rows of a day leave before its first row group is decoded', asyn
   }
 })
 
-test('an answer whose first rows left early is made of the rows of its hours', async (t) => {
+test('an answer whose first rows were sent early equals the answers of its hours joined', async (t) => {
   const lake = await temporaryDirectory(t)
   await writeEvents(lake, busyHours(), { bounds: { groupRows: GROUP_ROWS } }, COVERS_TO)
   const query = { series: null, market: MARKETS[1]! }

@@ -1,5 +1,5 @@
-// on_gap and book_state against the naive reference, in every format, whatever the file looks like; Partial-Dates; and what a
-// receipt says of the time for which books are known.
+// on_gap and book_state against the naive reference, in every format and with any layout of the file; Partial-Dates; and the
+// known and gap seconds of a receipt.
 
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -33,7 +33,7 @@ import {
 
 const NOTHING = { event: EVENT_CLEAR, side: 0, price: 0, qty: 0 }
 const policies = fc.constantFrom(undefined, 'skip', 'hold', 'hold', 'fail')
-/** Every state that a row had, over all runs. */
+/** The states of all rows of all runs. */
 const seen = new Set<string>()
 let refused = 0
 
@@ -82,7 +82,7 @@ async function check(
     if (onGap === 'fail') {
       const { failure, body } = await collectLob(lake, query)
       const lostRows = rows.filter(({ book_state: state }) => state === 'gap')
-      // A loss between two rows is one too: a refusal without a lost row is judged by the gaps that it lists.
+      // A gap between two rows counts, too: if no row is lost, only the gaps that the error lists are checked.
       if (lostRows.length === 0 && failure === undefined) return assert.equal(body.toString(), ndjsonOf(rows))
       refused++
       assert.deepEqual([failure?.code, body.length], ['gap', 0])
@@ -114,7 +114,7 @@ async function check(
 
 test('answers on_gap and book_state as the naive reference does, in every format', async () => {
   const script = bookEvents({ marketCount: 3, startNs: dateStartNs(FIRST_DATE), hours: 48 })
-  // Several together have more losses; the last market makes files cover most of their dates.
+  // Several scripts together have more gaps; the last market makes files cover most of their dates.
   const scripts = fc.array(script, { minLength: 4, maxLength: 8 }).map((list): BookScript => {
     const last = DATES.flatMap((date) => [
       { ...NOTHING, ts: dateStartNs(date) + HOUR / 2n, marketId: 'M9' },
@@ -142,7 +142,7 @@ const EVENTS = [0n, 24n].flatMap((hours) => [
   ...(hours === 0n ? [bookEvent('A', DAY_START + 22n * HOUR, EVENT_GAP)] : []),
 ])
 
-test('holds the book over hours, leaves its rows out, and refuses with the gaps', async (t) => {
+test('on_gap holds the book over hours, skips its rows, or refuses the request with a list of gaps', async (t) => {
   const lake = await temporaryDirectory(t)
   await writeEvents(lake, EVENTS, {}, DAY_START + 48n * HOUR - 1n)
   const query = { market: 'A', series: null, dates: ['2026-07-01'], format: 'ndjson' as const }
@@ -168,7 +168,7 @@ test('holds the book over hours, leaves its rows out, and refuses with the gaps'
   ])
   const ofTwoDates = await collectLob(lake, { ...at2, dates: ['2026-07-01', '2026-07-02'], onGap: 'fail' })
   assert.equal(ofTwoDates.failure?.errors.length, 2)
-  // A loss behind the rows that are asked for is none of theirs.
+  // A gap after the requested rows does not matter.
   assert.deepEqual(await bodyOf(lake, { ...at2, onGap: 'fail', limit: 1 }).then(rowsOf), ['known'])
   assert.equal((await collectLob(lake, { ...at2, onGap: 'fail', limit: 2 })).failure?.code, 'gap')
   const at5 = lobQuery({ ...query, columns, hour: 5, intervalS: 300 })
@@ -178,7 +178,7 @@ test('holds the book over hours, leaves its rows out, and refuses with the gaps'
   )
 })
 
-test('names partial dates, and gives the time for which books are known with a receipt', async (t) => {
+test('names partial dates, and a receipt states for how long books are known and in a gap', async (t) => {
   const lake = await temporaryDirectory(t)
   await writeEvents(lake, EVENTS, {}, DAY_START + 72n * HOUR - 1n)
   const series = { series: SERIES, market: null, format: 'ndjson' as const, intervalS: 3600 }

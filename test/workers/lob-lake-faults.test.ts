@@ -1,4 +1,4 @@
-// A lake whose directories cannot be listed, or that is not there: a 503 that says so, never a 404 and never a 500.
+// A lake with directories that cannot be listed, or a missing lake: 503 with the reason, never 404 or 500.
 
 import assert from 'node:assert/strict'
 import { mkdirSync, renameSync, symlinkSync } from 'node:fs'
@@ -13,10 +13,10 @@ import { temporaryDirectory } from '../support/temporary-lake.ts'
 
 const DATES = ['2026-07-01']
 const MARKET = `${SERIES}-26JUL01-B80.5`
-/** Sorted before SERIES, so that a search for a market meets it first. */
+/** Sorts before SERIES, so that a search for a market reads it first. */
 const UNREADABLE = 'KXHIGHAAA'
 
-/** A lake with one good series and one whose directory is a link to itself, which nobody can list. */
+/** A lake with one good series and one whose directory is a link to itself and cannot be listed. */
 async function lakeWithUnreadableSeries(t: TestContext): Promise<string> {
   const lake = await temporaryDirectory(t)
   await writeEvents(lake, [bookEvent(MARKET, DAY_START, 0)], {}, DAY_START + 60n * SECOND)
@@ -40,20 +40,20 @@ test('a series whose directory cannot be listed is unavailable', async (t) => {
   assert.equal(ERROR_TYPES[failure.code].status, 503)
 })
 
-test('it costs the search for a market of another series nothing', async (t) => {
+test('a series that cannot be listed does not affect the search for a market of another series', async (t) => {
   const lake = await lakeWithUnreadableSeries(t)
   const renamed = lobSeriesDirectory(lake, 'kalshi', 'weather')
   renameSync(lobSeriesDirectory(lake, 'kalshi', SERIES), renamed)
   assert.equal(await failureOf(lake, { market: MARKET }), undefined)
 })
 
-test('what no readable series knows is not called unknown', async (t) => {
+test('a name that may be in an unreadable series gets lake_unavailable, not unknown', async (t) => {
   const lake = await lakeWithUnreadableSeries(t)
   assert.equal((await failureOf(lake, { market: `${UNREADABLE}-26JUL01-B1` }))?.code, 'lake_unavailable')
   assert.equal((await failureOf(lake, { series: `${UNREADABLE}-26JUL01` }))?.code, 'lake_unavailable')
 })
 
-test('a lake that is not there is unavailable, an empty one knows nothing', async (t) => {
+test('a missing lake is unavailable; in an empty lake every name is unknown', async (t) => {
   const lake = await temporaryDirectory(t)
   assert.equal((await failureOf(lake, { series: SERIES }))?.code, 'unknown_series')
   assert.equal((await failureOf(lake, { market: MARKET }))?.code, 'unknown_market')

@@ -1,4 +1,4 @@
-// Where the files of a market lie: in one series, in several, under the other source, or behind a broken file.
+// Search for the files of a market: in one series, in several, under the other source, or beside a broken file.
 
 import assert from 'node:assert/strict'
 import { cpSync, mkdirSync, truncateSync } from 'node:fs'
@@ -29,7 +29,7 @@ interface Part {
   readonly markets: readonly string[]
   /** Indices into DATES. */
   readonly days: readonly number[]
-  /** Best bid in cents, to tell the parts apart. */
+  /** Best bid in cents, which identifies the part. */
   readonly bid?: number
 }
 
@@ -56,7 +56,7 @@ async function lakeOf(t: TestContext, parts: readonly Part[]): Promise<string> {
   return lake
 }
 
-/** One row an hour: the date's index, the market and the best bid of each; or the refusal. */
+/** One row an hour with time, market and best bid; or the failure. */
 async function ask(lake: string, query: Partial<LobQuery>) {
   const { head, body, failure } = await collectLob(
     lake,
@@ -70,13 +70,13 @@ async function ask(lake: string, query: Partial<LobQuery>) {
   return { head, rows, failure }
 }
 
-/** `day:best bid` of the midnight rows. */
+/** The midnight rows as `day:best bid`. */
 function midnights(rows: readonly { ts: number; best_bid: number }[]): string[] {
   const days = rows.filter(({ ts }) => (BigInt(ts) - DAY_START) % DAY === 0n)
   return days.map(({ ts, best_bid }) => `${(BigInt(ts) - DAY_START) / DAY}:${best_bid}`)
 }
 
-test('a market that two series have on one date is refused, and both are named', async (t) => {
+test('a market that two series have on one date is refused, and the error names both', async (t) => {
   const lake = await lakeOf(t, [
     { series: 'KXHIGHNY', markets: [MARKET], days: [0, 1] },
     { series: 'weather', markets: [MARKET, NEIGHBOUR], days: [1, 2], bid: 30 },
@@ -90,7 +90,7 @@ test('a market that two series have on one date is refused, and both are named',
       assert.equal(rows.length, 0)
     }
   }
-  // Named, either of them is whole; so is a market, and a date, that only one has.
+  // A request that names either series succeeds; so does one for a market or date that only one series has.
   for (const [series, bid] of [
     ['KXHIGHNY', 40],
     ['weather', 30],
@@ -103,7 +103,7 @@ test('a market that two series have on one date is refused, and both are named',
   assert.deepEqual(midnights((await ask(lake, { market: MARKET, dates: DATES.slice(2, 3) })).rows), ['2:30'])
 })
 
-test('a market whose dates lie in two series is served whole', async (t) => {
+test('a market whose dates are in several series is served completely', async (t) => {
   const lake = await lakeOf(t, [
     { series: 'KXHIGHNY', markets: [MARKET], days: [0, 1], bid: 40 },
     { series: 'weather', markets: [MARKET], days: [2], bid: 30 },
@@ -120,7 +120,7 @@ test('a market whose dates lie in two series is served whole', async (t) => {
   ])
 })
 
-test("Polymarket's condition id alone serves its tokens, wherever they lie", async (t) => {
+test('a condition id of Polymarket serves all its tokens, whichever series they are in', async (t) => {
   for (const series of ['highest-temperature-in-nyc', CONDITION]) {
     const lake = await lakeOf(t, [
       { source: 'polymarket', series, markets: [...TOKENS, `${OTHER_CONDITION}:11`], days: [0] },
@@ -134,14 +134,14 @@ test("Polymarket's condition id alone serves its tokens, wherever they lie", asy
       one.rows,
       rows.filter(({ market_id }) => market_id === TOKENS[1]),
     )
-    // A part of an id is none.
+    // A part of an id matches nothing.
     for (const market of [CONDITION.slice(0, -1), `${CONDITION}:1`]) {
       assert.equal((await ask(lake, { source: 'polymarket', market })).failure?.code, 'unknown_market')
     }
   }
 })
 
-test('a name that only the other source knows is told so', async (t) => {
+test('the error for a name that only the other source knows suggests that source', async (t) => {
   const lake = await lakeOf(t, [
     { series: 'KXHIGHNY', markets: [MARKET], days: [0] },
     { source: 'polymarket', series: 'highest-temperature-in-nyc', markets: TOKENS, days: [0] },
@@ -166,7 +166,7 @@ test('a name that only the other source knows is told so', async (t) => {
   }
 })
 
-test('a broken file costs no other name its answer, neither 200 nor 404', async (t) => {
+test('a broken file changes neither the 200 nor the 404 of another name', async (t) => {
   const lake = await lakeOf(t, [
     { series: 'KXHIGHAAA', markets: ['KXHIGHAAA-26JUL01-B1'], days: [0] },
     { series: 'KXHIGHNY', markets: [MARKET], days: [0] },
@@ -178,7 +178,7 @@ test('a broken file costs no other name its answer, neither 200 nor 404', async 
   for (const query of [{ market: 'KXNONE-1-2' }, { series: 'KXNONE' }, { market: 'KXHIGHNY-26JUL01-B1' }]) {
     assert.match((await ask(lake, query)).failure?.code ?? '', /^unknown_(market|series)$/)
   }
-  // What may stand in it is not called unknown.
+  // A name that may be in the broken file is not called unknown.
   for (const query of [{ market: 'KXHIGHAAA-26JUL01-B9' }, { series: 'KXHIGHAAA-26JUL01' }]) {
     const { failure } = await ask(lake, query)
     assert.equal(failure?.code, 'lake_file_invalid')
@@ -186,7 +186,7 @@ test('a broken file costs no other name its answer, neither 200 nor 404', async 
   }
 })
 
-test('a market of a broken file is not served from another series as if that were all', async (t) => {
+test('a market of a broken file is not served from another series alone', async (t) => {
   const lake = await lakeOf(t, [
     { series: 'KXHIGHNY', markets: [MARKET], days: [0, 1] },
     { series: 'weather', markets: [MARKET], days: [2] },
@@ -196,7 +196,7 @@ test('a market of a broken file is not served from another series as if that wer
   assert.equal((await ask(lake, { market: MARKET, dates: DATES.slice(1, 3) })).rows.length, 2 * 24)
 })
 
-test('a Polymarket id may stand in any broken file of its date but those of other conditions', async (t) => {
+test('a Polymarket id may be in any broken file of its date except those of other conditions', async (t) => {
   const lake = await lakeOf(t, [
     { source: 'polymarket', series: 'nyc', markets: TOKENS, days: [0, 1] },
     { source: 'polymarket', series: OTHER_CONDITION, markets: [`${OTHER_CONDITION}:33`], days: [0, 1] },
@@ -209,14 +209,14 @@ test('a Polymarket id may stand in any broken file of its date but those of othe
   assert.equal((await ask(lake, { ...unknown, dates: DATES.slice(1, 2) })).failure?.code, 'unknown_market')
 })
 
-test('many series of single conditions cost a request for another one nothing', async (t) => {
+test('a request for one condition does not read the series of other conditions', async (t) => {
   const lake = await lakeOf(t, [{ source: 'polymarket', series: CONDITION, markets: TOKENS, days: [0] }])
   const original = lobFilePath(lake, 'polymarket', CONDITION, DATES[0]!)
   for (let number = 0; number < 50; number++) {
     const series = `0x${number.toString(16).padStart(64, '0')}`
     const path = lobFilePath(lake, 'polymarket', series, DATES[0]!)
     mkdirSync(dirname(path), { recursive: true })
-    // Had it been read, the market would stand in two series.
+    // If this file were read, the market would be in two series.
     cpSync(original, path)
   }
   assert.equal((await ask(lake, { source: 'polymarket', market: CONDITION })).rows.length, 2 * 24)

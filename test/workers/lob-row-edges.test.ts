@@ -1,5 +1,5 @@
-// Rows that are unlike most: time stamps of few digits, ids that must be escaped, every order of columns, books at the
-// ends of the price grid and quantities of many digits. Compared with the naive reference.
+// Unusual rows against the naive reference: timestamps of few digits, ids that must be escaped, every order of columns, books
+// at the ends of the price grid and quantities of many digits.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -59,7 +59,7 @@ for (const [what, date, fromSecond, seconds] of [
   ['the second with which ts gets its last digit', '2001-09-09', 6_000, 1200],
   ['a date far ahead', '2262-04-10', 86_000, 300],
 ] as const) {
-  test(`rows of a book that rests keep their form when ts has another length: ${what}`, async (t) => {
+  test(`rows of an unchanged book are correct when the length of ts changes: ${what}`, async (t) => {
     const start = dateStartNs(date) + BigInt(fromSecond) * SECOND
     const level = [[0, 4000, 5_000_000n]] as const
     await assertTrue(t, {
@@ -78,7 +78,7 @@ for (const [what, date, fromSecond, seconds] of [
   })
 }
 
-test('ids are escaped as JSON and csv want them', async (t) => {
+test('ids are escaped as JSON and csv require', async (t) => {
   const ids = [
     'plain',
     'with "quotes"',
@@ -108,7 +108,7 @@ test('ids are escaped as JSON and csv want them', async (t) => {
   )
 })
 
-test('every choice and order of columns is what the reference has of them', async (t) => {
+test('every choice and order of columns matches the reference', async (t) => {
   const start = dateStartNs('2026-07-01')
   const events = Array.from({ length: 40 }, (_, step) =>
     bookOf(`M${step % 3}`, start + BigInt(step * 20) * SECOND, [

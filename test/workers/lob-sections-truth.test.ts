@@ -1,5 +1,5 @@
-// The truth test of answers that several threads make: whoever makes which section, and in which order, the body is the
-// naive reference's.
+// The truth test of answers that several threads make: whichever thread makes which section, in whatever order, the body
+// equals the naive reference.
 
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -27,12 +27,12 @@ import {
 } from '../support/truth-lakes.ts'
 
 const RUNS = runs(20, 200, 'TRUTH_RUNS')
-/** Cases of which assistants make some sections, so that none of the others has to. */
+/** Cases in which assistants make sections; the random cases need not have any. */
 const SHARED = { seed: 2, numRuns: 2 }
-/** Rows of the largest answer that a run makes. */
+/** Maximum rows of an answer. */
 const ROWS_MAX = 20_000
 
-/** Something to share out, whatever the script is. */
+/** Events that give every script something to share. */
 const FIRST_EVENTS = [0, 1].map((event) => ({
   marketId: 'M0',
   ts: dateStartNs(FIRST_DATE),
@@ -54,7 +54,7 @@ const sharings: fc.Arbitrary<Sharing> = fc.record({
   picks: fc.array(fc.nat({ max: 11 }), { minLength: 1, maxLength: 20 }),
 })
 
-test('shared out among one to four threads, an answer is exactly the naive reference', async () => {
+test('an answer that one to four threads share equals the naive reference', async () => {
   const scripts = bookEvents({ marketCount: 3, startNs: dateStartNs(FIRST_DATE), hours: 48 })
   const cases = fc.tuple(scripts, shapes, requests, sharings)
   let sharedCount = 0
@@ -67,7 +67,7 @@ test('shared out among one to four threads, an answer is exactly the naive refer
   assert.ok(sharedCount > 0, 'no assistant made a section')
 })
 
-/** How many of the answers had a section that an assistant made. */
+/** Returns the number of answers with a section made by an assistant. */
 async function check(
   script: BookScript,
   shape: Shape,

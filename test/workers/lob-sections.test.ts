@@ -1,5 +1,5 @@
-// Answers that several threads make: put in order, their sections are byte for byte what one thread writes, and a thread
-// that cannot make the same answer as the leader makes nothing.
+// Answers that several threads make: their sections in order are byte for byte what one thread writes, and a thread that
+// cannot make the same answer as the leader makes nothing.
 
 import assert from 'node:assert/strict'
 import { readFileSync, renameSync, rmSync, truncateSync, utimesSync, writeFileSync } from 'node:fs'
@@ -19,7 +19,7 @@ const QUERY = lobQuery({ series: SERIES, dates: SECTION_DATES, format: 'ndjson' 
 const assistantSections = ({ shares }: SharedAnswer): number =>
   shares.slice(1).reduce((sum, { sections }) => sum + sections.length, 0)
 
-/** Picks that differ from turn to turn but not from run to run. */
+/** Picks that vary by turn but are the same in each run. */
 function picks(): (count: number) => number {
   let turn = 0
   return (count) => (turn++ * 7919) % count
@@ -47,7 +47,7 @@ const CASES: readonly (readonly [string, Partial<LobQuery>])[] = [
 ]
 
 for (const [what, part] of CASES) {
-  test(`sections of three threads are the answer of one: ${what}`, async () => {
+  test(`the sections of three threads join to the answer of one: ${what}`, async () => {
     const lake = SECTIONS.path
     const query = { ...QUERY, ...part }
     const expected = await collectLob(lake, query)
@@ -61,7 +61,7 @@ for (const [what, part] of CASES) {
   })
 }
 
-test('a market that closes in the midst of an hour ends there, whoever makes the hour', async () => {
+test('a market that closes within an hour ends there, whichever thread makes the hour', async () => {
   const lake = SECTIONS.path
   const closesAtMs = { [BUSY]: Number((DAY_START + 20n * HOUR) / 1_000_000n) + 90_000 }
   const catalogue = { series: SERIES, markets: null, closesAtMs }
@@ -71,7 +71,7 @@ test('a market that closes in the midst of an hour ends there, whoever makes the
   assert.ok(expected.endRows! < (await collectLob(lake, QUERY)).endRows!)
 })
 
-test('no thread has more chunks under way than it may, and sections keep to their bound', async () => {
+test('no thread exceeds its window of chunks, and no section exceeds its bound', async () => {
   const lake = SECTIONS.path
   const query = { ...QUERY, intervalS: 5, levels: 50 }
   const sectionChunksMax = 3
@@ -82,7 +82,7 @@ test('no thread has more chunks under way than it may, and sections keep to thei
   })
   assert.ok(bodyOfShares(answer).equals((await collectLob(lake, query)).body))
   const [leader, ...assistants] = answer.shares
-  // It may have begun before it heard of its window of one.
+  // The leader may have started before it received its window of one.
   assert.ok(leader!.chunksUnderWay <= CHUNK_WINDOW)
   for (const { chunksUnderWay } of assistants) assert.ok(chunksUnderWay <= 2)
   for (const chunks of answer.chunks.values()) {
@@ -91,7 +91,7 @@ test('no thread has more chunks under way than it may, and sections keep to thei
   }
 })
 
-test('only ndjson and csv answers of many rows or events are shared out', async (t) => {
+test('only ndjson and csv answers of many rows or events are shared', async (t) => {
   const lake = await temporaryDirectory(t)
   const rows = await writeStillLake(lake, 1)
   const query = lobQuery({ series: SERIES, dates: [SECTION_DATES[0]], levels: 1, columns: ['mid'] })
@@ -107,7 +107,7 @@ test('only ndjson and csv answers of many rows or events are shared out', async 
   assert.equal(await sectionsOf({ intervalS: 2, format: 'json' }), undefined)
 })
 
-test('an answer of few rows is shared out for the events it is made from', async (t) => {
+test('an answer of few rows is shared if it is made from many events', async (t) => {
   const lake = await temporaryDirectory(t)
   await writeSectionsLake(lake)
   const query = { ...QUERY, intervalS: 3600 }
@@ -120,7 +120,7 @@ test('an answer of few rows is shared out for the events it is made from', async
   assert.equal((await shares(1_000_000)).head?.sections, null)
 })
 
-/** What becomes of an answer when something happens to the second date's file after the leader's first chunk. */
+/** Collects an answer; after the leader's head, `happen` changes the second date's file. */
 async function answerAfter(
   t: Parameters<typeof temporaryDirectory>[0],
   happen: (path: string) => void,
@@ -133,7 +133,7 @@ async function answerAfter(
   return { answer, expected: body }
 }
 
-/** Puts other bytes in a file's place without touching the opened one. */
+/** Replaces a file without changing the opened one. */
 function replace(path: string, bytes: Uint8Array): void {
   writeFileSync(`${path}.new`, bytes)
   renameSync(`${path}.new`, path)
@@ -149,7 +149,7 @@ for (const [what, happen] of [
   ['is replaced by no parquet file', (path) => replace(path, Buffer.from('{}'))],
   ['is removed', (path) => rmSync(path)],
 ] as const satisfies readonly (readonly [string, (path: string) => void])[]) {
-  test(`assistants make nothing and do no harm when a file ${what}`, async (t) => {
+  test(`assistants make nothing and the answer is complete when a file ${what}`, async (t) => {
     const { answer, expected } = await answerAfter(t, happen)
     assert.equal(assistantSections(answer), 0)
     for (const { rows, failure } of answer.shares.slice(1)) {
@@ -160,7 +160,7 @@ for (const [what, happen] of [
   })
 }
 
-test('assistants that find a smaller answer, not worth sharing, make nothing', async (t) => {
+test('assistants that plan a smaller answer below the sharing limit make nothing', async (t) => {
   const lake = await temporaryDirectory(t)
   await writeSectionsLake(lake)
   const query = { ...QUERY, dates: SECTION_DATES.slice(0, 2) }
@@ -175,7 +175,7 @@ test('assistants that find a smaller answer, not worth sharing, make nothing', a
   assert.ok(bodyOfShares(answer).equals(expected.body))
 })
 
-test('assistants of an answer that the client holds in its new form make nothing', async (t) => {
+test('assistants make nothing if the client already holds the changed answer', async (t) => {
   const lake = await temporaryDirectory(t)
   await writeSectionsLake(lake)
   const path = pathOfDate(lake, SECTION_DATES[1])
@@ -197,7 +197,7 @@ test('a file that is changed in place fails every thread that has taken a sectio
   const answer = await collectShares(lake, QUERY, {
     threads: 3,
     pick: (count) => {
-      // All threads have sections of the first date by now.
+      // By now all threads have sections of the first date.
       if (turn++ === 12) utimesSync(path, new Date(0), new Date(0))
       return turn % count
     },
@@ -208,7 +208,7 @@ test('a file that is changed in place fails every thread that has taken a sectio
   for (const { failure, rows } of answer.shares) assert.ok((failure === undefined) !== (rows === undefined))
 })
 
-test('a file that breaks under them fails every thread that has taken a section', async (t) => {
+test('a file that is truncated while it is read fails every thread that has taken a section', async (t) => {
   const lake = await temporaryDirectory(t)
   await writeSectionsLake(lake)
   const query = { ...QUERY, dates: [SECTION_DATES[0]] }

@@ -1,4 +1,4 @@
-// How much of a file the worker reads for what is asked of it, counted in bytes.
+// How many bytes of a file the worker reads for a request.
 
 import assert from 'node:assert/strict'
 import fs from 'node:fs'
@@ -37,7 +37,7 @@ async function writeBusyLake(lake: string): Promise<void> {
 
 const BUSY = lakeOfThisFile(writeBusyLake)
 
-/** Bytes read from files while a query is answered, the footer being known already. */
+/** Bytes read from files while a query is answered, with the footer already cached. */
 async function bytesRead(t: TestContext, lake: string, query: Partial<LobQuery>): Promise<number> {
   const whole = lobQuery({ series: SERIES, dates: [DATE], intervalS: 60, format: 'ndjson', ...query })
   await collectLob(lake, whole)
@@ -98,7 +98,7 @@ test('hourly snapshots are read from the keyframes, not from the rows between th
   assert.ok(everyHour < everySecond / 2, `hourly reads ${everyHour} bytes, every second ${everySecond}`)
 })
 
-test('a known footer is not read again', async (t) => {
+test('a cached footer is not read again', async (t) => {
   const lake = BUSY.path
   const hour = await bytesRead(t, lake, { hour: 5, intervalS: 3600 })
   const size = fs.statSync(`${lake}/lob/source=kalshi/series=${SERIES}/date=${DATE}/lob.parquet`).size

@@ -1,5 +1,5 @@
-// The truth test: whatever the file looks like, the worker's answer is the naive reference's, byte for byte in json,
-// ndjson and csv and value for value in parquet.
+// The truth test: with any layout of the file, the worker's answer equals the naive reference, byte for byte in json, ndjson
+// and csv and value for value in parquet.
 
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -40,14 +40,14 @@ async function bodyOf(lake: string, query: LobQuery): Promise<string> {
   return answer.body.toString()
 }
 
-/** A row as readers of parquet give it: 64-bit integers as text. */
+/** A row as parquet readers return it: 64-bit integers as text. */
 function parquetText(row: NaiveNullRow): string {
   const levels = (side: NaiveNullRow['bids']): object[] =>
     side.map(({ price, qty }) => ({ price, qty: BigInt(qty) }))
   return rowText({ ...row, ts: BigInt(row.ts), bids: levels(row.bids), asks: levels(row.asks) })
 }
 
-test('answers every format, with zeros or nulls, exactly as the naive reference whatever the file looks like', async () => {
+test('every format, with zeros or nulls, equals the naive reference with any layout of the file', async () => {
   await fc.assert(
     fc.asyncProperty(
       bookEvents({ marketCount: 3, startNs: dateStartNs(FIRST_DATE), hours: 48 }),
@@ -59,7 +59,7 @@ test('answers every format, with zeros or nulls, exactly as the naive reference 
   )
 })
 
-test('answers a recording that the lake writer wrote exactly as the naive reference', async () => {
+test('the answer for a recording that the lake writer wrote equals the naive reference', async () => {
   const scripts = bookEvents({
     marketCount: 3,
     startNs: dateStartNs(FIRST_DATE),

@@ -1,5 +1,5 @@
-// What a name that no file holds costs: its first request reads the lake's footers, the next ones none, and what is
-// written in between is found.
+// The cost of an unknown name: its first request reads the lake's footers, later ones read nothing, and files written in
+// between are found.
 
 import assert from 'node:assert/strict'
 import fs, { linkSync, mkdirSync, renameSync } from 'node:fs'
@@ -21,7 +21,7 @@ const DATE = '2026-07-01'
 const SERIES = 'KXHIGHNY'
 const MARKET = `${SERIES}-26JUL01-B80.5`
 const OWN_DATES = 25
-/** More than footers are remembered. */
+/** More than the number of cached footers. */
 const OTHER_FILES = 1_100
 
 async function writeDay(lake: string, series: string, market: string, day: number): Promise<void> {
@@ -53,7 +53,7 @@ async function countReads<Value>(t: TestContext, act: () => Promise<Value>) {
   syncBuiltinESMExports()
   try {
     const value = await act()
-    // What is not there is not opened.
+    // Missing files are not opened.
     const files = opened.mock.calls.filter(({ error }) => error === undefined).length
     return { value, files, reads: read.mock.callCount() }
   } finally {
@@ -63,7 +63,7 @@ async function countReads<Value>(t: TestContext, act: () => Promise<Value>) {
   }
 }
 
-test('a name that no file holds costs no reads when it is asked for again', async (t) => {
+test('the second request for an unknown name reads nothing', async (t) => {
   const lake = await largeLake(t)
   const ask = (query: Partial<LobQuery>) =>
     countReads(t, () => collectLob(lake, lobQuery({ dates: [DATE], intervalS: 3600, ...query })))
@@ -80,7 +80,7 @@ test('a name that no file holds costs no reads when it is asked for again', asyn
     assert.match(value.failure?.code ?? '', /^unknown_(market|series)$/)
     assert.deepEqual({ files, reads }, { files: 0, reads: 0 })
   }
-  // What is known by a file is read from it, and nothing else.
+  // A known market is read from its own file and no other.
   const { value, files } = await ask({ market: MARKET })
   assert.equal(value.endRows, 24)
   assert.ok(files < 10, `${files} files were opened for a market of one`)
@@ -103,7 +103,7 @@ test('a file that is written or replaced later is found', async (t) => {
   assert.equal((await ask({ market: MARKET, dates: [addDays(DATE, 1)] })).endRows, 24)
 })
 
-test('lists of markets are bounded by their memory, the one used last stays', async (t) => {
+test('lists of markets are bounded by their memory, and the least recently used one is evicted', async (t) => {
   const lake = await temporaryDirectory(t)
   const paths = [1, 2, 3, 4].map((number) => `${lake}/${number}`)
   for (const path of paths) fs.writeFileSync(path, path)
@@ -120,7 +120,7 @@ test('lists of markets are bounded by their memory, the one used last stays', as
     [100, undefined, 100, 100],
   )
   assert.equal(lists.sizeBytes, 3 * single.sizeBytes)
-  // More than everything is not remembered at all.
+  // A list larger than the bound is not cached.
   lists.add(paths[0]!, identityAt(paths[0]!), [...ids, ...ids, ...ids, ...ids])
   assert.equal(lists.of(paths[0]!), undefined)
   fs.writeFileSync(paths[2]!, 'another')

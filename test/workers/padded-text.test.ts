@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { paddedText, putText } from '../../workers/output/padded-text.ts'
 
-test('a text is written as the encoder has it, whatever is in it, and touches no more than seven bytes behind it', () => {
+test('writes any text as TextEncoder does, and changes at most seven bytes after it', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary', maxLength: 40 }), fc.nat(9), (text, position) => {
       const expected = Buffer.alloc(300, 0xaa)

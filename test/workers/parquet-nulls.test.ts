@@ -1,4 +1,4 @@
-// Quotes with nulls in parquet: three readers see them, and without `nulls` no column is optional.
+// Quotes with nulls in parquet: three readers read them, and without `nulls` no column is optional.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -28,7 +28,7 @@ function repetitions(file: Uint8Array): (string | undefined)[] {
   return schema.filter(({ name }) => QUOTE.includes(name)).map(({ repetition_type: type }) => type)
 }
 
-test('writes nulls into optional columns, and only where they are asked for', async () => {
+test('writes nulls into optional columns, and only if they are requested', async () => {
   const file = encodeRows(ROWS, NULLS)
   for (const [name, read] of Object.entries(PARQUET_READERS))
     assert.deepEqual(await read(file), expectedTexts(ROWS, NULLS), name)
@@ -42,7 +42,7 @@ test('writes nulls into optional columns, and only where they are asked for', as
   )
 })
 
-test('DuckDB skips no row group that has a row', async () => {
+test('DuckDB does not skip a row group with a matching row', async () => {
   const file = encodeRows(ROWS, NULLS)
   for (const filter of ['mid IS NULL', 'best_ask = 43', 'best_bid >= 0', 'spread < 0', 'mid > 41.5'])
     assert.deepEqual(

@@ -43,7 +43,7 @@ test('round-trips inputs of every short length', () => {
   }
 })
 
-// A literal's length takes one more byte at each of these.
+// At each of these lengths the length field of a literal gets one byte longer.
 for (const length of [59, 60, 61, 255, 256, 257, 65_535, 65_536, 65_537]) {
   test(`round-trips a literal of ${length} bytes`, () => {
     const size = assertRoundTrip(noise(length))
@@ -51,7 +51,7 @@ for (const length of [59, 60, 61, 255, 256, 257, 65_535, 65_536, 65_537]) {
   })
 }
 
-test('texts that do not repeat stay as they are, and others are compressed', () => {
+test('only texts that repeat are compressed', () => {
   for (const length of [0, 1, 16_383, 16_384, 16_385, 200_000]) {
     assert.ok(assertRoundTrip(noise(length), true) >= length)
     const repeated = Buffer.alloc(length, 'METAR KNYC 010051Z AUTO 10SM CLR ')
@@ -76,7 +76,7 @@ test('compresses runs and repeated rows to a few percent', () => {
   assert.ok(assertRoundTrip(rows) < 5000)
 })
 
-test('reads no byte behind the given size and forgets earlier inputs', () => {
+test('reads no byte beyond the given size and keeps no state of earlier inputs', () => {
   const input = noise(1000)
   const alone = new Uint8Array(snappySizeMax(500))
   const aloneSize = new SnappyCompressor().compress(input.slice(0, 500), 500, alone)
@@ -95,7 +95,7 @@ test('round-trips any mixture of literals and repetitions', () => {
   )
   fc.assert(
     fc.property(fc.array(piece, { maxLength: 12 }), (pieces) => {
-      // Each piece twice, so that repetitions also lie far apart.
+      // Each piece occurs twice, so that repetitions are also far apart.
       assertRoundTrip(Buffer.concat([...pieces, ...pieces]))
     }),
     { numRuns: 200 },

@@ -55,7 +55,7 @@ function someRows(count: number, intervalS = 60): TestRow[] {
   })
 }
 
-test('writes the default columns so that three readers see every row', async () => {
+test('writes the default columns so that three readers read every row', async () => {
   await assertReadersAgree(someRows(500), DEFAULTS)
 })
 
@@ -83,7 +83,7 @@ test('writes a valid file of no rows, for every column', async () => {
   )
 })
 
-// 33 deltas begin a second miniblock, 129 a second block; 8 values fill a bit-packed group.
+// 33 deltas start a second miniblock, 129 a second block; 8 values fill a bit-packed group.
 for (const count of [1, 2, 7, 8, 9, 32, 33, 34, 128, 129, 130, 257]) {
   test(`writes a row group of ${count} rows`, async () => {
     await assertReadersAgree(someRows(count), DEFAULTS)
@@ -199,7 +199,7 @@ function emptyRow(market: number, second: number): TestRow {
   return { tsSeconds: START_S + second, market, bids: [], asks: [] }
 }
 
-test('writes the markets that occur, however many are known and whatever their script', async () => {
+test('writes only the markets that occur, however many are known and whatever the script of their ids', async () => {
   const marketIds = Array.from({ length: 70_000 }, (_, i) => `M${i}`)
   const few = [69_999, 0, 35_000, 0].map(emptyRow)
   const fewFile = await assertReadersAgree(few, { ...DEFAULTS, columns: ['ts', 'market_id'], marketIds })
@@ -283,7 +283,7 @@ function chunkBytes(file: Uint8Array): number {
   return Number(parquetMetadata(arrayBufferOf(file)).row_groups[0]!.total_compressed_size)
 }
 
-test('keeps no memory of the row groups it has written', () => {
+test('frees the memory of the row groups that it has written', () => {
   setFlagsFromString('--expose-gc')
   const collectGarbage: unknown = runInNewContext('gc')
   assert.ok(typeof collectGarbage === 'function')

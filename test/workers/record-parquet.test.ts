@@ -1,5 +1,5 @@
-// Records as parquet: what is taken straight from DuckDB's vectors is what the same values are one by one, whatever texts
-// and numbers there are and however they repeat. Read back with hyparquet.
+// Records as parquet: columns copied from DuckDB's vectors give the same file contents as single values, for any texts and
+// numbers and any repetition. Read back with hyparquet.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -38,7 +38,7 @@ interface Row {
   readonly at: number | null
 }
 
-// Around the twelve bytes that DuckDB keeps in its vectors, and with letters of several bytes.
+// Lengths around the twelve bytes that DuckDB inlines in its vectors, and multi-byte characters.
 const texts = fc.oneof(
   fc.constantFrom(
     '',
@@ -111,7 +111,7 @@ class Collected {
   }
 }
 
-/** The rows by way of vectors, and one by one. */
+/** Writes the rows from vectors, and as single values. */
 async function bothWays(rows: readonly Row[]): Promise<[ArrayBuffer, ArrayBuffer]> {
   const packed = new Collected()
   await chunksOf(rows, async (chunk) => {
@@ -146,7 +146,7 @@ async function check(rows: readonly Row[]): Promise<void> {
     assert.equal(read.length, rows.length)
     for (const [index, row] of rows.entries()) {
       const { text, key, number, count, at } = read[index]!
-      // -0 is not 0 here.
+      // deepEqual distinguishes -0 from 0.
       assert.deepEqual(
         { text, key, number, count, at: at instanceof Date ? at.getTime() : at },
         { ...row },
@@ -156,13 +156,13 @@ async function check(rows: readonly Row[]): Promise<void> {
   }
 }
 
-test('columns from vectors are the rows, whatever their values are', async () => {
+test('columns from vectors have the values of the rows', async () => {
   await fc.assert(fc.asyncProperty(fc.array(someRows, { minLength: 1, maxLength: 200 }), check), {
     numRuns: RUNS,
   })
 })
 
-test('texts that repeat, that do not, and that begin to in a later row group', async () => {
+test('writes texts that repeat, that do not repeat, and that change between these in a later row group', async () => {
   const rows = Array.from({ length: 140_000 }, (_, index): Row => {
     const isVaried = index < 70_000
     return {
@@ -176,7 +176,7 @@ test('texts that repeat, that do not, and that begin to in a later row group', a
   await check(rows)
 })
 
-test('a column of infinities is written as it is', async () => {
+test('writes a column of infinities unchanged', async () => {
   await check(
     Array.from({ length: 8 }, (): Row => ({ text: 'a', key: 'b', number: Infinity, count: 1, at: 0 })),
   )

@@ -1,4 +1,4 @@
-// Who gets a permit, who is refused, who waits and who has to go.
+// Which client gets a permit, is refused, waits or is displaced.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -22,7 +22,7 @@ function refusedWith(code: string) {
   }
 }
 
-test('one client may have all permits, and the next request is refused at once', async () => {
+test('one client may hold all permits, and the next request is refused at once', async () => {
   const slots = new Slots(OPTIONS)
   const holds = await takeAll(slots, ['a', 'a', 'a', 'a'])
   await assert.rejects(slots.take({ count: 1, client: 'a' }), refusedWith('too_many_requests'))
@@ -42,7 +42,7 @@ test('one client may have all permits, and the next request is refused at once',
   )
 })
 
-test('a client that has its share is told so, and others go on', async () => {
+test('a client at its share gets client_limit, and other clients get permits', async () => {
   const slots = new Slots({ ...OPTIONS, clientMax: 2 })
   await takeAll(slots, ['a', 'a'])
   await assert.rejects(slots.take({ count: 1, client: 'a' }), refusedWith('client_limit'))
@@ -51,7 +51,7 @@ test('a client that has its share is told so, and others go on', async () => {
   assert.equal(slots.figures.refusedClient, 1)
 })
 
-test('a permit that comes free is kept for who was refused and holds less', async () => {
+test('a freed permit is reserved for the refused client that holds fewer', async () => {
   const slots = new Slots(OPTIONS)
   const holds = await takeAll(slots, ['a', 'a', 'a', 'a'])
   await assert.rejects(slots.take({ count: 1, client: 'b' }), refusedWith('too_many_requests'))
@@ -62,7 +62,7 @@ test('a permit that comes free is kept for who was refused and holds less', asyn
   assert.equal(slots.takenCount, 4)
 })
 
-test('a permit that comes free is kept for who was refused from who has just had it', async () => {
+test('a freed permit is reserved for a refused client, not given to the client that just released it', async () => {
   const slots = new Slots(OPTIONS)
   const [first, second] = await takeAll(slots, ['a', 'b', 'c', 'd'])
   for (const client of ['e', 'f'])
@@ -71,12 +71,12 @@ test('a permit that comes free is kept for who was refused from who has just had
   await assert.rejects(slots.take({ count: 1, client: 'a' }), refusedWith('too_many_requests'))
   second?.release()
   await assert.rejects(slots.take({ count: 1, client: 'b' }), refusedWith('too_many_requests'))
-  // Who never had one has no less right to it than who was refused.
+  // A new client that never had a permit has the same claim as a refused one.
   await takeAll(slots, ['g', 'e'])
   assert.equal(slots.takenCount, 4)
 })
 
-test('slow readers are cut off for who would be refused, fast ones are not', async () => {
+test('slow readers, but not fast ones, are cut off for a claim that would be refused', async () => {
   const slots = new Slots(OPTIONS)
   const holds = await takeAll(slots, ['a', 'b', 'c', 'd'])
   const cut: number[] = []
@@ -98,7 +98,7 @@ test('slow readers are cut off for who would be refused, fast ones are not', asy
   assert.equal(slots.figures.displaced, 2)
 })
 
-test('nobody is cut off in vain', async () => {
+test('no reader is cut off if that would not free enough permits', async () => {
   const slots = new Slots(OPTIONS)
   const holds = await takeAll(slots, ['a', 'b', 'c', 'd'])
   let isCut = false
@@ -107,7 +107,7 @@ test('nobody is cut off in vain', async () => {
   assert.equal(isCut, false)
 })
 
-test('who waits is served client by client, and in the order of coming', async () => {
+test('claims of clients that hold the same are served in the order of arrival', async () => {
   const slots = new Slots({ ...OPTIONS, max: 1, queue: { waitMs: 60_000, max: 3 } })
   const first = await slots.take({ count: 1, client: 'x' })
   const order: string[] = []
@@ -125,7 +125,7 @@ test('who waits is served client by client, and in the order of coming', async (
   assert.equal(slots.waitingCount, 0)
 })
 
-test('a full line refuses its last claim, not a newcomer that holds less', async () => {
+test('a full queue refuses its last claim, not a newcomer that holds fewer', async () => {
   const slots = new Slots({ ...OPTIONS, max: 2, queue: { waitMs: 60_000, max: 3 } })
   const [first] = await takeAll(slots, ['x', 'x'])
   const waiting = ['x', 'x', 'x'].map(async () => slots.take({ count: 1, client: 'x' }))
@@ -142,7 +142,7 @@ test('a full line refuses its last claim, not a newcomer that holds less', async
   assert.equal(slots.waitingCount, 0)
 })
 
-test('of those who wait, the client that holds least goes first', async () => {
+test('the waiting client that holds the fewest permits goes first', async () => {
   const slots = new Slots({ ...OPTIONS, max: 2, queue: { waitMs: 60_000, max: 3 } })
   const [, second] = await takeAll(slots, ['x', 'x'])
   const order: string[] = []
@@ -156,13 +156,13 @@ test('of those who wait, the client that holds least goes first', async () => {
   assert.deepEqual(order, ['y', 'x'])
 })
 
-test('a client that holds all slots and asks for more does not get those that its slow streams free', async () => {
+test('a client that holds all slots does not get those that its displaced slow streams free', async () => {
   const slots = new Slots(OPTIONS)
   const held: SlotHold[] = []
   const takeSlowly = async (): Promise<void> => {
     const hold = await slots.take({ count: 1, client: 'a' })
     held.push(hold)
-    // The stream ends a while after it was cut off.
+    // The stream ends some time after it is cut off.
     hold.attach({ slowInMs: -1, displace: () => setTimeout(() => hold.release(), 5) })
   }
   for (let index = 0; index < 4; index += 1) await takeSlowly()
@@ -172,7 +172,7 @@ test('a client that holds all slots and asks for more does not get those that it
   await Promise.allSettled(greedy)
 })
 
-test('a client that asks every second is owed a permit, however late it was told to come', async () => {
+test('a refused client that retries every second keeps its claim, even if its Retry-After is longer', async () => {
   const slots = new Slots(OPTIONS)
   const holds = await takeAll(slots, ['a', 'a', 'a', 'a'])
   for (const hold of holds) hold.follow(() => 0.000_001)
@@ -181,7 +181,7 @@ test('a client that asks every second is owed a permit, however late it was told
     assert.deepEqual(headers, { 'Retry-After': '60' })
     return true
   })
-  // Its own slow stream is not cut off for a claim that would go behind the one of b.
+  // The slow stream of a is not cut off for a claim of a, because b's claim would go first.
   holds[0]?.attach({ slowInMs: -1, displace: () => holds[0]?.release() })
   await assert.rejects(slots.take({ count: 1, client: 'a' }), ApiError)
   assert.equal(slots.figures.displaced, 0)
@@ -189,7 +189,7 @@ test('a client that asks every second is owed a permit, however late it was told
   assert.equal(slots.figures.displaced, 1)
 })
 
-test('Retry-After of a client that holds less is the time until a stream of another counts as slow', async () => {
+test('Retry-After of a client that holds fewer is the time until a stream of another client counts as slow', async () => {
   const slots = new Slots(OPTIONS)
   const holds = await takeAll(slots, ['a', 'a', 'b', 'b'])
   for (const hold of holds) hold.follow(() => 0.000_001)
@@ -204,7 +204,7 @@ test('Retry-After of a client that holds less is the time until a stream of anot
   assert.equal(await retryAfter('b'), '60', 'b holds no less than a')
 })
 
-test('no client gets a permit while one that holds less waits', async () => {
+test('no client gets a permit while a client that holds fewer waits', async () => {
   const step = fc.oneof(
     fc.record({ client: fc.constantFrom('a', 'b', 'c'), count: fc.integer({ min: 1, max: 3 }) }),
     fc.record({ release: fc.nat(5) }),
@@ -239,7 +239,7 @@ test('no client gets a permit while one that holds less waits', async () => {
   await fc.assert(property, { numRuns: 300 })
 })
 
-test('a wait ends with its deadline, and with its client', async () => {
+test('a wait ends at its deadline, or when its client disconnects', async () => {
   const slots = new Slots({ ...OPTIONS, max: 1, queue: { waitMs: 20, max: 3 } })
   const hold = await slots.take({ count: 1, client: 'a' })
   const leaving = new AbortController()
@@ -253,7 +253,7 @@ test('a wait ends with its deadline, and with its client', async () => {
   assert.equal(slots.waitingCount, 0)
 })
 
-test('who is refused is told when enough is expected to be free', async () => {
+test('Retry-After is the time until enough permits are expected to be free', async () => {
   const slots = new Slots(OPTIONS)
   const retryAfterOf = async (count: number, client: string): Promise<string | undefined> => {
     try {
@@ -266,19 +266,18 @@ test('who is refused is told when enough is expected to be free', async () => {
   }
   const holds = await takeAll(slots, ['a', 'b', 'c', 'd'])
   await new Promise((resolve) => setTimeout(resolve, 20))
-  // Nothing is known: they have just begun. Then by their progress: at least 20 ms have passed.
+  // Without progress there is no estimate. With progress, at least 20 ms have passed.
   assert.equal(await retryAfterOf(1, 'e'), '1')
   for (const hold of holds) hold.follow(() => 0.000_001)
   assert.equal(await retryAfterOf(1, 'f'), '60')
   holds[2]?.follow(() => 1)
   assert.equal(await retryAfterOf(1, 'g'), '1', 'one is enough, and one is nearly done')
   assert.equal(await retryAfterOf(2, 'h'), '60')
-  // Some time after it was told to come again nothing is kept for who has not come.
   for (const hold of holds) hold.release()
   assert.equal(slots.takenCount, 0)
 })
 
-test('a wait is expected from the holds before, and from one that lasts longer from how long it has', () => {
+test('the expected wait comes from earlier holds, or from the age of a hold that lasts longer', () => {
   const wait = new ExpectedWait()
   const hold = (heldMs: number, progress: number | null = null) => ({ count: 1, heldMs, progress })
   assert.equal(wait.retryAfterS([], 1, 1), 1)

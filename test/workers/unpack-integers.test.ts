@@ -1,4 +1,4 @@
-// The integer encodings of parquet pages against encoders written straight from the format's description, bit by bit.
+// The integer encodings of parquet pages, against bit-by-bit encoders written directly from the format's specification.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -13,7 +13,7 @@ function zigZag(value: bigint): bigint {
   return value >= 0n ? 2n * value : -2n * value - 1n
 }
 
-/** Values packed one behind the other from the least significant bit. */
+/** Packs values one after the other, from the least significant bit. */
 function packed(values: readonly bigint[], width: number): number[] {
   let bits = 0n
   for (const [index, value] of values.entries()) bits |= value << BigInt(index * width)
@@ -48,7 +48,7 @@ const hybridCase = fc.integer({ min: 0, max: 32 }).chain((width) => {
   return fc.record({
     width: fc.constant(width),
     runs: fc.array(fc.oneof(repeatedRun, packedRun), { minLength: 1, maxLength: 6 }),
-    /** How many values of the last run are not asked for. */
+    /** Number of values of the last run that are not requested. */
     missing: fc.integer({ min: 0, max: 7 }),
     start: fc.integer({ min: 0, max: 3 }),
   })
@@ -114,7 +114,7 @@ test('looks codes up in dictionaries of any size, and refuses a code that has no
 const BLOCK_VALUES = 128
 const MINIBLOCKS = 4
 
-/** DELTA_BINARY_PACKED as parquet-format Encodings.md has it. */
+/** DELTA_BINARY_PACKED as specified in parquet-format Encodings.md. */
 function delta(values: readonly bigint[]): number[] {
   const bytes = [
     ...varInt(BigInt(BLOCK_VALUES)),
@@ -142,7 +142,7 @@ function delta(values: readonly bigint[]): number[] {
   return bytes
 }
 
-test('adds up deltas of any size, forwards and backwards, exactly', () => {
+test('adds up positive and negative deltas of any size exactly', () => {
   const deltaCase = fc.integer({ min: 0, max: 51 }).chain((bits) =>
     fc.record({
       base: fc.bigInt({ min: -(2n ** 62n), max: 2n ** 62n }),

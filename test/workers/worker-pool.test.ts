@@ -1,4 +1,4 @@
-// Tasks that do not end: what they cost the others, and a pool that is closed.
+// Tasks that do not end: how they affect other tasks and the closing of a pool.
 
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
@@ -13,7 +13,7 @@ import type { StuckTask } from '../support/stuck-worker.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
 import { until } from '../support/test-server.ts'
 
-// Threads that must not be ended under their task would keep the process for ever; serve ends itself hard then.
+// Threads that cannot be terminated during their task would keep the process alive; `serve` kills itself in this case.
 after(() => void setTimeout(() => process.exit(), 500).unref())
 
 const WORKER_URL = new URL('../support/stuck-worker.js', import.meta.url)
@@ -49,7 +49,7 @@ async function openPool(t: TestContext, tasksPerThread: number) {
   return { pool, log, path, start, ask, hasBegun, overCount: () => over }
 }
 
-test('a task that does not end is given up, and its thread is left to the others', async (t) => {
+test('a task that does not end is abandoned, and its thread continues with other tasks', async (t) => {
   const { pool, log, start, overCount } = await openPool(t, 10)
   const deaf = start('deaf')
   for (let round = 0; round < 20; round += 1) {
@@ -63,40 +63,40 @@ test('a task that does not end is given up, and its thread is left to the others
   const other = start('answer')
   await other.ready()
   await other.close()
-  // The thread is not ended under a task that may be in a native call.
+  // A thread is not terminated during a task, which may be in a native call.
   assert.equal(pool.threads.runningTasks, 1)
   assert.equal(await pool.close(), false)
-  // Which cause it has is not known here: no file is named.
+  // The cause is not known here, so the log names no file.
   assert.match(log.join(''), /"msg":"test threads have not ended"/)
 })
 
-test('a thread that waits in the kernel does not keep a pool from closing', async (t) => {
+test('a thread blocked in the kernel does not prevent a pool from closing', async (t) => {
   for (const isEndedBefore of [false, true]) {
     const { pool, path, start, hasBegun } = await openPool(t, 1)
     const stuck = start('pipe')
     await until(hasBegun)
-    // A moment for the call itself.
+    // Gives the thread time to enter the call.
     await new Promise((resolve) => setTimeout(resolve, 100))
     const closed = stuck.close()
     if (isEndedBefore) await closed
     assert.equal(await pool.close(), false)
     await closed
-    // It ends when what it waits for comes.
+    // The thread ends when the pipe gets a writer.
     closeSync(openSync(path, constants.O_WRONLY | constants.O_NONBLOCK))
   }
 })
 
-test('a thread of many that waits for a file is replaced, and only who asked for the file hears of it', async (t) => {
+test('a thread with several tasks that blocks on a file is replaced, and only the task of the file fails', async (t) => {
   const { pool, path, ask } = await openPool(t, 10)
   const isNamed = { code: 'lake_file_invalid', message: /candles\/silent cannot be read: it does not answer/ }
   const silent = assert.rejects(ask('silent'), isNamed)
   const others = Array.from({ length: 5 }, async () => ask('later'))
-  // Those that come while the thread stands still have not even been taken up by it.
+  // Tasks that start while the thread is blocked have not been received by it.
   await new Promise((resolve) => setTimeout(resolve, 100))
   others.push(ask('later'), ask('answer'))
   await Promise.all([silent, ...others])
   assert.equal(pool.silentFiles.waitingCount, 1)
-  // The next one that asks for it loses no thread.
+  // Later requests for the file cost no thread.
   for (let round = 0; round < 5; round += 1) await assert.rejects(ask('silent'), isNamed)
   for (let round = 0; round < 5; round += 1) await ask('answer')
   assert.equal(pool.silentFiles.waitingCount, 1)

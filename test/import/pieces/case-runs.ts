@@ -98,7 +98,7 @@ export async function lakeOf(
   return lake
 }
 
-/** Where a lake's books are not the reference's, as texts. */
+/** Differences between a lake's books and the reference, as texts. */
 export function bookFailures(books: LakeBooks, world: TrueWorld, reference: Reference): string[] {
   return world.markets.flatMap(({ id }, market) => {
     const spans = reference.openSpans[market]!
@@ -115,7 +115,7 @@ export function bookFailures(books: LakeBooks, world: TrueWorld, reference: Refe
   })
 }
 
-// In an open time, the last known book or an unknown book is right.
+// In an open time, the last known book and an unknown book are both right.
 export function isOpenBook(
   spans: readonly KnownSpan[],
   steps: readonly BookStep[],

@@ -145,14 +145,14 @@ function boundaries(world: TrueWorld, messages: readonly Message[], every: bigin
   return world.source === 'kalshi' ? result : result.filter((ts) => world.quietAfter(ts) === ts)
 }
 
-// Where messages have no number, a cut through a burst would part what two recorders received in another order.
+// Without numbers, a cut within a burst would separate messages that two recorders received in different orders.
 function randomInstants(world: TrueWorld, messages: readonly Message[], random: SeededRandom): bigint[] {
   const [first, last] = [messages[0]!.recvTs, messages.at(-1)!.recvTs]
   const instants = Array.from({ length: random.int(1, 8) }, () =>
     random.chance(0.5) ? random.instant(first, last) : random.pick(messages).recvTs,
   )
   const chosen = world.source === 'kalshi' ? instants : instants.map((ts) => world.quietAfter(ts))
-  // A mark may begin a file, which then does not say whose end it is.
+  // A mark may begin a file, which then does not show which connection it ends.
   const marks = messages.flatMap(({ other, recvTs }) => (other === 'disconnect' ? [recvTs] : []))
   const parted = world.source === 'kalshi' ? [] : marks.filter(() => random.chance(0.5))
   return [...BigInt64Array.from([...chosen, ...parted]).toSorted()]

@@ -1,4 +1,4 @@
-// What a lake says, read the slow and obvious way: rows of each file in file order, each date's file alone.
+// The books of a lake, read in the slow and obvious way: rows of each file in file order, each date's file alone.
 //
 // At an instant T of a UTC date a market's book is what the rows with ts ≤ T of that date's file make of it. It is unknown
 // before its first `clear`, after a `gap`, outside the time that the file covers by its footer, and where there is no
