@@ -68,14 +68,18 @@ export class LogFile implements ByteSink {
   write(bytes: Uint8Array): void {
     if (this.#waitingBytes + bytes.length > LOG_WAITING_BYTES_MAX) return
     this.#waitAt('end', bytes)
-    if (!this.#isBusy) this.#writeNext()
+    if (this.#isBusy) return
+    this.#isBusy = true
+    // Not at once, so that `flushSync` in the same turn writes these bytes itself.
+    setImmediate(() => this.#writeNext())
   }
 
-  /** Writes what waits, and waits for that, unless it fails a few times. */
+  /** Writes what waits, and waits for that, unless it fails a few times in a row. */
   flushSync(): void {
     for (let failures = 0, next = this.#next(); next !== undefined; next = this.#next()) {
       try {
         this.#waitAt('start', next.subarray(writeSync(this.#fd, next)))
+        failures = 0
       } catch {
         this.#waitAt('start', next)
         failures += 1

@@ -2,21 +2,32 @@
 // footer's checksum is verified, so the values are as they were written.
 
 import { lobFooterChecksum } from '../lob-checksum.ts'
+import { LOB_FOOTER_KEYS } from '../lob-v1.ts'
 
 /** In Thrift's compact protocol: the header of a binary field whose id is one more than that of the field before. */
 const FIELD = 0x18
 
-/** The values of the keys that the footer (only its Thrift bytes) has; undefined unless the footer has a right checksum. */
+/** A key of a pair up to the length of its value. */
+function headOf(key: string): Buffer {
+  return Buffer.from([FIELD, key.length, ...Buffer.from(key), FIELD])
+}
+
+/**
+ * The values of the keys that the footer (only its Thrift bytes) has; undefined unless the footer has a right checksum. The schema
+ * is the first pair, and no value after it has control characters; market ids in the statistics before it may.
+ */
 export function footerTexts<Key extends string>(
   footer: Buffer,
   keys: readonly Key[],
 ): Readonly<Partial<Record<Key, string>>> | undefined {
   const checksum = lobFooterChecksum(footer)
   if (checksum === undefined || checksum.stored !== checksum.computed) return undefined
+  const start = footer.lastIndexOf(headOf(LOB_FOOTER_KEYS.schema))
+  if (start === -1) return undefined
   const values: Partial<Record<Key, string>> = {}
   for (const key of keys) {
-    const name = Buffer.from([FIELD, key.length, ...Buffer.from(key), FIELD])
-    const at = footer.lastIndexOf(name)
+    const name = headOf(key)
+    const at = footer.indexOf(name, start)
     const value = at === -1 ? undefined : textAt(footer, at + name.length)
     if (value !== undefined) values[key] = value
   }

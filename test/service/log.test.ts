@@ -1,7 +1,9 @@
 // The buffer in front of the log file: no line is lost, split wrongly or delayed for long.
 
 import assert from 'node:assert/strict'
-import { closeSync, openSync, readFileSync } from 'node:fs'
+import { spawn } from 'node:child_process'
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -107,4 +109,40 @@ test('a log on a full disk buffers a limited number of lines, and writes them co
     await delay(50)
     assert.ok(readFileSync(path, 'utf8') === `${text}later\n`)
   })
+})
+
+test('what is flushed is in the file at once, as a process that is killed next needs it', (t) => {
+  const directory = mkdtempSync(join(tmpdir(), 'bookcast-log-'))
+  const path = join(directory, 'log')
+  const fd = openSync(path, 'a')
+  t.after(() => {
+    closeSync(fd)
+    rmSync(directory, { recursive: true })
+  })
+  const blocks = new LineBlocks(new LogFile(fd))
+  for (let number = 0, text = ''; number < 200; number += 1) {
+    blocks.write(`${number}\n`)
+    blocks.flushSync()
+    text += `${number}\n`
+    assert.equal(readFileSync(path, 'utf8'), text)
+  }
+})
+
+test('a flush waits for a slow reader as long as it reads', async () => {
+  const program = `
+    const { LogFile } = await import(${JSON.stringify(import.meta.resolve('../../server/service/log.js'))})
+    process.stderr.on('error', () => {})
+    const file = new LogFile(2)
+    for (let number = 0; number < 200; number++) file.write(Buffer.from(number + ' ' + 'x'.repeat(16384) + '\\n'))
+    file.flushSync()`
+  const child = spawn(process.execPath, ['--input-type=module', '-e', program], {
+    stdio: ['ignore', 'ignore', 'pipe'],
+  })
+  let text = ''
+  for await (const chunk of child.stderr) {
+    text += chunk
+    await delay(30)
+  }
+  const numbers = text.split('\n').map((line) => Number.parseInt(line, 10))
+  assert.deepEqual(numbers, [...Array(200).keys(), NaN])
 })
