@@ -12,7 +12,7 @@ export class ReadyBody {
   readonly #coded = new Map<Compression, Uint8Array | Promise<Uint8Array>>()
   readonly #keep: (bytes: number) => boolean
 
-  /** @param keep whether there is room for a coded form of so many bytes; if so, they are counted as kept */
+  /** @param keep reserves bytes for a coded form; false if there is no room */
   constructor(bytes: Uint8Array, keep: (bytes: number) => boolean) {
     this.bytes = bytes
     this.#keep = keep

@@ -142,7 +142,7 @@ function refuseUnknownNames(file: OptionFile, declarations: readonly OptionDecla
   }
 }
 
-/** A hint for the end of a message: where to set a secret, or the intended name of a misspelt option. */
+/** The end of a message: how to set a secret, or the option whose name is close to a misspelt one. */
 function meantOption(
   args: readonly string[],
   options: Readonly<Record<string, unknown>>,

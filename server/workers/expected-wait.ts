@@ -1,7 +1,7 @@
 // Estimates how long a refused client has to wait until enough permits are free: from the progress of the holders, if
 // known, else from how long earlier holds lasted.
 
-/** The longest time a client is told to wait, in seconds. */
+/** The largest Retry-After, s. */
 const RETRY_AFTER_S_MAX = 60
 /** A client that takes a ninth of the fair rate counts as slow later, by this factor, than one that takes nothing. */
 const SLOW_MARGIN = 9 / 8

@@ -19,7 +19,7 @@ export interface SlotsOptions {
   readonly max: number
   /** Permits that one client may hold; by default all of them. */
   readonly clientMax?: number
-  /** The shortest time in seconds that a refused client is told to wait; longer if the permits are expected to be held longer. */
+  /** The smallest Retry-After of a refused client, s. It is larger if the permits will probably be held longer. */
   readonly retryAfterS: number
   /** Why a request is refused, without a full stop. */
   readonly refusal: string

@@ -71,7 +71,7 @@ async function start(t: TestContext) {
     assert.equal(response.status, 200, body)
     return { body, etag: response.headers.get('etag'), isPlanned: opened.mock.callCount() > 0 }
   }
-  /** The answer without a thread. On a busy machine the check of the files may take so long that a thread is used. */
+  /** The answer without a thread. On a busy machine, a thread may answer, because the check of the files takes too long. */
   const askAgain = async (selection: string) => {
     for (let attempt = 1; ; attempt++) {
       const answer = await ask(selection)

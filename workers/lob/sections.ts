@@ -39,7 +39,7 @@ export function groupsOf({ dates }: LobPlan, { intervalS }: LobQuery, fileOf: Fi
   })
 }
 
-/** The number of rows that always fit into so many chunks. */
+/** The number of rows of any size that fit into `chunks` chunks. */
 export function sectionRowsMax({ reserveBytes }: Pick<SinkPlan, 'reserveBytes'>, chunks: number): number {
   return Math.floor(CHUNK_BYTES / reserveBytes) * chunks
 }
