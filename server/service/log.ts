@@ -59,6 +59,7 @@ export class LogFile implements ByteSink {
   readonly #fd: number
   readonly #waiting: Uint8Array[] = []
   #waitingBytes = 0
+  #droppedBytes = 0
   #isBusy = false
 
   constructor(fd: number) {
@@ -66,7 +67,12 @@ export class LogFile implements ByteSink {
   }
 
   write(bytes: Uint8Array): void {
-    if (this.#waitingBytes + bytes.length > LOG_WAITING_BYTES_MAX) return
+    if (this.#waitingBytes + bytes.length > LOG_WAITING_BYTES_MAX) {
+      this.#droppedBytes += bytes.length
+      return
+    }
+    if (this.#droppedBytes > 0) this.#waitAt('end', droppedLine(this.#droppedBytes))
+    this.#droppedBytes = 0
     this.#waitAt('end', bytes)
     if (this.#isBusy) return
     this.#isBusy = true
@@ -112,6 +118,11 @@ export class LogFile implements ByteSink {
     else this.#waiting.push(bytes)
     this.#waitingBytes += bytes.length
   }
+}
+
+function droppedLine(bytes: number): Uint8Array {
+  const line = { level: 40, time: Date.now(), bytes, msg: 'lines were dropped: the log could not be written' }
+  return Buffer.from(`${JSON.stringify(line)}\n`)
 }
 
 interface LogEntry {
