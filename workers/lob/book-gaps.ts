@@ -40,14 +40,15 @@ export function skippingGaps({ onGap, intervalS }: LobQuery, fileOf: FileOfDate)
 export function refuseGaps({ onGap, intervalS }: LobQuery, { dates }: LobPlan, fileOf: FileOfDate): void {
   if (onGap !== 'fail') return
   const intervalNs = intervalS * NS_PER_SECOND
-  const texts = dates.flatMap(({ date, markets }) =>
-    markets.flatMap((market) => {
+  const texts: string[] = []
+  for (const { date, markets } of dates) {
+    if (texts.length >= LISTED_MAX) break
+    for (const market of markets) {
       const [first, last] = [market.firstTick * intervalNs, market.lastTick * intervalNs]
-      return gapsOf(market, coverageOf(fileOf(date)!))
-        .filter(({ from, to }) => from <= last && to > first)
-        .map((gap) => gapText(market.id, date, gap))
-    }),
-  )
+      for (const gap of gapsOf(market, coverageOf(fileOf(date)!)))
+        if (gap.from <= last && gap.to > first) texts.push(gapText(market.id, date, gap))
+    }
+  }
   if (texts.length > 0) throw gapError(texts)
 }
 
@@ -75,7 +76,8 @@ function gapText(id: string, date: string, { from, to }: Gap): string {
 }
 
 function gapError(texts: readonly string[]): ApiError {
-  const more = texts.length > 1 ? ` and ${texts.length - 1} more` : ''
+  const others = texts.length < LISTED_MAX ? `${texts.length - 1} more` : 'others'
+  const more = texts.length > 1 ? ` and ${others}` : ''
   return new ApiError(
     'gap',
     `The book of ${texts[0]} is not known${more}. Leave out on_gap=fail, or ask for other hours or markets; /api/v1/gaps lists all gaps.`,
