@@ -10,6 +10,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import fc from 'fast-check'
 import { LineBlocks, LogFile, readableLine } from '../../server/service/log.ts'
 import { LOG_BLOCK_BYTES, LOG_LINE_BYTES_MAX, LOG_WAITING_BYTES_MAX } from '../../shared/limits.ts'
+import { eventually } from '../support/recorder-harness.ts'
 import { onSmallDisk } from '../support/small-disk.ts'
 
 class TextCollector {
@@ -99,15 +100,12 @@ test('a log on a full disk buffers a limited number of lines, and writes them co
     file.flushSync()
     assert.equal(readFileSync(path, 'utf8'), '')
     await disk.free()
-    await delay(200)
-    const text = readFileSync(path, 'utf8')
-    const count = text.split('\n').length - 1
-    assert.ok(text === Array.from({ length: count }, (_, number) => `${number} ${line}\n`).join(''))
-    assert.equal(Math.round(text.length / LOG_WAITING_BYTES_MAX), 1)
     file.write(Buffer.from('later\n'))
-    file.flushSync()
-    await delay(50)
-    const [notice, later] = readFileSync(path, 'utf8').slice(text.length).split('\n')
+    await eventually(() => readFileSync(path, 'utf8').endsWith('later\n'), 'the last line is written')
+    const lines = readFileSync(path, 'utf8').trimEnd().split('\n')
+    const [notice, later] = lines.splice(-2)
+    assert.ok(lines.every((text, number) => text === `${number} ${line}`))
+    assert.equal(Math.round(lines.join('\n').length / LOG_WAITING_BYTES_MAX), 1)
     assert.match(
       notice ?? '',
       /^\{"level":40,"time":\d+,"bytes":\d+,"msg":"lines were dropped: the log could not be written"\}$/,
