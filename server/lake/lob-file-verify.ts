@@ -55,6 +55,8 @@ async function readFigures(file: FileHandle, metadata: FileMetaData, dataEnd: nu
   if (startMs === undefined) throw new Error(`footer value of ${KEYS.date}`)
   const midnight = BigInt(startMs) * NS_PER_MS
   const values = new Map(metadata.key_value_metadata?.map(({ key, value }) => [key, value ?? '']))
+  const checksums = JSON.parse(valueOf(metadata, KEYS.columnCrc32)) as readonly unknown[]
+  if (checksums.length !== metadata.row_groups.length) throw new Error('number of row groups')
   let offset = PARQUET_MAGIC.length
   for (const [groupIndex, group] of locateRowGroups(metadata, values, dataEnd, midnight).entries()) {
     const bytesOf = new Map<string, Buffer>()
