@@ -51,6 +51,11 @@ export interface Exchange<Recording extends ExchangeRecording = ExchangeRecordin
   readonly timeKeys?: readonly string[]
   /** Throws BadLineError for a frame that does not match its type. */
   readFrame(frame: Frame): FeedMessage
+  /**
+   * Reads the JSON text of a frame of changes, faster than with JSON.parse. Returns what readFrame returns for it; `undefined` for any
+   * other text, and for frames with a private part.
+   */
+  readonly readText?: (json: string) => FeedMessage | undefined
   /** How to read its trades. Absent if they are not kept. */
   readonly trades?: TradeReader
   /** Whether messages are numbered, so that a missing one is noticed. */

@@ -22,8 +22,14 @@ export class KnownIds {
     const found = this.#known.get(asset)
     if (found !== undefined && found.market === market) return found.id
     if (this.#known.size >= KNOWN_IDS_MAX) this.#known.clear()
-    const id = this.#idOf(market, asset)
-    this.#known.set(asset, { market, id })
+    const own = { market: copyOf(market), asset: copyOf(asset) }
+    const id = this.#idOf(own.market, own.asset)
+    this.#known.set(own.asset, { market: own.market, id })
     return id
   }
+}
+
+/** A slice of a longer text would keep all of it in memory. */
+function copyOf(text: string): string {
+  return Buffer.from(text, 'utf16le').toString('utf16le')
 }

@@ -32,7 +32,11 @@ export class FirstFrames {
         `${this.#name}: these are messages of ${source}, not of ${this.#source}; import them with --source ${source}`,
       )
     }
-    if (this.#frames.length < FRAMES_TO_RECOGNISE) return
+    if (this.#frames.length >= FRAMES_TO_RECOGNISE) this.settle()
+  }
+
+  /** A frame that only this exchange sends was found, or no more frames are needed. */
+  settle(): void {
     this.isSettled = true
     this.#frames = []
   }

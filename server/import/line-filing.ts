@@ -26,11 +26,12 @@ import {
   rowText,
   seriesText,
 } from '../raw/segment-lines.ts'
-import type { ConnectionPlace, FramesLine, SegmentLine } from '../raw/segment-lines.ts'
+import type { ConnectionPlace, FramesLine, LinePlace, SegmentLine } from '../raw/segment-lines.ts'
 import type { LineTimes } from './line-hours.ts'
 import { recogniseFeed } from './feed-recognition.ts'
 import { ownTimeKeysOf } from './recorded-message.ts'
 import { parseInputLine } from './segment-input.ts'
+import type { LineParsing, MessageLine } from './segment-input.ts'
 
 const TYPE_CHARACTERS_MAX = 40
 /** Valid market ids to remember. */
@@ -69,7 +70,7 @@ export interface FiledLine extends LineTimes {
 /** Reads lines, and leaves out private frames. */
 export class LineFiling {
   readonly #exchange: Exchange
-  readonly #ownTimeKeys: ReadonlySet<string>
+  readonly #parsing: LineParsing
   readonly #tally: SegmentingTally
   readonly #hasNumbers: boolean
   readonly #seriesOf: (id: string) => string
@@ -77,19 +78,20 @@ export class LineFiling {
 
   constructor({ source, sequence, series }: LineFilingOptions, tally: SegmentingTally) {
     this.#exchange = exchangeOf(source)
-    this.#ownTimeKeys = ownTimeKeysOf(source)
+    this.#parsing = { ownTimeKeys: ownTimeKeysOf(source), readText: this.#exchange.readText }
     this.#tally = tally
     this.#hasNumbers = this.#exchange.isNumbered && sequence !== 'ignore'
     this.#seriesOf = series === undefined ? lobSourceNames(source).seriesOf : () => series
   }
 
   /** Parses a line of an input. Throws BadLineError. */
-  parse(text: string): SegmentLine {
-    return parseInputLine(text, this.#ownTimeKeys)
+  parse(text: string): SegmentLine | MessageLine {
+    return parseInputLine(text, this.#parsing)
   }
 
   /** The line for a segment; `undefined` if all of it is private. Throws BadLineError. */
-  file(line: SegmentLine, order: LineOrder): FiledLine | undefined {
+  file(line: SegmentLine | MessageLine, order: LineOrder): FiledLine | undefined {
+    if (line.kind === 'message') return this.#fileMessages([line.message], line, order)
     if (line.kind === 'frames') return this.#fileFrames(line, order)
     const { recvTs } = line
     const place = placeOf(line)
@@ -108,12 +110,22 @@ export class LineFiling {
   }
 
   #fileFrames(line: FramesLine, order: LineOrder): FiledLine | undefined {
-    const { frames, recvTs, isList } = line
+    const { frames, isList } = line
     const kept = this.#publicParts(frames)
     if (kept.length === 0 && frames.length > 0) return undefined
+    const messages = kept.map((frame) => this.#exchange.readFrame(frame))
+    const text = kept === frames ? line.text : JSON.stringify(isList ? kept : kept[0])
+    return this.#fileMessages(messages, { ...line, text }, order)
+  }
+
+  #fileMessages(
+    messages: readonly FeedMessage[],
+    line: FramesLine | MessageLine,
+    order: LineOrder,
+  ): FiledLine {
+    const { recvTs, isList, text } = line
     let [ms, bookMs] = [NaN, NaN]
     const { isNumbered } = this.#exchange
-    const messages = kept.map((frame) => this.#exchange.readFrame(frame))
     for (const message of messages) {
       this.#checkIds(message)
       if (message.ts === undefined) continue
@@ -122,20 +134,19 @@ export class LineFiling {
         if (!(time <= bookMs)) bookMs = time
       } else if (!(time <= ms)) ms = time
     }
-    this.#tally.messages += kept.length
+    this.#tally.messages += messages.length
     const place = placeOf(line)
     // Lines of a recorder are numbered. A list of messages came at once.
     if (place === undefined) this.#count(messages[0], recvTs, order)
-    const json = kept === frames ? line.text : JSON.stringify(isList ? kept : kept[0])
     return {
-      text: framesText(recvTs, json, isList, place),
+      text: framesText(recvTs, text, isList, place),
       recvTs,
       recorder: recorderOf(line),
       ms,
       recvMs: msOf(recvTs),
       bookMs,
       hasContent: true,
-      read: place === undefined ? lineOf(recvTs, json, isList, messages) : undefined,
+      read: place === undefined ? lineOf(recvTs, text, isList, messages) : undefined,
     }
   }
 
@@ -204,12 +215,12 @@ function msOf(ts: bigint | undefined): number {
   return ts === undefined ? NaN : Number(ts) / NS_PER_MS_NUMBER
 }
 
-function placeOf({ connection, n }: SegmentLine): ConnectionPlace | undefined {
+function placeOf({ connection, n }: LinePlace): ConnectionPlace | undefined {
   return connection === undefined || n === undefined ? undefined : { connection, n }
 }
 
 /** A connection is named after its recorder. */
-function recorderOf({ connection }: SegmentLine): string | undefined {
+function recorderOf({ connection }: LinePlace): string | undefined {
   return connection === undefined ? undefined : connection.split('/', 1)[0]
 }
 

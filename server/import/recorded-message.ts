@@ -147,9 +147,23 @@ function isTimeOfLength(time: string): boolean {
   return true
 }
 
-/** The frames of a line that is a wrapper of the usual form; `undefined` for any other line. Throws BadLineError. */
-function wrappedFrames(reading: Reading): readonly Frame[] | undefined {
-  const { line, times } = reading
+/** The frame, or the list, of a line that is a wrapper of the usual form. */
+export interface WrappedFrame<T> {
+  readonly value: T
+  /** Its JSON text. */
+  readonly json: string
+  /** The receive time, if the wrapper has one. */
+  readonly time: FoundTime | undefined
+}
+
+/**
+ * Reads the frame with `read`, whose result is undefined for a text that it cannot read. Returns undefined for that, and for a line
+ * that is no wrapper of the usual form. Throws BadLineError for a wrong time.
+ */
+export function readWrapped<T>(
+  line: string,
+  read: (json: string) => T | undefined,
+): WrappedFrame<T> | undefined {
   if (line.charCodeAt(line.length - 1) !== 125 /* } */) return undefined
   const wrapping = wrappingOf(line)
   if (wrapping === undefined) return undefined
@@ -157,11 +171,27 @@ function wrappedFrames(reading: Reading): readonly Frame[] | undefined {
   const kind = key === undefined ? undefined : kindOfKey(key)
   if (kind === 'other' || !PAYLOADS.has(payloadKey)) return undefined
   const json = line.slice(length, -1).trimEnd()
+  const value = read(json)
+  if (value === undefined) return undefined
+  const isReceiveTime = kind === 'receive'
+  return {
+    value,
+    json,
+    time: key === undefined ? undefined : { key, ts: readTime(key, time), isReceiveTime },
+  }
+}
+
+function wrappedFrames(reading: Reading): readonly Frame[] | undefined {
+  const wrapped = readWrapped(reading.line, parsedPayload)
+  if (wrapped === undefined) return undefined
+  if (wrapped.time !== undefined) reading.times.push(wrapped.time)
+  reading.text = wrapped.json
+  return framesOf(wrapped.value, reading)
+}
+
+function parsedPayload(json: string): unknown {
   const payload = parsedJson(json)
-  if (!isPayload(payload)) return undefined
-  if (key !== undefined) times.push({ key, ts: readTime(key, time), isReceiveTime: kind === 'receive' })
-  reading.text = json
-  return framesOf(payload, reading)
+  return isPayload(payload) ? payload : undefined
 }
 
 function framesOfLine(reading: Reading): readonly Frame[] {

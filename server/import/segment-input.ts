@@ -1,17 +1,51 @@
 // Parses the lines of an import's input: recorded lines in any accepted shape, and lines of raw segments. So the raw folder of one
 // lake can be imported into another.
 
+import type { Exchange } from '../exchanges/exchange.ts'
 import { BadLineError } from '../feed/bad-line.ts'
+import type { FeedMessage } from '../feed/feed-message.ts'
 import { SegmentLineError, parseSegmentLine } from '../raw/segment-lines.ts'
-import type { SegmentLine } from '../raw/segment-lines.ts'
-import { parseRecordedLine } from './recorded-message.ts'
+import type { LinePlace, SegmentLine } from '../raw/segment-lines.ts'
+import { parseRecordedLine, readWrapped } from './recorded-message.ts'
 
 /** The beginning of a line that only a segment can have. Frames without a connection are read like those of any recording. */
 const SEGMENT_LINE =
   /^\s*\{\s*(?:"recv_ts"\s*:\s*"\d{1,19}"\s*,\s*)?"(?:segment"\s*:\s*\d|skipped"\s*:\s*1\s*\}|connection"\s*:\s*"[^"\\]*"\s*,\s*"n"\s*:\s*\d|rest"\s*:\s*"|event"\s*:\s*"(?:series|open|close|alive|lost)")/
 
+/** A frame that was read from its text, without parsing the JSON. */
+export interface MessageLine extends LinePlace {
+  readonly kind: 'message'
+  readonly message: FeedMessage
+  readonly isList: false
+  /** The JSON text of the frame. */
+  readonly text: string
+}
+
+/** How lines are parsed. */
+export interface LineParsing {
+  readonly ownTimeKeys: ReadonlySet<string>
+  readonly readText: Exchange['readText']
+}
+
 /** Parses a line that is not empty. Throws BadLineError. */
-export function parseInputLine(text: string, ownTimeKeys: ReadonlySet<string>): SegmentLine {
+export function parseInputLine(
+  text: string,
+  { ownTimeKeys, readText }: LineParsing,
+): SegmentLine | MessageLine {
+  const wrapped = readText === undefined ? undefined : readWrapped(text, readText)
+  if (wrapped !== undefined) {
+    const { value: message, json, time } = wrapped
+    const recvTs = time?.ts
+    return {
+      kind: 'message',
+      recvTs,
+      connection: undefined,
+      n: undefined,
+      message,
+      isList: false,
+      text: json,
+    }
+  }
   if (SEGMENT_LINE.test(text)) return parseLineOfSegment(text.trim())
   const { recvTs, frames, isList, isHeartbeat, text: json } = parseRecordedLine(text, ownTimeKeys)
   return isHeartbeat

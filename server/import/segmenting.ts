@@ -12,6 +12,7 @@ import { LineOrder } from '../feed/line-order.ts'
 import { DecodedSegments } from '../fold/decoded-lines.ts'
 import { removeStaleTemporaries, temporaryPath } from '../lake/temporary-file.ts'
 import type { SegmentHeader, SegmentLine } from '../raw/segment-lines.ts'
+import type { MessageLine } from './segment-input.ts'
 import type { StagedSegment } from '../raw/segment-writer.ts'
 import { FirstFrames } from './first-frames.ts'
 import { UnreadableInputError, openInputs } from './import-input.ts'
@@ -164,7 +165,8 @@ class InputSegmenting {
           try {
             if (typeof text !== 'string') throw text
             const line = this.#filing.parse(text)
-            if (line.kind === 'frames' && !first.isSettled) first.add(line.frames)
+            if (line.kind === 'message') first.settle()
+            else if (line.kind === 'frames' && !first.isSettled) first.add(line.frames)
             wait = this.#take(line)
           } catch (error) {
             if (!(error instanceof BadLineError)) throw error
@@ -187,14 +189,15 @@ class InputSegmenting {
     if (this.#bad.count > 0) this.#recordings.badLines.push(this.#bad)
   }
 
-  #take(line: SegmentLine): Promise<void> | undefined {
+  #take(line: SegmentLine | MessageLine): Promise<void> | undefined {
     if (line.kind === 'header') return this.#startSegment(line.header)
     const filed = this.#filing.file(line, this.#order)
     if (filed === undefined) return undefined
     const { header } = this.#cutter
     // Lines of a recorder without a header, or lines of another recording after a segment.
     const isOfAnother = filed.recorder !== undefined && filed.recorder !== header.recorder
-    const isOfNone = filed.recorder === undefined && header.recorder !== undefined && line.kind === 'frames'
+    const isMessage = line.kind === 'frames' || line.kind === 'message'
+    const isOfNone = filed.recorder === undefined && header.recorder !== undefined && isMessage
     if (!isOfAnother && !isOfNone) return this.#cutter.add(filed)
     const recorder = filed.recorder
     if (recorder !== undefined && !isRecorderName(recorder)) {

@@ -55,7 +55,7 @@ export interface ConnectionPlace {
   readonly n: number
 }
 
-interface LinePlace {
+export interface LinePlace {
   /** When the recorder received it, ns; `undefined` if the recording does not state it. */
   readonly recvTs: bigint | undefined
   /** Both are undefined in an imported segment. */

@@ -9,6 +9,7 @@ import {
   readKalshiRecording,
 } from './configuration.ts'
 import type { KalshiRecording } from './configuration.ts'
+import { readDeltaText } from './delta-text.ts'
 import { isTypicalKalshiFrame, readKalshiFrame } from './frame.ts'
 import { publicPartOfKalshi } from './public-frames.ts'
 import { KALSHI_TRADES } from './trade.ts'
@@ -17,6 +18,7 @@ export const KALSHI: Exchange<KalshiRecording> = {
   isTypical: isTypicalKalshiFrame,
   publicPart: publicPartOfKalshi,
   readFrame: readKalshiFrame,
+  readText: readDeltaText,
   trades: KALSHI_TRADES,
   isNumbered: true,
   hasNoLeg: true,

@@ -8,6 +8,7 @@ import {
 } from './configuration.ts'
 import type { PolymarketRecording } from './configuration.ts'
 import { isTypicalPolymarketFrame, isUntypedPolymarketFrame, readPolymarketFrame } from './frame.ts'
+import { readPriceChangeText } from './price-change-text.ts'
 import { publicPartOfPolymarket } from './public-frames.ts'
 import { POLYMARKET_TRADES } from './trade.ts'
 
@@ -16,6 +17,7 @@ export const POLYMARKET: Exchange<PolymarketRecording> = {
   isUntyped: isUntypedPolymarketFrame,
   publicPart: publicPartOfPolymarket,
   readFrame: readPolymarketFrame,
+  readText: readPriceChangeText,
   trades: POLYMARKET_TRADES,
   isNumbered: false,
   hasNoLeg: false,
