@@ -18,6 +18,7 @@ export interface DatesToFold {
   readonly lake: string
   readonly source: LobSource
   readonly replace: boolean
+  readonly nowMs?: (() => number) | undefined
 }
 
 /** A date that takes no further messages. The error names the date and the remedy. */
@@ -33,7 +34,7 @@ export class ClosedDateError extends Error {
  * @throws {ClosedDateError} for dates that cannot be added to
  */
 export async function dateRules(
-  { lake, source, replace }: DatesToFold,
+  { lake, source, replace, nowMs = Date.now }: DatesToFold,
   segments: readonly { readonly date: string; readonly name: string }[],
 ): Promise<ReadonlyMap<string, DateRule>> {
   const added = new Map<string, string[]>()
@@ -47,7 +48,9 @@ export async function dateRules(
       // Files that were pruned may be in object storage, and a push of the replacement would remove them there.
       const state = await readFoldState(rawDateDirectory(lake, source, date))
       const requiredSeries = [...new Set([...series, ...(state?.series ?? [])])].toSorted()
-      rules.set(date, { added: names, replacedBy: (manifest?.epoch ?? 0) + 1, requiredSeries })
+      // Of the replacements in several lakes the latest counts.
+      const replacedBy = Math.max((manifest?.epoch ?? 0) + 1, nowMs())
+      rules.set(date, { added: names, replacedBy, requiredSeries })
       continue
     }
     if (manifest !== undefined) await refuseMissing(lake, manifest)

@@ -38,7 +38,10 @@ export interface ManifestSegment {
 export interface DateManifest {
   readonly source: LobSource
   readonly date: string
-  /** Recordings of lower epochs do not count: `--replace`, `--no-keep-raw` and `--keep-raw` raise it. */
+  /**
+   * Recordings of lower epochs do not count: `--replace`, `--no-keep-raw` and `--keep-raw` raise it. A replacement raises it at least
+   * to its time, ms since 1970.
+   */
   readonly epoch: number
   /** The version of the fold that derived the date's files. */
   readonly fold: number

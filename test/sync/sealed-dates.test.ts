@@ -8,6 +8,8 @@ import { manifestPath, readManifest, segmentsOnDisk, writeManifest } from '../..
 import { sealDate } from '../../server/raw/date-removal.ts'
 import { type LakeSyncOptions, type LakeSyncResult, syncLake } from '../../server/sync/lake-sync.ts'
 import { lobKey, rawDateDirectory } from '../../shared/lake-layout.ts'
+import { runImport } from '../support/import-harness.ts'
+import { MS, snapshot } from '../support/kalshi-frames.ts'
 import { type S3Server, startS3Server } from '../support/s3-server.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
 import { foldHere, folderOf, readBucket, readWhole, SOURCE, unite, writeSegment } from './raw-lakes.ts'
@@ -23,6 +25,13 @@ async function importInto(lake: string, series: 'NY' | 'DEN' | 'CHI'): Promise<v
   const market = `KXHIGH${series}-26JUN24-T82`
   await writeSegment(lake, { recorder: 'import', date: DATE, hour, fromMinute: 1, toMinute: 6, market })
   await foldHere(lake, [DATE])
+}
+
+/** `import --replace` of a snapshot with this quantity. Returns the segment. */
+async function importAnew(lake: string, quantity: number): Promise<readonly string[]> {
+  const lines = [JSON.stringify(snapshot(1, { yes: [[40, quantity]], ts_ms: MS }))]
+  await runImport(lake, SOURCE, { lines }, { replace: true })
+  return await segmentsOnDisk(lake, SOURCE, DATE)
 }
 
 async function replaceIn(lake: string): Promise<void> {
@@ -255,6 +264,26 @@ test('an enforced pull of one date drops no segments of another date', async (t)
   await lakes.push(b)
   assert.deepEqual(await readManifest(b, SOURCE, plan.date), before)
 })
+
+for (const [missed, isSealed, quantities] of [
+  ['two others', false, [7, 8]],
+  ['another and its seal', true, [7]],
+  ['two others and a seal', true, [7, 8]],
+] as const)
+  test(`the latest replacement counts, also in a lake that has missed ${missed}`, async (t) => {
+    const lakes = await Lakes.start(t)
+    const { a, b } = lakes
+    await importInto(a, 'NY')
+    await lakes.push(a)
+    await lakes.pull(b)
+    for (const quantity of quantities) await importAnew(a, quantity)
+    if (isSealed) await sealDate(a, SOURCE, DATE)
+    await lakes.push(a)
+    const names = await importAnew(b, 9)
+    await lakes.push(b)
+    await lakes.pull(a)
+    for (const lake of [a, b]) assert.deepEqual(await segmentsOnDisk(lake, SOURCE, DATE), names)
+  })
 
 test('the conflict for a seal with segments found nowhere else names the remedy that keeps all messages', async (t) => {
   const lakes = await Lakes.start(t)
