@@ -1,9 +1,11 @@
 // A seal removes the segments that it names. If another lake has more of the date, nothing is removed until the operator decides.
 
 import assert from 'node:assert/strict'
+import { existsSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { test } from 'node:test'
 import type { TestContext } from 'node:test'
+import { pruneRaw } from '../../server/commands/prune-raw.ts'
 import { manifestPath, readManifest, segmentsOnDisk, writeManifest } from '../../server/raw/date-manifest.ts'
 import { sealDate } from '../../server/raw/date-removal.ts'
 import { type LakeSyncOptions, type LakeSyncResult, syncLake } from '../../server/sync/lake-sync.ts'
@@ -197,6 +199,23 @@ test('listed slices of an hour that was merged before the seal are removed from 
   await rm(unlisted.path)
   await lakes.push(b)
   await lakes.assertEqual()
+})
+
+test('a slice that a recorder writes after the seal is kept until the operator decides', async (t) => {
+  const lakes = await Lakes.start(t)
+  const { a } = lakes
+  await writeSegment(a, HOUR)
+  await foldHere(a, [DATE])
+  await sealDate(a, SOURCE, DATE)
+  await lakes.push(a)
+  const { path } = await writeSegment(a, { ...HOUR, fromMinute: 5, toMinute: 6, firstLine: 6 })
+  await lakes.assertHeld(a)
+  await lakes.assertHeld(a, { direction: 'pull', raw: true })
+  for await (const { reason } of pruneRaw(a, '2026-06-26', true, undefined))
+    assert.match(reason ?? '', /which came after its seal/)
+  assert.equal(existsSync(path), true)
+  await lakes.push(a, { replace: true })
+  assert.equal(existsSync(path), false)
 })
 
 test('of two seals the one with the merged hour wins, whichever is pushed first', async (t) => {
