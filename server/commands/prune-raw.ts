@@ -8,6 +8,7 @@ import { hasFoldState } from '../fold/fold-state.ts'
 import { BUSY_WAIT_MS_MAX, MergeBusy, withLock } from '../fold/series-lock.ts'
 import {
   type DateManifest,
+  isSealed,
   rawDates,
   readManifest,
   segmentsOnDisk,
@@ -83,5 +84,8 @@ function reasonToKeep(
   if (manifest === undefined) return `has no manifest; run \`bookcast rebuild\` first`
   const unlisted = unlistedIn(manifest, names)
   if (unlisted === undefined) return undefined
-  return `holds ${join(lake, rawKey(source, date, unlisted))}, which is not folded yet; run \`bookcast rebuild\` first`
+  const [state, remedy] = isSealed(manifest)
+    ? ['came after its seal', 'remove it, or import everything recorded of the date with --replace']
+    : ['is not folded yet', 'run `bookcast rebuild` first']
+  return `holds ${join(lake, rawKey(source, date, unlisted))}, which ${state}; ${remedy}`
 }

@@ -4,7 +4,7 @@
 import { renameSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { dirname, join, relative } from 'node:path'
-import { lobSeriesDirectory, lobSourceDirectory, rawDateDirectory } from '../../shared/lake-layout.ts'
+import { lobSeriesDirectory, lobSourceDirectory, rawDateDirectory, rawKey } from '../../shared/lake-layout.ts'
 import type { LobSource } from '../../shared/lob-sources.ts'
 import { addDays, utcDatesBetween } from '../../shared/utc-date.ts'
 import { syncNames } from '../lake/durable-file.ts'
@@ -30,7 +30,7 @@ import type { DecodedSegments } from './decoded-lines.ts'
 import type { DateRule, FoldListeners, FoldOrder, FoldOutcome, FoldWriting } from './fold-order.ts'
 import { FoldReport } from './fold-report.ts'
 import { FoldTally } from './fold-tally.ts'
-import { digestOf, hasFoldState, stageFoldState } from './fold-state.ts'
+import { FOLD_STATE_NAME, digestOf, hasFoldState, stageFoldState } from './fold-state.ts'
 import { isUnkept } from './kept-rows.ts'
 import { RawPieces } from './raw-pieces.ts'
 import { SourceFold } from './source-fold.ts'
@@ -39,13 +39,13 @@ import type { FoldedDate } from './source-fold.ts'
 /** The version of the rules by which raw segments become order-book files. A change of the rules raises it. */
 export const FOLD_VERSION = 1
 
-/** The recording lacks series that the date has. The message names them and the remedy. */
+/** The recording lacks series of which the date has, or had, order-book files. The message names them and the remedy. */
 export class MissingSeriesError extends Error {
   constructor(source: LobSource, date: string, series: readonly string[]) {
     super(
       `${source} ${date} has order-book files of ${series.join(', ')}, of which the recording holds no messages. ` +
-        'Replacing a date replaces all of its series. Import everything recorded of the date at once with --replace, or ' +
-        'remove these files first.',
+        'Replacing a date replaces all of its series. Import everything recorded of the date at once with --replace. To give ' +
+        `up these series, remove their files and ${rawKey(source, date, FOLD_STATE_NAME)} first.`,
     )
     this.name = 'MissingSeriesError'
   }

@@ -26,6 +26,8 @@ export interface ClosingMarket {
 }
 
 export interface FoldState {
+  /** The series that have order-book files. States of earlier versions have none. */
+  readonly series?: readonly string[]
   readonly chains: readonly ChainOutline[]
   /** Chains that continue after midnight, ascending. */
   readonly continued: readonly number[]

@@ -166,6 +166,7 @@ export class SourceFold {
     for (const recording of reading.recordings.values())
       for (const hour of Array.from(recording.hours.keys())) recording.dropHour(hour)
     const state: FoldState = {
+      series: files.map(({ series }) => series),
       chains: ownOutlines,
       continued,
       closing: closing.toSorted((a, b) => (a.id < b.id ? -1 : 1)),

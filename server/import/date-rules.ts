@@ -1,11 +1,11 @@
 // Decides before anything is written whether an import may add to its dates or replace them, and how each date is folded.
 
 import { existsSync } from 'node:fs'
-import { join, relative } from 'node:path'
+import { relative } from 'node:path'
 import { lobFilePath, rawDateDirectory, rawKey } from '../../shared/lake-layout.ts'
 import type { LobSource } from '../../shared/lob-sources.ts'
 import type { DateRule } from '../fold/fold-order.ts'
-import { FOLD_STATE_NAME, readFoldState } from '../fold/fold-state.ts'
+import { readFoldState } from '../fold/fold-state.ts'
 import { lakeFileFacts } from '../lake/lake-file-facts.ts'
 import { seriesDates } from '../lake/series-dates.ts'
 import { isSealed, readManifest, segmentsOnDisk } from '../raw/date-manifest.ts'
@@ -18,6 +18,7 @@ export interface DatesToFold {
   readonly lake: string
   readonly source: LobSource
   readonly replace: boolean
+  readonly nowMs?: (() => number) | undefined
 }
 
 /** A date that takes no further messages. The error names the date and the remedy. */
@@ -33,7 +34,7 @@ export class ClosedDateError extends Error {
  * @throws {ClosedDateError} for dates that cannot be added to
  */
 export async function dateRules(
-  { lake, source, replace }: DatesToFold,
+  { lake, source, replace, nowMs = Date.now }: DatesToFold,
   segments: readonly { readonly date: string; readonly name: string }[],
 ): Promise<ReadonlyMap<string, DateRule>> {
   const added = new Map<string, string[]>()
@@ -44,8 +45,12 @@ export async function dateRules(
     const manifest = await readManifest(lake, source, date)
     const series = files.get(date) ?? []
     if (replace) {
-      if (series.length === 0) await refusePruned(lake, source, date)
-      rules.set(date, { added: names, replacedBy: (manifest?.epoch ?? 0) + 1, requiredSeries: series })
+      // Files that were pruned may be in object storage, and a push of the replacement would remove them there.
+      const state = await readFoldState(rawDateDirectory(lake, source, date))
+      const requiredSeries = [...new Set([...series, ...(state?.series ?? [])])].toSorted()
+      // Of the replacements in several lakes the latest counts.
+      const replacedBy = Math.max((manifest?.epoch ?? 0) + 1, nowMs())
+      rules.set(date, { added: names, replacedBy, requiredSeries })
       continue
     }
     if (manifest !== undefined) await refuseMissing(lake, manifest)
@@ -82,18 +87,6 @@ function refuseOldFiles(lake: string, source: LobSource, date: string, series: r
   throw new ClosedDateError(
     `${source} ${date} cannot be added to: ${named(paths)} ${series.length === 1 ? 'was' : 'were'} written without raw ` +
       'segments, by version 0.1. Import everything recorded of the date at once with --replace.',
-  )
-}
-
-/** Which series the date has is not known without its files. A push of the replacement would remove those that it lacks. */
-async function refusePruned(lake: string, source: LobSource, date: string): Promise<void> {
-  const directory = rawDateDirectory(lake, source, date)
-  const state = await readFoldState(directory)
-  if (state?.chains.some(({ markets }) => markets.length > 0) !== true) return
-  throw new ClosedDateError(
-    `${source} ${date} cannot be replaced: its order-book files were pruned or removed, so it is not known whether the recording ` +
-      'has all of their series. Pull them with `bookcast sync --from <place> --raw`. To replace the date without them, remove ' +
-      `${relative(lake, join(directory, FOLD_STATE_NAME))}.`,
   )
 }
 

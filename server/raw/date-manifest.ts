@@ -38,7 +38,10 @@ export interface ManifestSegment {
 export interface DateManifest {
   readonly source: LobSource
   readonly date: string
-  /** Recordings of lower epochs do not count: `--replace`, `--no-keep-raw` and `--keep-raw` raise it. */
+  /**
+   * Recordings of lower epochs do not count: `--replace`, `--no-keep-raw` and `--keep-raw` raise it. A replacement raises it at least
+   * to its time, ms since 1970.
+   */
   readonly epoch: number
   /** The version of the fold that derived the date's files. */
   readonly fold: number
@@ -72,10 +75,19 @@ export function addsUnlisted(manifest: DateManifest | undefined, name: string): 
   return (manifest?.epoch ?? 0) === 0 || (isFetched(name) && !isSealed(manifest!))
 }
 
-/** A segment of `names` that the next fold adds. */
+/**
+ * Whether the date's files lack the messages of a segment that its manifest does not list: the next fold adds it, or it came after
+ * the seal. A seal of an earlier version does not show that.
+ */
+export function isUnfolded(manifest: DateManifest | undefined, name: string): boolean {
+  if (manifest === undefined || !isSealed(manifest)) return addsUnlisted(manifest, name)
+  return manifest.sealed?.every((segment) => segment.name !== name) === true
+}
+
+/** A segment of `names` whose messages the date's files lack. */
 export function unlistedIn(manifest: DateManifest, names: readonly string[]): string | undefined {
   const listed = new Set(manifest.segments.map(({ name }) => name))
-  return names.find((name) => !listed.has(name) && addsUnlisted(manifest, name))
+  return names.find((name) => !listed.has(name) && isUnfolded(manifest, name))
 }
 
 /** Whether a segment has rows that REST gave, and nothing else. */

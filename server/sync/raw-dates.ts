@@ -25,9 +25,9 @@ import type { LobSource } from '../../shared/lob-sources.ts'
 import { addDays, MS_PER_HOUR, utcDateOf, utcDateStartMs } from '../../shared/utc-date.ts'
 import { FOLD_STATE_NAME } from '../fold/fold-state.ts'
 import {
-  addsUnlisted,
   DamagedManifestError,
   isFetched,
+  isUnfolded,
   parseManifest,
   replacementEpoch,
   standsAbove,
@@ -114,8 +114,8 @@ export class RawDate {
   }
 
   /**
-   * Segments of one side whose messages the other side's sealed files do not have: another lake has added them. The seal would
-   * remove them. None where an earlier version sealed the date, which did not note the removed segments.
+   * Segments of one side whose messages the other side's sealed files do not have: another lake has added them, or a recorder after
+   * the seal. The seal would remove them. None where an earlier version sealed the date, which did not note the removed segments.
    */
   get unsealed(): readonly string[] {
     const { local, remote, listed } = this
@@ -123,13 +123,13 @@ export class RawDate {
     const sealed = seal.manifest?.sealed
     if (sealed === undefined) return []
     // Of two seals one may have all of the other.
-    if (seal.epoch === other.epoch && verdictOf(this) !== 'union') return []
-    const others = other.manifest?.sealed ?? other.manifest?.segments
+    const isWhole = seal.epoch === other.epoch && verdictOf(this) !== 'union'
+    const others = isWhole ? [] : (other.manifest?.sealed ?? other.manifest?.segments)
     const names = new Set(sealed.map(({ name }) => name))
     const added = withoutSuperseded(unionOfSegments(sealed, others ?? []))
     // What only a sealed bucket has is in conflict with the lake that pushed it.
     const unlisted = [...local.segments, ...other.segments].filter(
-      (name) => !listed.has(name) && addsUnlisted(other.manifest, name),
+      (name) => !listed.has(name) && isUnfolded(other.manifest, name),
     )
     // A recording that was replaced before does not count.
     const isReplaced = other.replacementEpoch < seal.replacementEpoch

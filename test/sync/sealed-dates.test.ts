@@ -1,13 +1,17 @@
 // A seal removes the segments that it names. If another lake has more of the date, nothing is removed until the operator decides.
 
 import assert from 'node:assert/strict'
+import { existsSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { test } from 'node:test'
 import type { TestContext } from 'node:test'
+import { pruneRaw } from '../../server/commands/prune-raw.ts'
 import { manifestPath, readManifest, segmentsOnDisk, writeManifest } from '../../server/raw/date-manifest.ts'
 import { sealDate } from '../../server/raw/date-removal.ts'
 import { type LakeSyncOptions, type LakeSyncResult, syncLake } from '../../server/sync/lake-sync.ts'
 import { lobKey, rawDateDirectory } from '../../shared/lake-layout.ts'
+import { runImport } from '../support/import-harness.ts'
+import { MS, snapshot } from '../support/kalshi-frames.ts'
 import { type S3Server, startS3Server } from '../support/s3-server.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
 import { foldHere, folderOf, readBucket, readWhole, SOURCE, unite, writeSegment } from './raw-lakes.ts'
@@ -23,6 +27,13 @@ async function importInto(lake: string, series: 'NY' | 'DEN' | 'CHI'): Promise<v
   const market = `KXHIGH${series}-26JUN24-T82`
   await writeSegment(lake, { recorder: 'import', date: DATE, hour, fromMinute: 1, toMinute: 6, market })
   await foldHere(lake, [DATE])
+}
+
+/** `import --replace` of a snapshot with this quantity. Returns the segment. */
+async function importAnew(lake: string, quantity: number): Promise<readonly string[]> {
+  const lines = [JSON.stringify(snapshot(1, { yes: [[40, quantity]], ts_ms: MS }))]
+  await runImport(lake, SOURCE, { lines }, { replace: true })
+  return await segmentsOnDisk(lake, SOURCE, DATE)
 }
 
 async function replaceIn(lake: string): Promise<void> {
@@ -190,6 +201,23 @@ test('listed slices of an hour that was merged before the seal are removed from 
   await lakes.assertEqual()
 })
 
+test('a slice that a recorder writes after the seal is kept until the operator decides', async (t) => {
+  const lakes = await Lakes.start(t)
+  const { a } = lakes
+  await writeSegment(a, HOUR)
+  await foldHere(a, [DATE])
+  await sealDate(a, SOURCE, DATE)
+  await lakes.push(a)
+  const { path } = await writeSegment(a, { ...HOUR, fromMinute: 5, toMinute: 6, firstLine: 6 })
+  await lakes.assertHeld(a)
+  await lakes.assertHeld(a, { direction: 'pull', raw: true })
+  for await (const { reason } of pruneRaw(a, '2026-06-26', true, undefined))
+    assert.match(reason ?? '', /which came after its seal/)
+  assert.equal(existsSync(path), true)
+  await lakes.push(a, { replace: true })
+  assert.equal(existsSync(path), false)
+})
+
 test('of two seals the one with the merged hour wins, whichever is pushed first', async (t) => {
   for (const isUnitedFirst of [true, false]) {
     const lakes = await withUnitedHour(t)
@@ -255,6 +283,26 @@ test('an enforced pull of one date drops no segments of another date', async (t)
   await lakes.push(b)
   assert.deepEqual(await readManifest(b, SOURCE, plan.date), before)
 })
+
+for (const [missed, isSealed, quantities] of [
+  ['two others', false, [7, 8]],
+  ['another and its seal', true, [7]],
+  ['two others and a seal', true, [7, 8]],
+] as const)
+  test(`the latest replacement counts, also in a lake that has missed ${missed}`, async (t) => {
+    const lakes = await Lakes.start(t)
+    const { a, b } = lakes
+    await importInto(a, 'NY')
+    await lakes.push(a)
+    await lakes.pull(b)
+    for (const quantity of quantities) await importAnew(a, quantity)
+    if (isSealed) await sealDate(a, SOURCE, DATE)
+    await lakes.push(a)
+    const names = await importAnew(b, 9)
+    await lakes.push(b)
+    await lakes.pull(a)
+    for (const lake of [a, b]) assert.deepEqual(await segmentsOnDisk(lake, SOURCE, DATE), names)
+  })
 
 test('the conflict for a seal with segments found nowhere else names the remedy that keeps all messages', async (t) => {
   const lakes = await Lakes.start(t)
