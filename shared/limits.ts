@@ -190,8 +190,11 @@ export const SYNC_PARALLEL_DEFAULT = 4
 export const SYNC_PARALLEL_MAX = 64
 /** Attempts for one object in one synchronization. */
 export const SYNC_ATTEMPTS_MAX = 5
-/** A transfer in which no byte moves for this long is aborted and retried. */
+/** A transfer in which no byte moves for this long, or fewer than these arrive, is aborted and retried. */
 export const SYNC_STALL_MS = 30_000
+export const SYNC_STALL_BYTES = 16 * 1024
+/** Timeout of a request to object storage that transfers no object. */
+export const SYNC_ANSWER_MS_MAX = 60_000
 /** The largest object of one S3 PUT. */
 export const SYNC_OBJECT_BYTES_MAX = 5 * 1024 * 1024 * 1024
 /** For each object, the number of digests that are remembered as written by this synchronization. */

@@ -10,6 +10,7 @@ import { type RunningRecorder, startRecorder } from '../recorder/recorder.ts'
 import type { OnListed } from '../recorder/market-discovery.ts'
 import type { RecorderMetrics } from '../recorder/recorder-metrics.ts'
 import type { RecordingConfig } from '../recorder/recording-config.ts'
+import { RepeatedWarnings, warningKey } from '../ingest/repeated-warnings.ts'
 import { TaskLoop, type TaskMetrics } from '../ingest/task-loop.ts'
 
 // The longest back-off: after a full disk has space again, recording soon resumes.
@@ -32,16 +33,18 @@ export class RecorderTask {
   #retry: NodeJS.Timeout | undefined
 
   constructor(options: RecorderTaskOptions) {
-    const { exchange, logger, clock } = options
+    const { exchange, logger, clock = SYSTEM_CLOCK } = options
+    const errors = new RepeatedWarnings()
     this.#options = options
     this.#loop = new TaskLoop({
       task: `recorder-${exchange}`,
       // A recording that has ended starts again at once, unless it failed.
       intervalMs: 0,
       run: (signal) => this.#record(signal),
-      ...(clock === undefined ? {} : { clock }),
+      clock,
       onError: (error) => {
-        logger.error({ err: error, exchange }, 'the recording has ended')
+        const times = errors.timesToTell(warningKey(String(error)), clock.nowMs())
+        if (times !== null) logger.error({ err: error, exchange, times }, 'the recording has ended')
         this.#retry = setTimeout(() => this.#loop.wake(), RETRY_MS_MAX)
         this.#retry.unref()
       },

@@ -6,6 +6,7 @@ import { generateBenchmarkLake } from '../sample-data/benchmark-lake.ts'
 import type { SampleLakeOptions } from '../sample-data/sample-lake.ts'
 import { writeSampleLake } from '../sample-data/sample-lake.ts'
 import { SAMPLE_FIRST_DATE } from '../sample-data/sample-series.ts'
+import { asLakeWriteError } from '../lake/lake-write-error.ts'
 import type { OptionDeclaration } from '../options/options.ts'
 import { describeOptions, integerOption, optionsOf } from '../options/options.ts'
 import { optionCommand } from './option-command.ts'
@@ -53,18 +54,23 @@ export const sampleDataCommand = optionCommand(OPTIONS, HELP, async (options, io
   const seed = integerOption(options.demand('seed'), 0, SEED_MAX)
   const markets = integerOption(options.demand('markets'), 1, MARKETS_MAX)
   const deltas = options.get('deltas')
-  io.stdout.write(
+  const lake = join(directory, 'lake')
+  const writing =
     deltas === undefined
-      ? await writeSample({ directory, seed, signal: io.signal })
-      : await writeBusyDay({
-          lake: join(directory, 'lake'),
+      ? writeSample({ directory, seed, signal: io.signal })
+      : writeBusyDay({
+          lake,
           series: BUSY_SERIES,
           date: SAMPLE_FIRST_DATE,
           markets,
           deltas: integerOption(deltas, 1, DELTAS_MAX),
           seed,
           signal: io.signal,
-        }),
+        })
+  io.stdout.write(
+    await writing.catch((error: unknown) => {
+      throw asLakeWriteError(error, lake)
+    }),
   )
   return 0
 })

@@ -54,8 +54,8 @@ const REASONS: Readonly<Record<string, (place: string) => string>> = {
 }
 
 /** The error, with that sentence as its message where there is one. */
-export function asLakeWriteError(error: unknown, lake: string): unknown {
-  const reason = describeLakeWriteError(error, lake)
+export function asLakeWriteError(error: unknown, lake: string, noun?: string): unknown {
+  const reason = describeLakeWriteError(error, lake, noun)
   return reason === undefined ? error : new Error(reason, { cause: error })
 }
 

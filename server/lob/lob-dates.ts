@@ -2,7 +2,7 @@
 
 import { stat } from 'node:fs/promises'
 import { ApiError } from '../../shared/errors.ts'
-import { noneThere } from '../../shared/errno.ts'
+import { isErrno } from '../../shared/errno.ts'
 import { dateOfDirectoryName, lobFilePath, lobSeriesDirectory } from '../../shared/lake-layout.ts'
 import { lobSourceNames, type LobSource } from '../../shared/lob-sources.ts'
 import { lakeFileFacts } from '../lake/lake-file-facts.ts'
@@ -25,7 +25,7 @@ export interface LobDate {
   readonly date: string
   /** `open`: recordings may still be added. `invalid`: the file's footer cannot be read. */
   readonly state: 'closed' | 'open' | 'invalid'
-  /** Bytes of the date's file, including markets that are not asked for. */
+  /** Bytes of the date's file, including markets that are not asked for; 0 if its size cannot be read. */
   readonly bytes: number
   /** Events in the file, of the event's markets alone if an event is named; null if the footer lists no markets. */
   readonly rows: number | null
@@ -65,9 +65,12 @@ async function filesOf(lake: string, source: LobSource, series: string): Promise
   const dates = names.map(dateOfDirectoryName).filter((date) => date !== undefined)
   const files = dates.map(async (date) => {
     const path = lobFilePath(lake, source, series, date)
-    const info = await stat(path).catch(noneThere)
     // A directory may exist without its file, or with something else in its place.
-    return info?.isFile() === true ? [{ date, path, bytes: info.size }] : []
+    const bytes = await stat(path).then(
+      (info) => (info.isFile() ? info.size : undefined),
+      (error: unknown) => (isErrno(error, 'ENOENT') || isErrno(error, 'ENOTDIR') ? undefined : 0),
+    )
+    return bytes === undefined ? [] : [{ date, path, bytes }]
   })
   return (await Promise.all(files)).flat()
 }

@@ -10,6 +10,7 @@ import { join, resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import type { StoreAddress } from '../../shared/sql/store-address.ts'
+import { asLakeWriteError } from '../lake/lake-write-error.ts'
 import { backOffMs, EMBEDDED_STORE_BACK_OFF } from '../tasks/back-off.ts'
 import { DataDirectoryLock } from './data-directory-lock.ts'
 import type { EmbeddedWorkerData, EmbeddedWorkerMessage } from './embedded-postgres-worker.ts'
@@ -50,7 +51,9 @@ export class EmbeddedPostgres {
   /** Resolves when the store takes connections; rejects with DataDirectoryLocked if another process has it. */
   static async start(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
     const directory = resolve(options.directory)
-    await mkdir(directory, { recursive: true, mode: 0o700 })
+    await mkdir(directory, { recursive: true, mode: 0o700 }).catch((error: unknown) => {
+      throw asLakeWriteError(error, directory, 'the data directory')
+    })
     const socketDirectory = await makeSocketDirectory(directory)
     const socketPath = join(socketDirectory, 'clients')
     const lock = await DataDirectoryLock.acquire(directory, socketPath)

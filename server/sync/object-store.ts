@@ -4,6 +4,7 @@
 import type { Readable } from 'node:stream'
 import { lakePartitionOfKey, migratedKey } from '../../shared/lake-layout.ts'
 import { OldLayoutError } from '../lake/old-layout.ts'
+import { pumpBytes } from './transfer-pump.ts'
 
 /** Objects below one prefix; a larger listing is refused. A lake of 100 series for 10 years has 400,000. */
 export const SYNC_OBJECTS_MAX = 5_000_000
@@ -154,7 +155,7 @@ export function readTail(
 ): (offset: number) => Promise<Buffer> {
   return async (offset) => {
     const chunks: Buffer[] = []
-    for await (const chunk of await store.get(object, offset, signal)) chunks.push(chunk as Buffer)
+    await pumpBytes(await store.get(object, offset, signal), async (chunk) => void chunks.push(chunk), signal)
     return Buffer.concat(chunks)
   }
 }

@@ -17,7 +17,12 @@ import {
   S3Client,
   S3ServiceException,
 } from '@aws-sdk/client-s3'
-import { SYNC_OBJECT_BYTES_MAX, SYNC_PARALLEL_MAX, SYNC_STALL_MS } from '../../shared/limits.ts'
+import {
+  SYNC_ANSWER_MS_MAX,
+  SYNC_OBJECT_BYTES_MAX,
+  SYNC_PARALLEL_MAX,
+  SYNC_STALL_MS,
+} from '../../shared/limits.ts'
 import {
   DamagedTransfer,
   isListed,
@@ -110,11 +115,11 @@ export class S3Store implements ObjectStore {
     let place: { readonly ContinuationToken?: string; readonly StartAfter?: string } = {}
     for (;;) {
       const wanted = { Bucket: this.#bucket, Prefix: this.#prefix + (options.prefix ?? ''), ...place }
-      const page = await this.#client
-        .send(new ListObjectsV2Command(wanted), withSignal(signal))
-        .catch((error: unknown) => {
-          throw this.#named(error)
-        })
+      const page = await this.#inTime(signal, (limited) =>
+        this.#client.send(new ListObjectsV2Command(wanted), limited),
+      ).catch((error: unknown) => {
+        throw this.#named(error)
+      })
       // A page of a proxy or of another service would count as an empty bucket.
       if (page.Name === undefined && page.IsTruncated === undefined && page.Contents === undefined)
         throw new Error(
@@ -138,7 +143,9 @@ export class S3Store implements ObjectStore {
 
   async head(key: string, signal?: AbortSignal): Promise<S3ObjectHead | undefined> {
     try {
-      const head = await this.#client.send(new HeadObjectCommand(this.#place(key)), withSignal(signal))
+      const head = await this.#inTime(signal, (limited) =>
+        this.#client.send(new HeadObjectCommand(this.#place(key)), limited),
+      )
       if (head.ETag === undefined || head.ContentLength === undefined) {
         throw new Error(`${this.name}: no ETag or length for ${key}`)
       }
@@ -259,7 +266,9 @@ export class S3Store implements ObjectStore {
 
   async remove(key: string, signal?: AbortSignal): Promise<void> {
     try {
-      await this.#client.send(new DeleteObjectCommand(this.#place(key)), withSignal(signal))
+      await this.#inTime(signal, (limited) =>
+        this.#client.send(new DeleteObjectCommand(this.#place(key)), limited),
+      )
     } catch (error) {
       if (storageStatusOf(error) !== 404) throw this.#named(error)
     }
@@ -275,14 +284,36 @@ export class S3Store implements ObjectStore {
     signal: AbortSignal | undefined,
   ): Promise<GetObjectCommandOutput> {
     try {
-      return await this.#client.send(
-        new GetObjectCommand({ ...this.#place(object.key), ...range, IfMatch: object.version }),
-        withSignal(signal),
-      )
+      const wanted = { ...this.#place(object.key), ...range, IfMatch: object.version }
+      return await this.#inTime(signal, (limited) => this.#client.send(new GetObjectCommand(wanted), limited))
     } catch (error) {
       const status = storageStatusOf(error)
       if (status === 404 || status === 412 || status === 416) throw new ObjectChanged(object.key)
       throw this.#named(error)
+    }
+  }
+
+  /**
+   * Sends a request with a timeout for its whole answer, or for the head of an object's bytes: on a connection that sends a byte now
+   * and then, no timeout of the socket ends it.
+   */
+  async #inTime<Reply>(
+    signal: AbortSignal | undefined,
+    send: (limited: { readonly abortSignal: AbortSignal }) => Promise<Reply>,
+  ): Promise<Reply> {
+    const late = new AbortController()
+    const timer = setTimeout(() => late.abort(), SYNC_ANSWER_MS_MAX)
+    try {
+      return await send({
+        abortSignal: AbortSignal.any([late.signal, ...(signal === undefined ? [] : [signal])]),
+      })
+    } catch (error) {
+      if (!late.signal.aborted) throw error
+      throw new Error(`${this.name}: no complete answer within ${SYNC_ANSWER_MS_MAX / 1000} s`, {
+        cause: error,
+      })
+    } finally {
+      clearTimeout(timer)
     }
   }
 

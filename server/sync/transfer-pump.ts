@@ -1,9 +1,10 @@
-// Moves the bytes of a transfer with a timeout: a source that goes silent without closing would otherwise hold its place forever.
+// Moves the bytes of a transfer with a timeout: a source that goes silent without closing, or sends a byte now and then, would
+// otherwise hold its place forever.
 
 import type { Readable } from 'node:stream'
-import { SYNC_STALL_MS } from '../../shared/limits.ts'
+import { SYNC_STALL_BYTES, SYNC_STALL_MS } from '../../shared/limits.ts'
 
-/** Hands every chunk to `take`, in order. Rejects when the source fails, is silent for too long, or the signal aborts. */
+/** Hands every chunk to `take`, in order. Rejects when the source fails or is too slow, or the signal aborts. */
 export async function pumpBytes(
   source: Readable,
   take: (chunk: Buffer) => Promise<void>,
@@ -11,8 +12,13 @@ export async function pumpBytes(
 ): Promise<void> {
   const guard = guardStream(source, signal)
   try {
+    let bytes = 0
     for await (const chunk of source as AsyncIterable<Buffer>) {
-      guard.touch()
+      bytes += chunk.length
+      if (bytes >= SYNC_STALL_BYTES) {
+        guard.touch()
+        bytes = 0
+      }
       await take(chunk)
     }
     signal?.throwIfAborted()
@@ -44,7 +50,7 @@ export function guardStream(stream: Readable, signal: AbortSignal | undefined): 
     breakOff(reason instanceof Error ? reason : new Error('the synchronization was stopped'))
   }
   const timer = setTimeout(
-    () => breakOff(new Error(`no byte moved for ${SYNC_STALL_MS / 1000} s`)),
+    () => breakOff(new Error(`too few bytes moved in ${SYNC_STALL_MS / 1000} s`)),
     SYNC_STALL_MS,
   )
   if (signal?.aborted === true) onAbort()

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { readFile, readdir } from 'node:fs/promises'
+import { readFile, readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { UsageError } from '../../server/options/usage-error.ts'
@@ -57,6 +57,14 @@ test('leaves no files when it is stopped', async (t) => {
     entries.filter((entry) => entry.isFile()),
     [],
   )
+})
+
+test('a directory that cannot be written is an error with a remedy', async (t) => {
+  const directory = await temporaryDirectory(t)
+  await writeFile(join(directory, 'lake'), '')
+  await assert.rejects(sampleDataCommand(['--out', directory], io({}, [])), {
+    message: /^the lake \S+ cannot be written: \S+ is not below a directory but below a file \(ENOTDIR at /,
+  })
 })
 
 test('--help names every option and its variable', async () => {

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
-import { mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { EVENT_CLEAR } from '../../shared/lob-v1.ts'
@@ -62,6 +62,9 @@ test('reports open dates and unreadable files, and refuses unknown names', async
   writeFileSync(broken, 'no parquet at all, and longer than a trailer')
   mkdirSync(join(dirname(dirname(broken)), 'date=2026-07-05.part'))
   mkdirSync(dirname(lobFilePath(lake, 'kalshi', 'KXEMPTY', '2026-07-01')), { recursive: true })
+  const loop = lobFilePath(lake, 'kalshi', 'KXLOOP', '2026-07-01')
+  mkdirSync(dirname(loop), { recursive: true })
+  symlinkSync(loop, loop)
   const { url } = await startTestServer(t, { lake }, { worker: 'real' })
   const get = async (query: string): Promise<Response> => fetch(`${url}/api/v1/lob/dates?${query}`)
   const dates = (await (await get(`series=${SERIES}`)).json()) as Dates[]
@@ -73,6 +76,8 @@ test('reports open dates and unreadable files, and refuses unknown names', async
       [today, 'open', false],
     ],
   )
+  const looped = [{ date: '2026-07-01', state: 'invalid', bytes: 0, rows: null }]
+  assert.deepEqual(await (await get('series=KXLOOP')).json(), looped)
   for (const series of ['KXNOSUCH', 'KXEMPTY'])
     assert.equal((await readProblem(await get(`series=${series}`))).code, 'unknown_series')
   const wrong = [

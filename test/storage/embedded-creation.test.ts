@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
-import { readdir, readFile } from 'node:fs/promises'
+import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { isStoreThere } from '../../server/commands/directories.ts'
@@ -41,3 +41,12 @@ test(
     assert.ok(Number(nowKb) <= 0.8 * Number(peakKb), `${nowKb} kB of at most ${peakKb} kB are still taken`)
   },
 )
+
+test('a data directory that cannot be made is an error with a remedy', async (t) => {
+  const dataDirectory = join(await temporaryDirectory(t), 'data')
+  await writeFile(dataDirectory, '')
+  await assert.rejects(openRelationalStore({ databaseUrl: null, dataDirectory }), {
+    message:
+      /^the data directory \S+ cannot be written: \S+ is a file where a directory must be; remove or rename it/,
+  })
+})

@@ -8,6 +8,7 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { S3Store } from '../../server/sync/s3-store.ts'
+import { SYNC_ANSWER_MS_MAX } from '../../shared/limits.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
 
 test('a 404 of the credentials service is an error, not a missing object', async (t) => {
@@ -54,3 +55,31 @@ test('the error names the destination if the connection breaks or another servic
     /^Error: s3:\/\/lake\/a: the answer to a listing is not one of object storage/,
   )
 })
+
+test(
+  'an answer that comes a byte at a time is given up, and the next one is taken',
+  { timeout: 30_000 },
+  async (t) => {
+    const page = '<ListBucketResult><Name>lake</Name><IsTruncated>false</IsTruncated></ListBucketResult>'
+    let answer = (response: ServerResponse): unknown => response.writeHead(200).write(page.slice(0, 1))
+    const server = createServer((_, response) => answer(response)).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    t.after(() => server.closeAllConnections())
+    t.after(() => server.close())
+    Object.assign(process.env, { AWS_ACCESS_KEY_ID: 'S3RVER', AWS_SECRET_ACCESS_KEY: 'S3RVER' })
+    const endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    const store = new S3Store({ bucket: 'lake', prefix: 'a', endpoint })
+    t.after(() => store.close())
+    t.mock.timers.enable({ apis: ['setTimeout'] })
+    const asked = once(server, 'request')
+    const rejected = assert.rejects(
+      store.list().next(),
+      /^Error: s3:\/\/lake\/a: no complete answer within 60 s$/,
+    )
+    await asked
+    t.mock.timers.tick(SYNC_ANSWER_MS_MAX)
+    await rejected
+    answer = (response) => response.writeHead(200).end(page)
+    assert.deepEqual(await store.list().next(), { done: true, value: undefined })
+  },
+)
