@@ -108,9 +108,11 @@ async function run(settings: Settings, io: CommandIo): Promise<number> {
     progress.stop()
     io.stdout.write(summary(result, (performance.now() - startMs) / 1000))
     io.stderr.write(problems(result))
-    if (date !== undefined && result.objectCount === 0) {
+    if (result.objectCount === 0) {
       const place = settings.direction === 'pull' ? settings.remote.name : settings.lake
-      throw new Error(`${place} has nothing of ${date} to ${settings.direction}`)
+      const text = `${place} has nothing${date === undefined ? '' : ` of ${date}`} to ${settings.direction}`
+      if (date !== undefined) throw new Error(text)
+      io.stderr.write(`${text}: no file of a lake that the options select\n`)
     }
     return result.failures.length + result.conflicts.length === 0 ? 0 : 1
   } catch (error) {

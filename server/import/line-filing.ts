@@ -37,6 +37,7 @@ const TYPE_CHARACTERS_MAX = 40
 /** Valid market ids to remember. */
 const CHECKED_IDS_MAX = 100_000
 const NS_PER_MS_NUMBER = 1_000_000
+const UTF_8 = new TextDecoder()
 
 /** The counters of the lines read. */
 export interface SegmentingTally {
@@ -190,7 +191,9 @@ export class LineFiling {
   #checkId(id: string): void {
     if (this.#checkedIds.has(id)) return
     const bytes = Buffer.byteLength(id)
-    if (bytes === 0 || bytes > MARKET_ID_BYTES_MAX || !isSeriesName(this.#seriesOf(id))) {
+    // A byte order mark at the beginning and half a surrogate pair would not read back.
+    const isText = UTF_8.decode(Buffer.from(id)) === id
+    if (!isText || bytes === 0 || bytes > MARKET_ID_BYTES_MAX || !isSeriesName(this.#seriesOf(id))) {
       throw new BadLineError(`not a market id: ${shown(id)}`)
     }
     if (this.#checkedIds.size < CHECKED_IDS_MAX) this.#checkedIds.add(id)

@@ -1,15 +1,24 @@
-// The metrics of a process in one registry, with those of Node (memory, garbage collection, event-loop delay) and
-// `bookcast_build_info`, which queries join to others to see what changed with a version.
+// The metrics of a process in one registry, with those of Node (memory, garbage collection, event-loop delay), of
+// its log, and `bookcast_build_info`, which queries join to others to see what changed with a version.
 
 import { collectDefaultMetrics, type Gauge, type Metric, Registry } from 'prom-client'
 import { readVersion } from '../http/version.ts'
-import { gaugeOf } from './read-metrics.ts'
+import { logLosses } from './log-losses.ts'
+import { counterOf, gaugeOf } from './read-metrics.ts'
 
 export function registryOf(metrics: Iterable<Metric>): Registry {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
-  for (const metric of [buildInfo(), ...metrics]) registry.registerMetric(metric)
+  for (const metric of [buildInfo(), droppedLog(), ...metrics]) registry.registerMetric(metric)
   return registry
+}
+
+function droppedLog(): Metric {
+  return counterOf(
+    'bookcast_log_dropped_bytes_total',
+    'Bytes of the log that were dropped, because it could not be written.',
+    () => logLosses.droppedBytes,
+  )
 }
 
 function buildInfo(): Gauge {

@@ -4,6 +4,7 @@
 
 import { write, writeSync } from 'node:fs'
 import { type DestinationStream, type Logger, pino } from 'pino'
+import { logLosses } from '../metrics/log-losses.ts'
 import { LOG_BLOCK_BYTES, LOG_LINE_BYTES_MAX, LOG_WAITING_BYTES_MAX } from '../../shared/limits.ts'
 
 const LOG_FLUSH_MS = 100
@@ -69,6 +70,7 @@ export class LogFile implements ByteSink {
   write(bytes: Uint8Array): void {
     if (this.#waitingBytes + bytes.length > LOG_WAITING_BYTES_MAX) {
       this.#droppedBytes += bytes.length
+      logLosses.droppedBytes += bytes.length
       return
     }
     if (this.#droppedBytes > 0) this.#waitAt('end', droppedLine(this.#droppedBytes))

@@ -172,7 +172,14 @@ export class S3Store implements ObjectStore {
     // Some compatible services ignore If-Match or Range.
     const isSame = reply.ETag === object.version
     const isRest = isWhole || reply.ContentRange?.startsWith(`bytes ${offset}-`) === true
-    if (isSame && isRest) return body
+    if (isSame && isRest) {
+      // The reader gets this very error.
+      body.once('error', (error: Error) => {
+        if (error !== signal?.reason && error.name === 'Error')
+          error.message = `${this.name}: the answer broke off: ${error.message}`
+      })
+      return body
+    }
     body.destroy()
     if (!isSame) throw new ObjectChanged(object.key)
     throw new Error(`${this.name} does not send ${object.key} from byte ${offset} on`)

@@ -1,7 +1,6 @@
 // Reads the trades of raw segments. Only lines that may state a trade or a series are parsed.
 
 import { join } from 'node:path'
-import { groupedBy } from '../../shared/grouped-by.ts'
 import { rawDateDirectory, rawSegmentOfName } from '../../shared/lake-layout.ts'
 import { LOB_SOURCES } from '../../shared/lob-sources.ts'
 import type { LobSource } from '../../shared/lob-sources.ts'
@@ -16,8 +15,8 @@ import type { TradeMessage } from '../feed/trade-message.ts'
 import { parseSegmentLine } from '../raw/segment-lines.ts'
 import type { FramesLine, SegmentHeader, SegmentLine, SeriesLine } from '../raw/segment-lines.ts'
 import { readSegmentTexts } from '../raw/segment-reader.ts'
+import type { TradeList } from './trade-rows.ts'
 import { TradeSet } from './trade-set.ts'
-import type { SetTrade } from './trade-set.ts'
 
 const SERIES_MARK = '"event":"series"'
 const REST_MARK = '"rest":'
@@ -26,6 +25,10 @@ const FRAMES_MAX = 4096
 const LAST_HOUR = 23
 /** Messages of one trade differ by less: a transaction is final some seconds after the WebSocket reported the trade. */
 const EDGE_MS = 600_000
+
+// No names of series.
+const OUTSIDE = ' outside'
+const UNFILED = ' unfiled'
 
 export interface TradeReadingOptions {
   readonly lake: string
@@ -61,7 +64,7 @@ export class DateTrades {
   readonly date: string
   readonly #fromMs: number
   readonly #options: TradeReadingOptions
-  readonly #set = new TradeSet()
+  readonly #set: TradeSet
   readonly #series = new Map<string, string>()
   /** The neighbouring dates whose trades are in its segments too. */
   readonly neighbours = new Set<string>()
@@ -71,6 +74,7 @@ export class DateTrades {
   constructor(date: string, options: TradeReadingOptions) {
     this.date = date
     this.#fromMs = utcDateStartMs(date)!
+    this.#set = new TradeSet(BigInt(this.#fromMs) * NS_PER_MS)
     this.#options = options
   }
 
@@ -107,17 +111,19 @@ export class DateTrades {
   }
 
   /** The trades before an instant, by series, each in file order. */
-  bySeries(toMs = Infinity): ReadonlyMap<string, readonly SetTrade[]> {
-    const seriesOf = (id: string): string =>
-      this.#series.get(id) ?? LOB_SOURCES[this.#options.source].seriesOf(id)
-    const isFiled = ({ marketId: id }: SetTrade): boolean =>
-      Buffer.byteLength(id) <= MARKET_ID_BYTES_MAX && isSeriesName(seriesOf(id))
-    const ends = [this.#fromMs, Math.min(toMs, this.#fromMs + MS_PER_DAY)]
-    const [from, to] = ends.map((ms) => BigInt(ms) * NS_PER_MS)
-    const all = this.#set.result().filter(({ ts }) => ts >= from! && ts < to!)
-    const filed = all.filter(isFiled)
-    this.badCount += all.length - filed.length
-    return groupedBy(filed, ({ marketId }) => seriesOf(marketId))
+  bySeries(toMs = Infinity): ReadonlyMap<string, TradeList> {
+    const end = Math.min(toMs - this.#fromMs, MS_PER_DAY) * Number(NS_PER_MS)
+    const lists = this.#set
+      .result()
+      .groupedBy((id, ns) => (ns < 0 || ns >= end ? OUTSIDE : this.#seriesOf(id)))
+    this.badCount += lists.get(UNFILED)?.length ?? 0
+    for (const key of [OUTSIDE, UNFILED]) lists.delete(key)
+    return lists
+  }
+
+  #seriesOf(id: string): string {
+    const series = this.#series.get(id) ?? LOB_SOURCES[this.#options.source].seriesOf(id)
+    return Buffer.byteLength(id) <= MARKET_ID_BYTES_MAX && isSeriesName(series) ? series : UNFILED
   }
 
   /** Adds the trades or the series that a line states. */

@@ -1,6 +1,6 @@
 // Writes a trades file: trades.v1 as parquet. Equal trades give equal bytes.
 
-import { parquetWriteBuffer } from 'hyparquet-writer'
+import { ByteWriter, parquetWriteRows } from 'hyparquet-writer'
 import {
   RECORD_CHECKSUM_KEY,
   RECORD_CHECKSUM_PLACEHOLDER,
@@ -15,6 +15,9 @@ const ROW_GROUP_ROWS = 65_536
 /** Times increase in small steps. */
 const DELTA = 'DELTA_BINARY_PACKED'
 
+/** Not empty and in file order. */
+type SortedTrades = Iterable<Trade> & Pick<readonly Trade[], 'length' | 'at'>
+
 /** The footer's fields besides the rows. */
 export interface TradesFileLabels {
   readonly source: string
@@ -26,10 +29,10 @@ export interface TradesFileLabels {
   readonly isSample?: boolean | undefined
 }
 
-/** Writes the file under a temporary name beside `path`, and returns that name. `trades` is not empty and in file order. */
+/** Writes the file under a temporary name beside `path`, and returns that name. */
 export async function stageTradesFile(
   path: string,
-  trades: readonly Trade[],
+  trades: SortedTrades,
   labels: TradesFileLabels,
 ): Promise<string> {
   const temporary = stageFile(path, encoded(trades, labels))
@@ -37,7 +40,7 @@ export async function stageTradesFile(
   return temporary
 }
 
-function encoded(trades: readonly Trade[], labels: TradesFileLabels): Uint8Array {
+function encoded(trades: SortedTrades, labels: TradesFileLabels): Uint8Array {
   const { source, series, date, rounded, isSample = false } = labels
   const values = {
     schema: TRADES_SCHEMA,
@@ -45,30 +48,37 @@ function encoded(trades: readonly Trade[], labels: TradesFileLabels): Uint8Array
     series,
     date,
     rows: trades.length,
-    min_ts: trades[0]!.ts,
+    min_ts: trades.at(0)!.ts,
     max_ts: trades.at(-1)!.ts,
     rounded,
     ...(isSample ? { sample: true } : {}),
     [RECORD_CHECKSUM_KEY]: RECORD_CHECKSUM_PLACEHOLDER,
   }
-  const column = <Key extends keyof Trade>(key: Key): Trade[Key][] => trades.map((trade) => trade[key])
-  return new Uint8Array(
-    parquetWriteBuffer({
-      columnData: [
-        { name: 'ts', data: column('ts'), type: 'INT64', nullable: false, encoding: DELTA },
-        { name: 'recv_ts', data: column('recvTs'), type: 'INT64', nullable: true, encoding: DELTA },
-        { name: 'market_id', data: column('marketId'), type: 'STRING', nullable: false },
-        { name: 'trade_id', data: column('tradeId'), type: 'STRING', nullable: true },
-        { name: 'price', data: column('price'), type: 'INT32', nullable: false },
-        { name: 'qty', data: column('qty').map(BigInt), type: 'INT64', nullable: false },
-        { name: 'aggressor', data: column('aggressor'), type: 'STRING', nullable: false },
-        { name: 'block', data: column('block'), type: 'BOOLEAN', nullable: true },
-        { name: 'origin', data: column('origin'), type: 'STRING', nullable: false },
-      ],
-      rowGroupSize: ROW_GROUP_ROWS,
-      statisticsTruncateLength: Number.MAX_SAFE_INTEGER,
-      kvMetadata: Object.entries(values).map(([key, value]) => ({ key, value: String(value) })),
-      createdBy: 'bookcast',
-    }),
-  )
+  const writer = new ByteWriter()
+  void parquetWriteRows({
+    writer,
+    rows: rowsOf(trades),
+    columns: [
+      { name: 'ts', type: 'INT64', nullable: false, encoding: DELTA },
+      { name: 'recv_ts', type: 'INT64', nullable: true, encoding: DELTA },
+      { name: 'market_id', type: 'STRING', nullable: false },
+      { name: 'trade_id', type: 'STRING', nullable: true },
+      { name: 'price', type: 'INT32', nullable: false },
+      { name: 'qty', type: 'INT64', nullable: false },
+      { name: 'aggressor', type: 'STRING', nullable: false },
+      { name: 'block', type: 'BOOLEAN', nullable: true },
+      { name: 'origin', type: 'STRING', nullable: false },
+    ],
+    rowGroupSize: ROW_GROUP_ROWS,
+    statisticsTruncateLength: Number.MAX_SAFE_INTEGER,
+    kvMetadata: Object.entries(values).map(([key, value]) => ({ key, value: String(value) })),
+    createdBy: 'bookcast',
+  })
+  return writer.getBytes()
+}
+
+/** Only the rows of one row group are in memory at once. */
+function* rowsOf(trades: Iterable<Trade>): Generator<Record<string, unknown>> {
+  for (const { ts, recvTs, marketId, tradeId, price, qty, ...others } of trades)
+    yield { ts, recv_ts: recvTs, market_id: marketId, trade_id: tradeId, price, qty: BigInt(qty), ...others }
 }

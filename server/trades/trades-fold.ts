@@ -72,7 +72,7 @@ export async function stageDate(
   tally.badTrades += trades.badCount
   for (const [series, rows] of bySeries) {
     const path = join(lake, tradesKey(source, series, date))
-    const rounded = rows.filter(({ isRounded }) => isRounded).length
+    const { rounded } = rows
     tally.roundedPrices += rounded
     const temporary = await stageTradesFile(path, rows, { source, series, date, rounded })
     const file = { path, date, rows: rows.length }

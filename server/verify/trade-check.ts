@@ -10,6 +10,7 @@ import { tradesKey } from '../../shared/lake-layout.ts'
 import { INGEST_ARCHIVE_SETTLE_MS } from '../../shared/limits.ts'
 import { LOB_SOURCES } from '../../shared/lob-sources.ts'
 import { PRICE_UNITS_PER_DOLLAR, QTY_UNITS_PER_CONTRACT } from '../../shared/lob-v1.ts'
+import { StoreError } from '../../shared/store-error.ts'
 import { addDays, MS_PER_DAY, utcDateOf, utcDatesBetween } from '../../shared/utc-date.ts'
 import { TRADES_SOURCES } from '../ingest/exchange/trades-sources.ts'
 import { tradesSourceName } from '../ingest/source.ts'
@@ -46,6 +47,7 @@ export async function checkTrades(context: VerifyContext, scope: string): Promis
   const findings: Finding[] = []
   const proof = new Map<string, readonly [number, number]>()
   const files = new Map<string, readonly MarketTrade[] | Error | undefined>()
+  const candlesOf = candlesByMonth(context, scope, (text) => findings.push({ of: scope, text, window: null }))
   let [dayCount, month] = [0, '']
   let candles: readonly MinuteCandle[] = []
   for (const date of utcDatesBetween(utcDateOf(span.fromMs), utcDateOf(Math.min(span.toMs, settledMs) - 1))) {
@@ -54,7 +56,7 @@ export async function checkTrades(context: VerifyContext, scope: string): Promis
       month = date.slice(0, 7)
       // The candle of a month's last minute is in the next month.
       const next = addDays(`${month}-28`, 4).slice(0, 7)
-      candles = [...(await minutesOf(context, scope, month)), ...(await minutesOf(context, scope, next))]
+      candles = [...(await candlesOf(month)), ...(await candlesOf(next))]
     }
     const fromMs = Date.parse(date)
     const toMs = fromMs + MS_PER_DAY
@@ -95,6 +97,26 @@ export async function checkTrades(context: VerifyContext, scope: string): Promis
   }
   if (proof.size > 0) await noteTradeProof(postgres, { source: VERIFIED_TRADES, scope }, proof)
   return { scope, dayCount, findings }
+}
+
+/** Reads the candles of a month once. A month whose file cannot be read has none, and is reported. */
+function candlesByMonth(
+  context: VerifyContext,
+  scope: string,
+  report: (text: string) => void,
+): (month: string) => Promise<readonly MinuteCandle[]> {
+  let last: readonly [string, readonly MinuteCandle[]] = ['', []]
+  return async (month) => {
+    if (last[0] === month) return last[1]
+    const candles = await minutesOf(context, scope, month).catch((error: unknown) => {
+      context.signal.throwIfAborted()
+      if (context.lake === null || error instanceof StoreError) throw error
+      report(`${month}: cannot be counted: ${errorOf(error).message}`)
+      return []
+    })
+    last = [month, candles]
+    return candles
+  }
 }
 
 function errorOf(error: unknown): Error {

@@ -107,6 +107,20 @@ test('a missing side is an error that names its option', async (t) => {
   assert.deepEqual(await readdir(directory), ['there'])
 })
 
+test('a side without files of a lake is named', async (t) => {
+  const directory = await temporaryDirectory(t)
+  const [lake, empty] = [`${directory}/lake`, `${directory}/empty`]
+  await writeTree(empty, { 'other.txt': 'text' })
+  for (const [args, place, direction] of [
+    [['--lake', lake, '--from', empty], empty, 'pull'],
+    [['--lake', empty, '--to', empty], empty, 'push'],
+  ] as const) {
+    const { code, stderr } = await sync(args)
+    assert.equal(code, 0)
+    assert.match(stderr, new RegExp(`^${place} has nothing to ${direction}: no file of a lake`, 'm'))
+  }
+})
+
 test('errors for wrong use name the option', async () => {
   for (const [args, message] of [
     [['--from', 'x'], /--lake \(or BOOKCAST_LAKE\) must be given/],

@@ -193,21 +193,24 @@ test('a recording without any times is refused by its name, or counted', async (
 test('a bad line stops the import with its file and line, and the lake is unchanged', async (t) => {
   const all = await recordings(t)
   const good = await all.file([kalshiLine('10:00:00'), kalshiLine('11:00:00'), kalshiLine('11:00:01')])
-  const cases: [string, RegExp][] = [
+  const cases: [string, RegExp, string?][] = [
     ['{"type":', /:3: not valid JSON: .*\n\(--skip-bad imports the lines that can be read/],
     ['{"a":1}', /:3: an object that is neither a frame/],
     [kalshiDelta('10:00:00', { side: 'both' }), /:3: side is neither yes nor no/],
     [kalshiDelta('10:00:00', { market_ticker: 'x'.repeat(300) }), /:3: not a market id/],
     [kalshiDelta('10:00:00', { market_ticker: '../x' }), /:3: not a market id/],
+    // With a series of its own, any text may be an id, but it must read back.
+    [kalshiDelta('10:00:00', { market_ticker: '\uFEFFX' }), /:3: not a market id: "\uFEFFX"/, 'KX'],
+    [kalshiDelta('10:00:00', { market_ticker: 'X\uD800' }), /:3: not a market id: "X\\ud800"/, 'KX'],
     [
       '{"recv_ts":"1","connection":"a/1/0/0","n":0,"event":"what"}',
       /:3: no line of a segment: a line has neither/,
     ],
     ['{"recv_ts":"1","connection":"A B/1","n":0,"text":"PONG"}', /:3: not a recorder's name/],
   ]
-  for (const [line, reason] of cases) {
+  for (const [line, reason, series] of cases) {
     const bad = await all.file([kalshiLine('10:00:00'), '', line, kalshiLine('10:00:02')])
-    await assert.rejects(all.segment('kalshi', [good, bad]), reason, line)
+    await assert.rejects(all.segment('kalshi', [good, bad], { series }), reason, line)
     assert.deepEqual(await segmentPaths(all.lake), [])
   }
 })

@@ -8,6 +8,8 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import fc from 'fast-check'
+import { logLosses } from '../../server/metrics/log-losses.ts'
+import { registryOf } from '../../server/metrics/metric-registry.ts'
 import { LineBlocks, LogFile, readableLine } from '../../server/service/log.ts'
 import { LOG_BLOCK_BYTES, LOG_LINE_BYTES_MAX, LOG_WAITING_BYTES_MAX } from '../../shared/limits.ts'
 import { eventually } from '../support/recorder-harness.ts'
@@ -111,6 +113,9 @@ test('a log on a full disk buffers a limited number of lines, and writes them co
       /^\{"level":40,"time":\d+,"bytes":\d+,"msg":"lines were dropped: the log could not be written"\}$/,
     )
     assert.equal(later, 'later')
+    assert.equal(logLosses.droppedBytes, JSON.parse(notice!).bytes)
+    const metrics = await registryOf([]).metrics()
+    assert.ok(metrics.includes(`\nbookcast_log_dropped_bytes_total ${logLosses.droppedBytes}\n`))
   })
 })
 

@@ -49,6 +49,12 @@ test('the error names the destination if the connection breaks or another servic
   const isBroken = /^Error: s3:\/\/lake\/a: no answer: (socket hang up|read ECONNRESET)$/
   await assert.rejects(store.list().next(), isBroken)
   await assert.rejects(store.head('lob/a.parquet'), isBroken)
+  answer = (response) => {
+    response.writeHead(200, { etag: '"1"', 'content-length': 10 }).write('abc')
+    setTimeout(() => response.socket?.destroy(), 50)
+  }
+  const body = await store.get({ key: 'lob/a.parquet', sizeBytes: 10, version: '"1"' }, 0)
+  await assert.rejects(body.toArray(), /^Error: s3:\/\/lake\/a: the answer broke off: aborted$/)
   answer = (response) => response.writeHead(200, { 'content-type': 'text/html' }).end('<html>Log in</html>')
   await assert.rejects(
     store.list().next(),

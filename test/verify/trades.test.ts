@@ -13,7 +13,7 @@ import { repairScope } from '../../server/verify/repair.ts'
 import { checkTrades, VERIFIED_TRADES } from '../../server/verify/trade-check.ts'
 import type { Finding, ScopeReport } from '../../server/verify/finding.ts'
 import { differingMinutes } from '../../server/verify/trade-minutes.ts'
-import { tradesKey } from '../../shared/lake-layout.ts'
+import { recordFileName, tradesKey } from '../../shared/lake-layout.ts'
 import { seriesOfTicker } from '../../shared/series-name.ts'
 import { foldAll, randomOf, randomTrades, recordTrades } from '../trades/random-trades.ts'
 import type { TrueTrade } from '../trades/random-trades.ts'
@@ -96,9 +96,9 @@ async function forgetAll(): Promise<void> {
     await file.store.postgres.run({ text: `TRUNCATE ${table}`, parameters: [] })
 }
 
-async function reportsOf(lake: string, span = DAY): Promise<ScopeReport[]> {
+async function reportsOf(lake: string, span = DAY, nowMs = NOW_MS): Promise<ScopeReport[]> {
   const { signal } = new AbortController()
-  const context = { postgres: file.store.postgres, lake, span, nowMs: NOW_MS, signal }
+  const context = { postgres: file.store.postgres, lake, span, nowMs, signal }
   const reports: ScopeReport[] = []
   for (const series of SERIES) reports.push(await checkTrades(context, series))
   return reports
@@ -200,6 +200,21 @@ test('dates that were never fetched are reported as such, and an unreadable file
   const ofSeries = trades.filter(({ market }) => seriesOfTicker(market) === series)
   const minutes = new Set(ofSeries.map(({ market, minute }) => `${market} ${minute}`)).size
   assert.equal((await tradeProofOf(postgres)())?.proven, provenBefore - minutes)
+})
+
+test('an unreadable candles file does not hide other months', async (t) => {
+  const { postgres } = file.store
+  await forgetAll()
+  const lake = await temporaryDirectory(t)
+  await writeMinutes(countedTrades(3, 40), () => true)
+  await compactClosedDays({ postgres, lake, clock })
+  await writeFile(join(lake, recordFileName('candles', SERIES[0]!, '2026-07')), 'no parquet')
+  const late = countedTrades(3, 40).map((trade) => ({ ...trade, minute: trade.minute + 32 * 1440 }))
+  await writeMinutes(late, () => true)
+  const span = { fromMs: DAY.fromMs, toMs: DAY.toMs + 33 * 86_400_000 }
+  const [report] = await reportsOf(lake, span, span.toMs + 10 * 86_400_000)
+  const texts = report!.findings.map(({ text }) => text).join('\n')
+  assert.match(texts, /^2026-07: cannot be counted: .*\n2026-08-02: trades not asked for yet$/)
 })
 
 test('no damaged byte of a trades file reads as another trade', async (t) => {

@@ -1,0 +1,2 @@
+/** What the log of this process could not write. */
+export const logLosses = { droppedBytes: 0 }
