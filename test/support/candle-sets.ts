@@ -7,10 +7,13 @@ import { writeCandles } from '../../server/storage/candle-store.ts'
 import { registerPartition } from '../../server/storage/manifest-store.ts'
 import type { Postgres } from '../../server/storage/postgres.ts'
 import { SeededRandom } from '../../server/sample-data/seeded-random.ts'
+import { runs } from './effort.ts'
 import { monthOf, writeCandleFile } from './record-server.ts'
 
 const MINUTE = 60_000
 const DAY = 86_400_000
+/** The mean time between two candles of a market that trades often. To write the rows takes most of many tests' time. */
+const OFTEN_MINUTES = runs(30, 9)
 
 export const SET_SERIES = ['KXHIGHNY', 'KXHIGHCHI', 'KXHIGHTPHX'] as const
 
@@ -35,7 +38,7 @@ export function candleSet(seed: number, fromMs: number, days: number): StoredCan
       const market = `${series}-${event}-B${strike}`
       const openMs = fromMs + random.below(days * DAY * 0.3)
       const closeMs = fromMs + days * DAY - random.below(days * DAY * 0.3)
-      const meanGapMinutes = strike === 1 ? 9 : 400
+      const meanGapMinutes = strike === 1 ? OFTEN_MINUTES : 400
       for (const interval of [1, 60, 1440] as const) {
         const stepMs = interval * MINUTE
         let endMs = Math.ceil(openMs / stepMs) * stepMs
