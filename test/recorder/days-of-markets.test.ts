@@ -8,11 +8,12 @@ import { LiveFold } from '../../server/recorder/live-fold.ts'
 import { aliveMark } from '../../server/feed/wal-mark.ts'
 import { WAL_KIND } from '../../server/recorder/wal-record.ts'
 import { MS_PER_DAY } from '../../shared/utc-date.ts'
+import { runs } from '../support/effort.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
 import { type ScriptRecord, writeWal } from '../support/wal-script.ts'
 
 const START_MS = Date.parse('2026-06-24T01:00:00Z')
-const DAYS = 5
+const DAYS = runs(3, 5)
 const TOKENS_A_DAY = 6
 const MARKET = `0x${'ab'.repeat(32)}`
 const SERIES = 'highest-temperature-in-nyc'

@@ -18,6 +18,7 @@ import { foldHere, folderOf, unite, SOURCE, writeSegment } from './raw-lakes.ts'
 const DATE = '2026-06-24'
 /** Hours of the date, which is folded after every slice. */
 const HOURS = runs(2, 3)
+const SLICE_MINUTES = runs(6, 3)
 const SIGNAL = new AbortController().signal
 
 test('a message is in the bucket 30 s after the recorder received it', async (t) => {
@@ -77,10 +78,11 @@ test('an open day pushes at most 1.3 times the bytes of its derived files plus i
   for (let hour = 0; hour < HOURS; hour++) {
     const plan = { recorder: 'host1', date: DATE, hour }
     const slices: SegmentFacts[] = []
-    for (let minute = 0; minute < 60; minute += 3) {
-      nowMs += 3 * 60_000
+    for (let minute = 0; minute < 60; minute += SLICE_MINUTES) {
+      nowMs += SLICE_MINUTES * 60_000
       const firstLine = minute === 0 ? 0 : minute + 1
-      slices.push(await writeSegment(lake, { ...plan, fromMinute: minute, toMinute: minute + 3, firstLine }))
+      const minutes = { fromMinute: minute, toMinute: minute + SLICE_MINUTES }
+      slices.push(await writeSegment(lake, { ...plan, ...minutes, firstLine }))
       await foldHere(lake, [DATE])
       await pushed({ lake, remote, clock })
       await pushed({ lake, remote: other, clock, raw: false })
