@@ -106,47 +106,6 @@ const WRAPPER =
   /^\{\s*(?:"([^"\\]+)"\s*:\s*(?:([1-9]\d{0,18})|"([^"\\]*)")\s*,\s*)?"([^"\\]+)"\s*:\s*(?=[{[])/
 const PAYLOADS: ReadonlySet<string> = new Set(PAYLOAD_KEYS)
 
-/** The text before the frame of a line. */
-interface Wrapping {
-  readonly length: number
-  readonly key: string | undefined
-  readonly time: string | undefined
-  readonly payloadKey: string
-}
-
-/** The texts around the time of a wrapper: the next line most likely has the same. */
-let usual: { readonly key: string; readonly payloadKey: string; before: string; after: string } | undefined
-
-function wrappingOf(line: string): Wrapping | undefined {
-  if (usual !== undefined && line.startsWith(usual.before)) {
-    const { key, payloadKey, before, after } = usual
-    const end = line.indexOf(after.charAt(0), before.length)
-    const time = end === -1 ? '' : line.slice(before.length, end)
-    const next = line.charCodeAt(end + after.length)
-    const isSame = (next === 123 /* { */ || next === 91) /* [ */ && line.startsWith(after, end)
-    if (isSame && isTimeOfLength(time)) return { length: end + after.length, key, time, payloadKey }
-  }
-  const match = WRAPPER.exec(line)
-  if (match === null) return undefined
-  const [start, key, digits, text, payloadKey = ''] = match
-  const time = digits ?? text
-  if (key !== undefined && time !== undefined && isTimeOfLength(time) && PAYLOADS.has(payloadKey)) {
-    const at = start.lastIndexOf(time)
-    usual = { key, payloadKey, before: start.slice(0, at), after: start.slice(at + time.length) }
-  }
-  return { length: start.length, key, time, payloadKey }
-}
-
-/** Thirteen digits or more; JSON numbers have no zero before them. */
-function isTimeOfLength(time: string): boolean {
-  if (time.length < 13 || time.length > 19 || time.charCodeAt(0) === 48) return false
-  for (let index = 0; index < time.length; index++) {
-    const code = time.charCodeAt(index)
-    if (code < 48 || code > 57) return false
-  }
-  return true
-}
-
 /** The frame, or the list, of a line that is a wrapper of the usual form. */
 export interface WrappedFrame<T> {
   readonly value: T
@@ -165,19 +124,19 @@ export function readWrapped<T>(
   read: (json: string) => T | undefined,
 ): WrappedFrame<T> | undefined {
   if (line.charCodeAt(line.length - 1) !== 125 /* } */) return undefined
-  const wrapping = wrappingOf(line)
-  if (wrapping === undefined) return undefined
-  const { length, key, time, payloadKey } = wrapping
+  const wrapper = WRAPPER.exec(line)
+  if (wrapper === null) return undefined
+  const [start, key, digits, text, payloadKey = ''] = wrapper
   const kind = key === undefined ? undefined : kindOfKey(key)
   if (kind === 'other' || !PAYLOADS.has(payloadKey)) return undefined
-  const json = line.slice(length, -1).trimEnd()
+  const json = line.slice(start.length, -1).trimEnd()
   const value = read(json)
   if (value === undefined) return undefined
   const isReceiveTime = kind === 'receive'
   return {
     value,
     json,
-    time: key === undefined ? undefined : { key, ts: readTime(key, time), isReceiveTime },
+    time: key === undefined ? undefined : { key, ts: readTime(key, digits ?? text), isReceiveTime },
   }
 }
 

@@ -206,38 +206,8 @@ function headOf(recvTs: bigint | undefined, place: ConnectionPlace | undefined):
 const HEAD = /^\{(?:"recv_ts":"(\d{1,19})",)?(?:"connection":"([^"\\]*)","n":(\d{1,15}),)?"(frame|frames)":/
 const FRAMES: readonly Frame[] = []
 
-const IMPORTED_START = '{"recv_ts":"'
-const IMPORTED_END = '","frame":'
-const TIME_DIGITS = 19
-
-/** The time of a line with one frame as an import writes it; `undefined` for any other line. A fast path. */
-function importedTime(text: string): string | undefined {
-  const end = IMPORTED_START.length + TIME_DIGITS
-  if (!text.startsWith(IMPORTED_START) || !text.startsWith(IMPORTED_END, end)) return undefined
-  for (let at = IMPORTED_START.length; at < end; at++) {
-    const code = text.charCodeAt(at)
-    if (code < 48 || code > 57) return undefined
-  }
-  return text.slice(IMPORTED_START.length, end)
-}
-
 /** @throws {SegmentLineError} */
 export function parseSegmentLine(text: string): SegmentLine {
-  const time = importedTime(text)
-  if (time !== undefined && text.charCodeAt(text.length - 1) === 125 /* } */) {
-    const json = text.slice(IMPORTED_START.length + TIME_DIGITS + IMPORTED_END.length, -1)
-    const frame = valueOf(json)
-    if (!isFrame(frame)) throw new SegmentLineError('its frame is not an object')
-    return {
-      kind: 'frames',
-      recvTs: BigInt(time),
-      connection: undefined,
-      n: undefined,
-      frames: [frame],
-      isList: false,
-      text: json,
-    }
-  }
   const head = HEAD.exec(text)
   if (head !== null && text.charCodeAt(text.length - 1) === 125 /* } */) {
     const [start, recvTs, connection, n, key] = head
