@@ -21,8 +21,10 @@ export interface RowPlace {
   readonly place: number | undefined
 }
 
-// A row is six 64-bit words: time after the base; receive time; quantity; place; price and flags; group and ordinal.
+// A row is six 64-bit words. The last two are halves of 32 bits, whose places are counted in halves.
 const WORDS = 6
+const [RECV_TIME, QTY, PLACE] = [1, 2, 3] as const
+const [PRICE, FLAGS, GROUP, ORDINAL] = [8, 9, 10, 11] as const
 /** Compares two rows by their indexes. */
 export type RowOrder = (a: number, b: number) => number
 
@@ -58,9 +60,9 @@ export class TradeRows {
     if (at === this.#numbers.length) this.#grow()
     this.#ids.push(trade.id)
     this.#markets.push('')
-    this.#numbers[at + 3] = place
-    this.#ints[2 * at + 10] = group
-    this.#ints[2 * at + 11] = ordinal
+    this.#numbers[at + PLACE] = place
+    this.#ints[2 * at + GROUP] = group
+    this.#ints[2 * at + ORDINAL] = ordinal
     this.set(index, trade)
     return index
   }
@@ -70,10 +72,10 @@ export class TradeRows {
     const at = WORDS * index
     this.#markets[index] = trade.marketId
     this.#numbers[at] = Number(trade.ts - this.#base)
-    this.#times[at + 1] = trade.recvTs ?? NO_TIME
-    this.#numbers[at + 2] = trade.qty
-    this.#ints[2 * at + 8] = trade.price
-    this.#ints[2 * at + 9] =
+    this.#times[at + RECV_TIME] = trade.recvTs ?? NO_TIME
+    this.#numbers[at + QTY] = trade.qty
+    this.#ints[2 * at + PRICE] = trade.price
+    this.#ints[2 * at + FLAGS] =
       AGGRESSORS.indexOf(trade.aggressor) |
       (BLOCKS.indexOf(trade.block) << 2) |
       (trade.origin << 4) |
@@ -84,15 +86,15 @@ export class TradeRows {
 
   at(index: number): Merged {
     const at = WORDS * index
-    const [id, ordinal] = [this.#ids[index]!, this.#ints[2 * at + 11]!]
-    const [recvTs, flags] = [this.#times[at + 1]!, this.#ints[2 * at + 9]!]
+    const [id, ordinal] = [this.#ids[index]!, this.#ints[2 * at + ORDINAL]!]
+    const [recvTs, flags] = [this.#times[at + RECV_TIME]!, this.#ints[2 * at + FLAGS]!]
     return {
       ts: this.#base + BigInt(this.timeOf(index)),
       recvTs: recvTs === NO_TIME ? null : recvTs,
       marketId: this.marketOf(index),
       id: id === null || ordinal === NONE ? id : `${id}:${ordinal}`,
-      price: this.#ints[2 * at + 8]!,
-      qty: this.#numbers[at + 2]!,
+      price: this.#ints[2 * at + PRICE]!,
+      qty: this.#numbers[at + QTY]!,
       aggressor: this.aggressorOf(index),
       block: BLOCKS[(flags >> 2) & TWO_BITS]!,
       origin: (flags >> 4) & TWO_BITS,
@@ -117,11 +119,11 @@ export class TradeRows {
   }
 
   aggressorOf(index: number): Aggressor {
-    return AGGRESSORS[this.#ints[2 * WORDS * index + 9]! & TWO_BITS]!
+    return AGGRESSORS[this.#ints[2 * WORDS * index + FLAGS]! & TWO_BITS]!
   }
 
   isRounded(index: number): boolean {
-    return ((this.#ints[2 * WORDS * index + 9]! >> 12) & 1) === 1
+    return ((this.#ints[2 * WORDS * index + FLAGS]! >> 12) & 1) === 1
   }
 
   indexes(from = 0): number[] {
@@ -138,23 +140,23 @@ export class TradeRows {
   readonly byFill: RowOrder = (a, b) => {
     const [x, y] = [this.#ids[a]!, this.#ids[b]!]
     if (x !== y) return x === null ? 1 : y === null || x < y ? -1 : 1
-    return this.#by(11, a, b) || (x === null ? this.#bySecond(a, b) : 0) || this.#byTerms(a, b)
+    return this.#by(ORDINAL, a, b) || (x === null ? this.#bySecond(a, b) : 0) || this.#byTerms(a, b)
   }
 
   /** 0 if the side agrees too. */
   readonly byContent: RowOrder = (a, b) => this.byFill(a, b) || this.#bySide(a, b)
 
   /** 0 if they are of one connection or segment. */
-  readonly byGroup: RowOrder = (a, b) => this.#by(10, a, b)
+  readonly byGroup: RowOrder = (a, b) => this.#by(GROUP, a, b)
 
   /** Orders rows of equal content by time. 0 if they have the same place in a connection too. */
   readonly bySighting: RowOrder = (a, b) => {
     const [x, y] = [WORDS * a, WORDS * b]
     return (
       this.timeOf(a) - this.timeOf(b) ||
-      Number(this.#times[x + 1]! - this.#times[y + 1]!) ||
-      this.#numbers[x + 3]! - this.#numbers[y + 3]! ||
-      (this.#numbers[x + 3] === NONE ? this.#by(9, a, b) || a - b : 0)
+      Number(this.#times[x + RECV_TIME]! - this.#times[y + RECV_TIME]!) ||
+      this.#numbers[x + PLACE]! - this.#numbers[y + PLACE]! ||
+      (this.#numbers[x + PLACE] === NONE ? this.#by(FLAGS, a, b) || a - b : 0)
     )
   }
 
@@ -165,7 +167,7 @@ export class TradeRows {
   #byTerms(a: number, b: number): number {
     const [x, y] = [this.#markets[a]!, this.#markets[b]!]
     if (x !== y) return x < y ? -1 : 1
-    return this.#by(8, a, b) || this.#numbers[WORDS * a + 2]! - this.#numbers[WORDS * b + 2]!
+    return this.#by(PRICE, a, b) || this.#numbers[WORDS * a + QTY]! - this.#numbers[WORDS * b + QTY]!
   }
 
   #bySide(a: number, b: number): number {
