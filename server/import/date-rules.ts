@@ -3,9 +3,11 @@
 import { existsSync } from 'node:fs'
 import { relative } from 'node:path'
 import { lobFilePath, rawDateDirectory, rawKey } from '../../shared/lake-layout.ts'
+import { lobSourceNames } from '../../shared/lob-sources.ts'
 import type { LobSource } from '../../shared/lob-sources.ts'
 import type { DateRule } from '../fold/fold-order.ts'
 import { readFoldState } from '../fold/fold-state.ts'
+import type { FoldState } from '../fold/fold-state.ts'
 import { lakeFileFacts } from '../lake/lake-file-facts.ts'
 import { seriesDates } from '../lake/series-dates.ts'
 import { isSealed, readManifest, segmentsOnDisk } from '../raw/date-manifest.ts'
@@ -47,7 +49,8 @@ export async function dateRules(
     if (replace) {
       // Files that were pruned may be in object storage, and a push of the replacement would remove them there.
       const state = await readFoldState(rawDateDirectory(lake, source, date))
-      const requiredSeries = [...new Set([...series, ...(state?.series ?? [])])].toSorted()
+      const pruned = state?.series ?? (series.length === 0 ? seriesOfChains(source, state) : [])
+      const requiredSeries = [...new Set([...series, ...pruned])].toSorted()
       // Of the replacements in several lakes the latest counts.
       const replacedBy = Math.max((manifest?.epoch ?? 0) + 1, nowMs())
       rules.set(date, { added: names, replacedBy, requiredSeries })
@@ -60,6 +63,12 @@ export async function dateRules(
     rules.set(date, { added: names })
   }
   return rules
+}
+
+/** The series of all markets that a date's messages name: the state of an earlier version does not say which have files. */
+function seriesOfChains(source: LobSource, state: FoldState | undefined): readonly string[] {
+  const { seriesOf } = lobSourceNames(source)
+  return state?.chains.flatMap(({ markets }) => markets.map(seriesOf)) ?? []
 }
 
 /** The series that have a file of a date, except those whose files are samples. */

@@ -32,25 +32,35 @@ export function parseInputLine(
   text: string,
   { ownTimeKeys, readText }: LineParsing,
 ): SegmentLine | MessageLine {
-  const wrapped = readText === undefined ? undefined : readWrapped(text, readText)
-  if (wrapped !== undefined) {
+  const message = messageOfText(text, readText)
+  if (message !== undefined) return message
+  if (SEGMENT_LINE.test(text)) return parseLineOfSegment(text.trim())
+  const { recvTs, frames, isList, isHeartbeat, text: json } = parseRecordedLine(text, ownTimeKeys)
+  return isHeartbeat
+    ? { kind: 'text', recvTs, connection: undefined, n: undefined, text: json }
+    : { kind: 'frames', recvTs, connection: undefined, n: undefined, frames, isList, text: json }
+}
+
+/** Undefined for a line that must be parsed, also for a wrong one: the parser says what is wrong, and which frames it has. */
+function messageOfText(line: string, readText: Exchange['readText']): MessageLine | undefined {
+  if (readText === undefined) return undefined
+  try {
+    const wrapped = readWrapped(line, readText)
+    if (wrapped === undefined) return undefined
     const { value: message, json, time } = wrapped
-    const recvTs = time?.ts
     return {
       kind: 'message',
-      recvTs,
+      recvTs: time?.ts,
       connection: undefined,
       n: undefined,
       message,
       isList: false,
       text: json,
     }
+  } catch (error) {
+    if (error instanceof BadLineError) return undefined
+    throw error
   }
-  if (SEGMENT_LINE.test(text)) return parseLineOfSegment(text.trim())
-  const { recvTs, frames, isList, isHeartbeat, text: json } = parseRecordedLine(text, ownTimeKeys)
-  return isHeartbeat
-    ? { kind: 'text', recvTs, connection: undefined, n: undefined, text: json }
-    : { kind: 'frames', recvTs, connection: undefined, n: undefined, frames, isList, text: json }
 }
 
 function parseLineOfSegment(text: string): SegmentLine {

@@ -185,12 +185,16 @@ class DateSync {
     const directory = dirname(join(options.lake, this.#manifestKey))
     const pull = `remove ${directory} and pull the date with \`sync --from --raw --replace\``
     const anew = 'import everything recorded of the date at once with `import --replace`'
+    // It came after the lake's own seal.
+    const late = unsealed.find((name) => !remote.objects.has(this.#date.key(name)))
+    const isAlone = late !== undefined || this.#date.hasSealedAlone
+    const holder = late === undefined ? place.name : 'the lake'
     const [sealing, having, keeping, giving] = isSealedHere
-      ? ['the lake', place.name, this.#date.hasSealedAlone ? anew : pull, 'push with --replace']
+      ? ['the lake', holder, isAlone ? anew : pull, 'push with --replace']
       : [place.name, 'the lake', anew, pull]
     throw new SyncConflict(
       this.#manifestKey,
-      `${source} ${date} was sealed in ${sealing} without segments that ${having} has (${unsealed.length}, ${unsealed[0]} among them). Nothing was removed. To keep their messages, ${keeping}. To give them up, ${giving}.`,
+      `${source} ${date} was sealed in ${sealing} without segments that ${having} has (${unsealed.length}, ${late ?? unsealed[0]} among them). Nothing was removed. To keep their messages, ${keeping}. To give them up, ${giving}.`,
     )
   }
 

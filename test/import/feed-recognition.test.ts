@@ -2,6 +2,9 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { FRAMES_TO_RECOGNISE, recogniseFeed } from '../../server/import/feed-recognition.ts'
 import { parseRecordedLine } from '../../server/import/recorded-message.ts'
+import { runImport } from '../support/import-harness.ts'
+import { MS, delta, snapshot } from '../support/kalshi-frames.ts'
+import { temporaryDirectory } from '../support/temporary-lake.ts'
 import type { Frame } from '../../server/feed/frame.ts'
 
 const KALSHI: readonly Frame[] = [
@@ -80,4 +83,19 @@ test('reads no more frames than it needs', () => {
   }
   assert.equal(recogniseFeed(endless()), 'unknown')
   assert.ok(given <= FRAMES_TO_RECOGNISE + 1)
+})
+
+test('a change with a wrong value counts among the first frames, and a wrong receive time is reported before it', async (t) => {
+  const change = delta(2, { price_dollars: '0.12345' })
+  const lines = [
+    JSON.stringify(POLYMARKET[0]),
+    JSON.stringify({ recv_ts: '2026-06-24T15:49:55Z', msg: change }),
+    JSON.stringify({ recv_ts: 'never', msg: change }),
+    JSON.stringify(snapshot(1, { ts_ms: MS })),
+  ]
+  const { badLines } = await runImport(await temporaryDirectory(t), 'kalshi', { lines }, { skipBad: true })
+  assert.deepEqual(badLines[0]?.first, [
+    'stdin:2: no price in dollars, or finer than 1/10000: "0.12345"',
+    'stdin:3: recv_ts is no time: "never"',
+  ])
 })

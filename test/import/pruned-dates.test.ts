@@ -1,7 +1,7 @@
 // Order-book files of a date were pruned locally but kept in object storage: a replacement must not silently remove a series there.
 
 import assert from 'node:assert/strict'
-import { rm } from 'node:fs/promises'
+import { rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import type { TestContext } from 'node:test'
@@ -11,7 +11,7 @@ import { runImport } from '../support/import-harness.ts'
 import { MS, T, delta, snapshot } from '../support/kalshi-frames.ts'
 import { entriesBelow, temporaryDirectory } from '../support/temporary-lake.ts'
 import { lobFilePath, rawDateDirectory } from '../../shared/lake-layout.ts'
-import { FOLD_STATE_NAME } from '../../server/fold/fold-state.ts'
+import { FOLD_STATE_NAME, readFoldState, stageFoldState } from '../../server/fold/fold-state.ts'
 
 const DATE = '2026-06-24'
 const OTHER = 'KXHIGHCHI-26JUN24-T90'
@@ -80,4 +80,18 @@ test('a date whose markets were followed and never known can be replaced', async
   )
   const { files } = await runImport(lake, 'kalshi', { lines: linesOf(1, T) }, { replace: true })
   assert.equal(files.length, 1)
+})
+
+test('the series of a pruned date of an earlier version are those of its markets', async (t) => {
+  const { lake, place, lines, push, replace, files } = await pushedLake(t)
+  const before = await files()
+  await run('prune', '--lake', lake, '--before', '2026-07-01', '--kept-in', place, '--apply')
+  const directory = rawDateDirectory(lake, 'kalshi', DATE)
+  const { series: _, ...state } = (await readFoldState(directory))!
+  const { temporary, path } = await stageFoldState(directory, state)
+  await rename(temporary, path)
+  await assert.rejects(replace(), MissingSeriesError)
+  await replace(lines)
+  await push()
+  assert.deepEqual(await files(), before)
 })

@@ -218,6 +218,24 @@ test('a slice that a recorder writes after the seal is kept until the operator d
   assert.equal(existsSync(path), false)
 })
 
+test('the remedy for a slice that came after a seal that was not pushed keeps the slice', async (t) => {
+  const lakes = await Lakes.start(t)
+  const { a } = lakes
+  await writeSegment(a, HOUR)
+  await foldHere(a, [DATE])
+  await lakes.push(a)
+  await sealDate(a, SOURCE, DATE)
+  const { path } = await writeSegment(a, { ...HOUR, fromMinute: 5, toMinute: 6, firstLine: 6 })
+  const [reason] = [...(await lakes.sync(a)).conflictReasons.values()]
+  assert.match(
+    reason ?? '',
+    /without segments that the lake has .* To keep their messages, import everything/,
+  )
+  assert.equal(existsSync(path), true)
+  await lakes.push(a, { replace: true })
+  assert.equal(existsSync(path), false)
+})
+
 test('of two seals the one with the merged hour wins, whichever is pushed first', async (t) => {
   for (const isUnitedFirst of [true, false]) {
     const lakes = await withUnitedHour(t)
