@@ -4,7 +4,7 @@
 
 import { createHash } from 'node:crypto'
 import { extname } from 'node:path'
-import type { Readable } from 'node:stream'
+import { Readable } from 'node:stream'
 import {
   type _Object as S3Object,
   CopyObjectCommand,
@@ -308,14 +308,26 @@ export class S3Store implements ObjectStore {
     signal: AbortSignal | undefined,
     send: (limited: { readonly abortSignal: AbortSignal }) => Promise<Reply>,
   ): Promise<Reply> {
-    const late = new AbortController()
-    const timer = setTimeout(() => late.abort(), SYNC_ANSWER_MS_MAX)
+    signal?.throwIfAborted()
+    // In Node 20, AbortSignal.any leaves something in a signal that lives as long as the process.
+    const request = new AbortController()
+    const stop = (): void => request.abort(signal?.reason)
+    const free = (): void => signal?.removeEventListener('abort', stop)
+    signal?.addEventListener('abort', stop)
+    let isLate = false
+    const timer = setTimeout(() => {
+      isLate = true
+      request.abort()
+    }, SYNC_ANSWER_MS_MAX)
     try {
-      return await send({
-        abortSignal: AbortSignal.any([late.signal, ...(signal === undefined ? [] : [signal])]),
-      })
+      const reply = await send({ abortSignal: request.signal })
+      const { Body: body } = reply as { readonly Body?: unknown }
+      if (body instanceof Readable) body.once('close', free)
+      else free()
+      return reply
     } catch (error) {
-      if (!late.signal.aborted) throw error
+      free()
+      if (!isLate) throw error
       throw new Error(`${this.name}: no complete answer within ${SYNC_ANSWER_MS_MAX / 1000} s`, {
         cause: error,
       })

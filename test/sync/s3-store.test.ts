@@ -1,14 +1,17 @@
 // Which responses the S3 store accepts as responses of object storage.
 
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
+import { createHash } from 'node:crypto'
+import { getEventListeners, once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
+import { Readable } from 'node:stream'
 import { test } from 'node:test'
 import { S3Store } from '../../server/sync/s3-store.ts'
 import { SYNC_ANSWER_MS_MAX } from '../../shared/limits.ts'
+import { startS3Server } from '../support/s3-server.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
 
 test('a 404 of the credentials service is an error, not a missing object', async (t) => {
@@ -60,6 +63,25 @@ test('the error names the destination if the connection breaks or another servic
     store.list().next(),
     /^Error: s3:\/\/lake\/a: the answer to a listing is not one of object storage/,
   )
+})
+
+test('a request leaves no listener in the signal of a process that makes thousands', async (t) => {
+  const store = (await startS3Server(t)).store()
+  t.after(() => store.close())
+  const bytes = Buffer.from('abc')
+  const digest = (name: string): string => createHash(name).update(bytes).digest('hex')
+  const facts = { sizeBytes: bytes.length, version: '', sha256: digest('sha256'), md5: digest('md5') }
+  await store.put({ key: 'lob/a.parquet', ...facts }, async () => Readable.from([bytes]), {})
+  const { signal } = new AbortController()
+  for await (const listed of store.list(signal)) {
+    const body = await store.get(listed, 0, signal)
+    assert.equal(getEventListeners(signal, 'abort').length, 1, 'an abort ends the body')
+    assert.deepEqual(Buffer.concat(await body.toArray()), bytes)
+    await store.head(listed.key, signal)
+    await assert.rejects(store.get({ ...listed, version: '"other"' }, 0, signal))
+    await store.remove(listed.key, signal)
+  }
+  assert.equal(getEventListeners(signal, 'abort').length, 0)
 })
 
 test(
