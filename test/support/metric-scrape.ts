@@ -35,7 +35,7 @@ export class Scrape {
   value(name: string, labels: Readonly<Record<string, string>>): number | undefined {
     held.add(name)
     const pairs = Object.entries(labels).map(([label, value]) => `${label}="${value}"`)
-    return this.#values.get(`${name}{${pairs.join(',')}}`)
+    return this.#values.get(pairs.length === 0 ? name : `${name}{${pairs.join(',')}}`)
   }
 
   /** Every series of a metric by the value of its only label. */
