@@ -115,8 +115,8 @@ export class LineFiling {
     const kept = this.#publicParts(frames)
     if (kept.length === 0 && frames.length > 0) return undefined
     const messages = kept.map((frame) => this.#exchange.readFrame(frame))
-    const text = kept === frames ? line.text : JSON.stringify(isList ? kept : kept[0])
-    return this.#fileMessages(messages, { ...line, text }, order)
+    const publicLine = kept === frames ? line : { ...line, text: JSON.stringify(isList ? kept : kept[0]) }
+    return this.#fileMessages(messages, publicLine, order)
   }
 
   #fileMessages(

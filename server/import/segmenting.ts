@@ -165,8 +165,10 @@ class InputSegmenting {
           try {
             if (typeof text !== 'string') throw text
             const line = this.#filing.parse(text)
-            if (line.kind === 'message') first.settle()
-            else if (line.kind === 'frames' && !first.isSettled) first.add(line.frames)
+            if (!first.isSettled) {
+              if (line.kind === 'message') first.settle()
+              else if (line.kind === 'frames') first.add(line.frames)
+            }
             wait = this.#take(line)
           } catch (error) {
             if (!(error instanceof BadLineError)) throw error
