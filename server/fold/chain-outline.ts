@@ -87,6 +87,8 @@ export function linkDates(
   )) {
     if (outline.isBegun && outline.sid === null) continue
     const own = [...tails.values()].filter(({ sid }) => sid === outline.sid)
+    // Its lines are known already: another file placed them before midnight.
+    if (own.some(({ lastKeys }) => lastKeys.includes(outline.lastKeys.at(-1)!))) continue
     const head = comparable(outline)
     const found =
       own.find(({ lastKeys }) => lastKeys.includes(outline.firstKey)) ??

@@ -165,7 +165,7 @@ for (const source of ['kalshi', 'polymarket'] as const) {
     test(`${source}: files that overlap give the lake of the uncut recordings, clock ${clock}`, async (t) => {
       const root = await workDirectory(t)
       const outcomes: OverlapOutcome[] = []
-      for (const seed of seedsOf(1, 20))
+      for (const seed of seedsOf(1, 20, [79]))
         outcomes.push(await runCase(join(root, String(seed)), source, seed, clock))
       const report = failureReport(outcomes)
       assert.ok(report === undefined, report)
