@@ -81,10 +81,7 @@ export function importSummary(result: ImportResult, settings: SummarySettings, e
 }
 
 function segmentsText({ segments: { added, present } }: ImportResult): string {
-  return (
-    `${count(added, 'raw segment')} added` +
-    (present === 0 ? '' : `, ${present.toLocaleString('en-US')} already there`)
-  )
+  return `${count(added, 'raw segment')} added` + (present === 0 ? '' : `, ${grouped(present)} already there`)
 }
 
 function fileLine(file: WrittenLobFile, lake: string): string {
@@ -171,7 +168,7 @@ function adviceLines({ tally, days }: ImportResult, { sequence, source }: Summar
   const isFelt = (tally.gaps.get('sequence gap') ?? 0) > 0 || !isAnythingKnown
   if (sequence === 'strict' && looksFiltered && isFelt) {
     lines.push(
-      `${numbers.toLocaleString('en-US')} of ${all.toLocaleString('en-US')} sequence numbers are missing, ` +
+      `${grouped(numbers)} of ${grouped(all)} sequence numbers are missing, ` +
         `in ${count(holes, 'hole')}: if the recording holds only some markets of a connection, import it with --sequence per-market`,
     )
   }
@@ -194,7 +191,12 @@ function timeText(ns: bigint): string {
 }
 
 function count(n: number, noun: string): string {
-  return `${n.toLocaleString('en-US')} ${noun}${n === 1 ? '' : 's'}`
+  return `${grouped(n)} ${noun}${n === 1 ? '' : 's'}`
+}
+
+/** With commas between thousands; loading the locale data of `toLocaleString` takes 25 ms. */
+function grouped(n: number): string {
+  return String(n).replaceAll(/\B(?=(?:\d{3})+$)/g, ',')
 }
 
 function byName([a]: readonly [string, number], [b]: readonly [string, number]): number {

@@ -1,6 +1,5 @@
 // Writes a trades file: trades.v1 as parquet. Equal trades give equal bytes.
 
-import { ByteWriter, parquetWriteRows } from 'hyparquet-writer'
 import {
   RECORD_CHECKSUM_KEY,
   RECORD_CHECKSUM_PLACEHOLDER,
@@ -35,12 +34,12 @@ export async function stageTradesFile(
   trades: SortedTrades,
   labels: TradesFileLabels,
 ): Promise<string> {
-  const temporary = stageFile(path, encoded(trades, labels))
+  const temporary = stageFile(path, await encoded(trades, labels))
   await writeRecordFileChecksum(temporary)
   return temporary
 }
 
-function encoded(trades: SortedTrades, labels: TradesFileLabels): Uint8Array {
+async function encoded(trades: SortedTrades, labels: TradesFileLabels): Promise<Uint8Array> {
   const { source, series, date, rounded, isSample = false } = labels
   const values = {
     schema: TRADES_SCHEMA,
@@ -54,6 +53,8 @@ function encoded(trades: SortedTrades, labels: TradesFileLabels): Uint8Array {
     ...(isSample ? { sample: true } : {}),
     [RECORD_CHECKSUM_KEY]: RECORD_CHECKSUM_PLACEHOLDER,
   }
+  // Loaded with the first file, because most imports have no trades.
+  const { ByteWriter, parquetWriteRows } = await import('hyparquet-writer')
   const writer = new ByteWriter()
   void parquetWriteRows({
     writer,
