@@ -16,8 +16,8 @@ import type { Transfers } from './transfers.ts'
 type Objects = ReadonlyMap<string, ListedObject>
 
 /**
- * Removes the pulled files that a replacement has removed from the remote place. A file stays if the place has no other of its source,
- * dataset and date: then the whole date may be gone for another reason.
+ * Removes the pulled files that a replacement has removed from the remote place. A file stays if the place has no other of its source
+ * and date: then the whole date may be gone for another reason.
  * @returns the keys of the files that it removed
  */
 export async function removeReplacedFiles(
@@ -31,20 +31,19 @@ export async function removeReplacedFiles(
     return file === undefined ? [] : [{ key, file }]
   })
   if (missing.length === 0) return removed
-  const held = new Set([...others.keys()].map((key) => groupOf(derivedFileOfKey(key))))
+  const held = new Set([...others.keys()].map((key) => dateOf(derivedFileOfKey(key))))
   const replaced = new Map<string, boolean>()
-  for (const { key, file } of missing.filter((one) => held.has(groupOf(one.file))))
+  for (const { key, file } of missing.filter((one) => held.has(dateOf(one.file))))
     await transfers.retry(key, async () => {
-      const { source, date } = file
-      const isReplaced = replaced.get(`${source} ${date}`) ?? (await wasReplaced(transfers, file))
-      replaced.set(`${source} ${date}`, isReplaced)
+      const isReplaced = replaced.get(dateOf(file)) ?? (await wasReplaced(transfers, file))
+      replaced.set(dateOf(file), isReplaced)
       if (isReplaced && (await removePulled(transfers, key, file))) removed.add(key)
     })
   return removed
 }
 
-function groupOf(file: DerivedFile | undefined): string {
-  return file === undefined ? '' : `${file.dataset} ${file.source} ${file.date}`
+function dateOf(file: DerivedFile | undefined): string {
+  return file === undefined ? '' : `${file.source} ${file.date}`
 }
 
 /** Whether the remote manifest shows that the date was replaced. */

@@ -1,15 +1,15 @@
 // The derived files of a series that a replacement left out, on disks and replicas that missed the replacement.
 
 import assert from 'node:assert/strict'
-import { cp, rm } from 'node:fs/promises'
-import { join } from 'node:path'
+import { cp, mkdir, rm, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import type { TestContext } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { pruneRaw } from '../../server/commands/prune-raw.ts'
 import { readManifest, segmentsOnDisk } from '../../server/raw/date-manifest.ts'
 import { type LakeSyncOptions, type LakeSyncResult, syncLake } from '../../server/sync/lake-sync.ts'
-import { lobKey, rawDateDirectory, rawKey } from '../../shared/lake-layout.ts'
+import { lobKey, rawDateDirectory, rawKey, tradesKey } from '../../shared/lake-layout.ts'
 import { BUCKET, type S3Server, startS3Server } from '../support/s3-server.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
 import { readProblem, startTestServer } from '../support/test-server.ts'
@@ -233,6 +233,22 @@ test('a pull without raw removes only the files of a replaced series that it pul
   await place.pull(promoted, { raw: true })
   await place.push(promoted)
   assert.deepEqual([await lakeFiles(promoted), await place.bucketFiles()], [[NY], [NY]])
+})
+
+test('a pull without raw removes the trades of a date that was replaced by books alone', async (t) => {
+  const place = await Place.start(t)
+  const lake = await place.lakeOf(MARKETS.NY)
+  const trades = tradesKey(SOURCE, 'KXHIGHNY', DATE)
+  await mkdir(dirname(join(lake, trades)), { recursive: true })
+  await writeFile(join(lake, trades), 'the trades of the first import')
+  await place.push(lake)
+  const replica = await place.replica()
+  assert.deepEqual(await lakeFiles(replica), [NY, trades])
+  await rm(join(lake, trades))
+  await replace(lake)
+  await place.push(lake)
+  await place.pull(replica)
+  assert.deepEqual([await place.bucketFiles(), await lakeFiles(replica)], [[NY], [NY]])
 })
 
 test('a pull of one date removes only the replaced files of this date', async (t) => {
