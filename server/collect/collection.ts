@@ -5,6 +5,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { type Clock, SYSTEM_CLOCK } from '../tasks/clock.ts'
+import { retried } from '../tasks/retry.ts'
 import { TaskLoop } from '../ingest/task-loop.ts'
 import { startCollector } from '../ingest/collector.ts'
 import type { RegistryOptions } from '../ingest/registry.ts'
@@ -174,12 +175,17 @@ function openPush(
       await schedule.close()
       // No later push folds dates that this one leaves, so folding is not throttled.
       const folder = new RawFolder(lake, { shareMax: 1 })
-      try {
-        const signal = AbortSignal.timeout(LAST_PUSH_MS_MAX)
-        log.onResult(await syncLake({ ...common, folder, signal }))
-      } catch (error) {
-        log.onError(error)
+      const signal = timeLimit(remote, LAST_PUSH_MS_MAX)
+      const push = async (): Promise<void> => {
+        try {
+          log.onResult(await syncLake({ ...common, folder, signal }))
+        } catch (error) {
+          log.onError(error)
+          throw error
+        }
       }
+      // Object storage may be back within the time limit. Every error has been logged.
+      await retried(push, { signal, attemptsMax: Infinity }).catch(() => {})
       remote.close()
       return tellUnpushed(await unpushedFiles(lake, remote.name, raw), logger)
     },
@@ -201,7 +207,7 @@ function openOpenDates(
   const pull = async (stop: AbortSignal): Promise<void> => {
     if (isPulled) return
     try {
-      const signal = AbortSignal.any([stop, AbortSignal.timeout(OPEN_DATES_MS_MAX)])
+      const signal = AbortSignal.any([stop, timeLimit(remote, OPEN_DATES_MS_MAX)])
       const result = await pullOpenDates({ ...options, signal })
       pullLog.onResult(result)
       isPulled = result.failures.length === 0
@@ -225,6 +231,13 @@ function openOpenDates(
     },
   })
   return { pull, task }
+}
+
+/** Aborts after `ms`, with an error that names the place. */
+function timeLimit({ name }: ObjectStore, ms: number): AbortSignal {
+  const limit = new AbortController()
+  setTimeout(() => limit.abort(new Error(`${name}: not done within ${ms / 1000} s`)), ms).unref()
+  return limit.signal
 }
 
 /** Logs the files that were not pushed; returns whether there are none. */

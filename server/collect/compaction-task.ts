@@ -74,7 +74,7 @@ interface Warner {
   readonly nowMs: number
 }
 
-/** A full disk or an unavailable store affects every partition: one warning has the count. Other failures are logged one by one. */
+/** A full or read-only disk or an unavailable store affects every partition: one warning has the count. Others are logged one by one. */
 function warnOf(failures: readonly CompactionFailure[], { logger, warnings, nowMs }: Warner): void {
   const passing = failures.filter(({ isPassing }) => isPassing)
   const [first] = passing

@@ -5,6 +5,7 @@ import { once } from 'node:events'
 import { mkdir } from 'node:fs/promises'
 import type { Logger } from 'pino'
 import type { LobSource } from '../../shared/lob-sources.ts'
+import { asLakeWriteError } from '../lake/lake-write-error.ts'
 import { type Clock, SYSTEM_CLOCK } from '../tasks/clock.ts'
 import { type RunningRecorder, startRecorder } from '../recorder/recorder.ts'
 import type { OnListed } from '../recorder/market-discovery.ts'
@@ -78,7 +79,9 @@ export class RecorderTask {
   async #record(signal: AbortSignal): Promise<never> {
     clearTimeout(this.#retry)
     const { recording, exchange, logger, onListed, clock = SYSTEM_CLOCK } = this.#options
-    await mkdir(recording.workDirectory, { recursive: true })
+    await mkdir(recording.workDirectory, { recursive: true }).catch((error: unknown) => {
+      throw asLakeWriteError(error, recording.workDirectory, "the recorder's directory")
+    })
     const recorder = await startRecorder({ recording, source: exchange, logger, onListed })
     this.#recorder = recorder
     const end = AbortSignal.any([signal, recorder.failed])

@@ -84,7 +84,11 @@ function report({ partitions, published, failures }: CompactionResult, io: Comma
   for (const { path, movedRows, fileRows } of partitions) {
     io.stdout.write(`${path}: ${movedRows} rows moved, ${fileRows} in the file\n`)
   }
-  for (const { path, reason } of failures) io.stderr.write(`failed: ${path}: ${reason}\n`)
+  const [first, ...others] = failures.filter(({ isPassing }) => isPassing)
+  const more = others.length === 0 ? '' : ` and ${others.length} more`
+  if (first !== undefined) io.stderr.write(`failed: ${first.path}${more}: ${first.reason}\n`)
+  for (const { path, reason, isPassing } of failures)
+    if (!isPassing) io.stderr.write(`failed: ${path}: ${reason}\n`)
   if (published.length > 0)
     io.stdout.write(`${published.length} files written; their rows stay in the store for now\n`)
   io.stdout.write(`${partitions.length} files written, ${failures.length} failed\n`)

@@ -1,7 +1,8 @@
 // Checks that the directory or store of an option exists. Otherwise a command would report zeros for a missing directory.
 
-import { stat } from 'node:fs/promises'
+import { mkdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import { asLakeWriteError } from '../lake/lake-write-error.ts'
 import type { OptionText } from '../options/options.ts'
 import type { StorePlace } from '../storage/store-options.ts'
 
@@ -12,6 +13,12 @@ export async function isDirectory(path: string): Promise<boolean> {
 /** Rejects with a sentence that names the option. */
 export async function mustBeDirectory({ origin, text }: OptionText): Promise<void> {
   if (!(await isDirectory(text))) throw new Error(`${origin}: there is no directory ${text}`)
+}
+
+export async function makeLake(lake: string): Promise<void> {
+  await mkdir(lake, { recursive: true }).catch((error: unknown) => {
+    throw asLakeWriteError(error, lake)
+  })
 }
 
 /** Whether a store exists, or a server that may have one. Commands that only read must not create an empty store. */

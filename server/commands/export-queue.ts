@@ -1,7 +1,6 @@
 // `bookcast export submit | status | cancel` and `bookcast work`: the command lines of the export queue. Only these commands
 // load this module, because the queue takes a while to load.
 
-import { mkdir } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { finishExport } from '../export/export-manifest.ts'
 import { type ExportPlan, type PlannedPart, readPlan } from '../export/export-plan.ts'
@@ -15,6 +14,7 @@ import { readDatabaseUrl } from '../storage/store-options.ts'
 import { syncLake } from '../sync/lake-sync.ts'
 import { readPlace, SYNC_OPTIONS } from '../sync/sync-options.ts'
 import { openObjectStore } from '../sync/sync-target.ts'
+import { makeLake } from './directories.ts'
 import { optionCommand } from './option-command.ts'
 import type { CommandIo } from './command.ts'
 import {
@@ -72,7 +72,7 @@ export async function cancel(options: ParsedOptions, io: CommandIo, id: string):
 
 export const workCommand = optionCommand(WORK_OPTIONS, WORK_HELP, async (options, io) => {
   // A worker on a new machine starts with an empty copy.
-  if (options.get('sync-from') !== undefined) await mkdir(options.demand('lake').text, { recursive: true })
+  if (options.get('sync-from') !== undefined) await makeLake(options.demand('lake').text)
   const line = (text: string): void => void io.stderr.write(`${text}\n`)
   return await withThreads(options, readConcurrency(options), async (threads) => {
     const pull = lakePull(options, threads.lake, io)

@@ -2,7 +2,6 @@
 // past dates.
 
 import { once } from 'node:events'
-import { mkdir } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { addDays, utcDateOf } from '../../shared/utc-date.ts'
 import { SYSTEM_CLOCK } from '../tasks/clock.ts'
@@ -27,6 +26,7 @@ import { type IngestSource, isTradesSource, SOURCE_NAMES } from '../ingest/sourc
 import type { TimeWindow } from '../storage/cursor-store.ts'
 import type { Postgres } from '../storage/postgres.ts'
 import type { CommandIo } from './command.ts'
+import { makeLake } from './directories.ts'
 import { openLog } from '../service/log.ts'
 import { LOG_LEVEL_OPTION, type LogLevel, readLogLevel } from '../options/log-level.ts'
 import { UsageError } from '../options/usage-error.ts'
@@ -110,7 +110,7 @@ interface Settings {
 export const ingestCommand = optionCommand(OPTIONS, HELP, async (options, io) => {
   const settings = readSettings(options, io)
   if (settings.lake !== null) {
-    await mkdir(settings.lake, { recursive: true })
+    await makeLake(settings.lake)
     await refuseOldLayout(settings.lake)
   }
   const store = await openMigratedStore({

@@ -1,6 +1,5 @@
 // `bookcast serve`: runs the HTTP server until it is stopped. Text for the user goes to stdout, the log to stderr.
 
-import { mkdir } from 'node:fs/promises'
 import { once } from 'node:events'
 import { isIPv6 } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -19,7 +18,7 @@ import { openRelationalStore, type RelationalStore } from '../storage/relational
 import { holdsSampleRecords, refuseSampleStore } from '../sample-data/sample-mark.ts'
 import type { Command, CommandIo } from './command.ts'
 import { openLog } from '../service/log.ts'
-import { isDirectory } from './directories.ts'
+import { isDirectory, makeLake } from './directories.ts'
 import { exampleRequests } from './example-requests.ts'
 import { describeOptions } from '../options/options.ts'
 import { showHelp, type Style, styleOf } from './terminal.ts'
@@ -196,7 +195,7 @@ export const serveCommand: Command = async (args, io) => {
   if (call === 'help') return showHelp(HELP, io.stdout)
   const { config, isCheckOnly } = call
   // A replica starts without a lake directory.
-  if (config.sync !== null && !isCheckOnly) await mkdir(config.lake, { recursive: true })
+  if (config.sync !== null && !isCheckOnly) await makeLake(config.lake)
   if (!(await isDirectory(config.lake))) {
     const { red } = styleOf(io.stderr, io.env)
     io.stderr.write(`${red('bookcast serve:')} there is no lake directory at ${config.lake}\n`)

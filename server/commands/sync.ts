@@ -4,7 +4,6 @@ import { SYNC_PARALLEL_DEFAULT, SYNC_PARALLEL_MAX } from '../../shared/limits.ts
 import { type LakeSyncResult, syncLake } from '../sync/lake-sync.ts'
 import type { ObjectStore } from '../sync/object-store.ts'
 import type { LakeChoice } from '../lake/lake-choice.ts'
-import { asLakeWriteError } from '../lake/lake-write-error.ts'
 import { CHOICE_OPTIONS, readChoice, readPlace, S3_OPTIONS } from '../sync/sync-options.ts'
 import { parsePlace } from '../sync/sync-place.ts'
 import { openObjectStore } from '../sync/sync-target.ts'
@@ -117,7 +116,7 @@ async function run(settings: Settings, io: CommandIo): Promise<number> {
     return result.failures.length + result.conflicts.length === 0 ? 0 : 1
   } catch (error) {
     progress.stop()
-    if (!io.signal.aborted) throw asLakeWriteError(error, settings.lake)
+    if (!io.signal.aborted) throw error
     io.stderr.write(
       'bookcast sync: interrupted; complete files are in place, and the next run resumes from here\n',
     )

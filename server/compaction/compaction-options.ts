@@ -57,7 +57,7 @@ export interface CompactionResult {
 export interface CompactionFailure {
   readonly path: string
   readonly reason: string
-  /** The disk is full or the store unavailable: the partition itself is fine. */
+  /** The disk is full or read-only, or the store unavailable: the partition itself is fine. */
   readonly isPassing: boolean
 }
 

@@ -13,6 +13,7 @@ import { periodInstants, recordFileName } from '../../shared/lake-layout.ts'
 import { COMPACTION_DELAY_MS } from '../../shared/limits.ts'
 import { StoreError } from '../../shared/store-error.ts'
 import { MS_PER_DAY } from '../../shared/utc-date.ts'
+import { describeLakeWriteError } from '../lake/lake-write-error.ts'
 import { SYSTEM_CLOCK } from '../tasks/clock.ts'
 import { readLatePartitions } from '../storage/manifest-store.ts'
 import { PartitionChanged, scopesBefore } from '../storage/partition-rows.ts'
@@ -31,6 +32,7 @@ const COMPACTION_ATTEMPTS_MAX = 5
 
 /** The system's messages, as Node and DuckDB pass them on. */
 const FULL_DISK = /ENOSPC|EDQUOT|no space left on device|disk quota exceeded/i
+const READ_ONLY = /EACCES|EPERM|EROFS/
 
 /**
  * Compacts every partition that has closed rows in the store. Resolves even if partitions failed (see the result); rejects if the
@@ -49,20 +51,19 @@ export async function compactClosedDays(options: CompactionOptions): Promise<Com
         await compactAgain(options, work, closedMs, result)
       } catch (error) {
         signal?.throwIfAborted()
-        failures.push({ path, reason: reasonOf(error), isPassing: isPassing(error) })
+        const reason = reasonOf(error, options.lake)
+        const isPassing = error instanceof StoreError || FULL_DISK.test(reason) || READ_ONLY.test(reason)
+        failures.push({ path, reason, isPassing })
       }
     }
   }
   return { ...result, failures }
 }
 
-function reasonOf(error: unknown): string {
+function reasonOf(error: unknown, lake: string): string {
   const message = error instanceof Error ? error.message : String(error)
-  return FULL_DISK.test(message) ? `${message}. Free some space; the next run moves the rows.` : message
-}
-
-function isPassing(error: unknown): boolean {
-  return error instanceof StoreError || (error instanceof Error && FULL_DISK.test(error.message))
+  if (FULL_DISK.test(message)) return `${message}. Free some space; the next run moves the rows.`
+  return describeLakeWriteError(error, lake) ?? message
 }
 
 /** The partitions that may have rows to move, oldest first within a scope. */

@@ -1,8 +1,8 @@
 // The compaction of one partition: its whole file is written under a temporary name, read back, and renamed in the transaction that
 // registers it. compaction.ts explains the order of the steps.
 
-import type { Stats } from 'node:fs'
-import { mkdir, open, rm, stat } from 'node:fs/promises'
+import { constants, type Stats } from 'node:fs'
+import { access, mkdir, open, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { isErrno } from '../../shared/errno.ts'
 import { periodInstants, recordFileName } from '../../shared/lake-layout.ts'
@@ -141,6 +141,8 @@ async function writeClosedRows(
   const { path } = partition
   const temporary = partitionDraftPath(path)
   await mkdir(dirname(temporary), { recursive: true })
+  // DuckDB's error would name no remedy.
+  await access(dirname(temporary), constants.W_OK)
   await removeStaleTemporaries(dirname(temporary))
   const draft = await PartitionDraft.open(partition.table)
   try {

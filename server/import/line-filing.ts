@@ -1,7 +1,6 @@
 // Lines of an input → lines of a segment. Private frames, and those of other exchanges, are left out and counted. A line that cannot
 // be read is a bad line.
 
-import { MARKET_ID_BYTES_MAX } from '../../shared/limits.ts'
 import { lobSourceNames } from '../../shared/lob-sources.ts'
 import type { LobSource } from '../../shared/lob-sources.ts'
 import { isSeriesName } from '../../shared/series-name.ts'
@@ -12,6 +11,7 @@ import type { FeedMessage } from '../feed/feed-message.ts'
 import type { SequenceTrust } from '../feed/feed-reading.ts'
 import type { Frame } from '../feed/frame.ts'
 import type { LineOrder } from '../feed/line-order.ts'
+import { isMarketId } from '../feed/market-id.ts'
 import { countType } from '../fold/fold-tally.ts'
 import { lineKey } from '../fold/piece.ts'
 import type { Line } from '../fold/piece.ts'
@@ -37,7 +37,6 @@ const TYPE_CHARACTERS_MAX = 40
 /** Valid market ids to remember. */
 const CHECKED_IDS_MAX = 100_000
 const NS_PER_MS_NUMBER = 1_000_000
-const UTF_8 = new TextDecoder()
 
 /** The counters of the lines read. */
 export interface SegmentingTally {
@@ -190,12 +189,8 @@ export class LineFiling {
   // Refuse an id that the lake cannot store.
   #checkId(id: string): void {
     if (this.#checkedIds.has(id)) return
-    const bytes = Buffer.byteLength(id)
-    // A byte order mark at the beginning and half a surrogate pair would not read back.
-    const isText = UTF_8.decode(Buffer.from(id)) === id
-    if (!isText || bytes === 0 || bytes > MARKET_ID_BYTES_MAX || !isSeriesName(this.#seriesOf(id))) {
+    if (!isMarketId(id) || !isSeriesName(this.#seriesOf(id)))
       throw new BadLineError(`not a market id: ${shown(id)}`)
-    }
     if (this.#checkedIds.size < CHECKED_IDS_MAX) this.#checkedIds.add(id)
   }
 }

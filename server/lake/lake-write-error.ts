@@ -1,5 +1,5 @@
-// Explains why the lake could not be written, in a sentence for the user of a command. The system's own message ("EACCES:
-// permission denied, mkdir …") states neither the purpose nor a remedy.
+// Explains why the lake could not be written, or a part of it not be read, in a sentence for the user of a command. The system's own
+// message ("EACCES: permission denied, mkdir …") states neither the purpose nor a remedy.
 
 import { accessSync, constants, existsSync, readlinkSync } from 'node:fs'
 import { dirname, relative, resolve } from 'node:path'
@@ -23,7 +23,17 @@ export function describeLakeWriteError(error: unknown, lake: string, noun = 'the
   if (path === undefined ? READING_CALLS.has(syscall) : place === undefined && !isAboveLake) return undefined
   const reason = linkToNowhere(code, place ?? path ?? lake) ?? REASONS[code]?.(place ?? path ?? lake)
   const at = path === undefined || path === lake ? code : `${code} at ${place ?? path}`
-  return reason === undefined ? undefined : `${noun} ${lake} cannot be written: ${reason} (${at})`
+  const verb = syscall === 'scandir' || (syscall === 'open' && isUnreadable(path!)) ? 'read' : 'written'
+  return reason === undefined ? undefined : `${noun} ${lake} cannot be ${verb}: ${reason} (${at})`
+}
+
+function isUnreadable(path: string): boolean {
+  try {
+    accessSync(path, constants.R_OK)
+  } catch {
+    return existsSync(path)
+  }
+  return false
 }
 
 interface SystemError {
@@ -33,8 +43,7 @@ interface SystemError {
   readonly syscall?: string
 }
 
-const MISSING_RIGHT = (): string =>
-  'this user may not; run as one who may, or give this one the right to write there'
+const MISSING_RIGHT = (): string => 'this user may not; run as one who may, or give this one the right'
 const REASONS: Readonly<Record<string, (place: string) => string>> = {
   EACCES: MISSING_RIGHT,
   EPERM: MISSING_RIGHT,

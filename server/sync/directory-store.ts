@@ -16,7 +16,7 @@ import { BUSY_WAIT_MS_MAX, withLock } from '../fold/series-lock.ts'
 import { syncDirectory, syncNames, writeFully } from '../lake/durable-file.ts'
 import { removePartition } from '../lake/empty-directories.ts'
 import { lakeFileFacts } from '../lake/lake-file-facts.ts'
-import { describeLakeWriteError } from '../lake/lake-write-error.ts'
+import { asLakeWriteError, describeLakeWriteError } from '../lake/lake-write-error.ts'
 import { partitionDraftPath, publishPartition, removeStaleTemporaries } from '../lake/temporary-file.ts'
 import {
   DamagedTransfer,
@@ -56,8 +56,11 @@ export class DirectoryStore implements ObjectStore {
     const pending = [{ path: start, depth }]
     for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
       const directory = join(this.#root, next.path)
-      const entries = readdir(directory, { withFileTypes: true })
-      for (const entry of (await (next.depth === 0 ? entries : entries.catch(noneThere))) ?? []) {
+      const reading = readdir(directory, { withFileTypes: true })
+      const entries = (next.depth === 0 ? reading : reading.catch(noneThere)).catch((error: unknown) => {
+        throw asLakeWriteError(error, this.#root, 'the directory')
+      })
+      for (const entry of (await entries) ?? []) {
         signal?.throwIfAborted()
         const key = next.path === '' ? entry.name : `${next.path}/${entry.name}`
         if (entry.isDirectory() && next.depth < SYNC_DEPTH_MAX && !entry.name.startsWith('.')) {

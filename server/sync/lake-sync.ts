@@ -7,6 +7,7 @@
 import { mkdir } from 'node:fs/promises'
 import { SYSTEM_CLOCK } from '../tasks/clock.ts'
 import { isChosen, type LakeChoice } from '../lake/lake-choice.ts'
+import { asLakeWriteError } from '../lake/lake-write-error.ts'
 import { RawFolder } from '../fold/raw-folder.ts'
 import { DirectoryStore } from './directory-store.ts'
 import { inParallel } from './in-parallel.ts'
@@ -41,6 +42,12 @@ export interface LakeSyncOptions
  * signal aborts. The next run continues where this one stopped. The time of a run without failures is kept for /health.
  */
 export async function syncLake(options: LakeSyncOptions): Promise<LakeSyncResult> {
+  return await synced(options).catch((error: unknown) => {
+    throw asLakeWriteError(error, options.lake)
+  })
+}
+
+async function synced(options: LakeSyncOptions): Promise<LakeSyncResult> {
   const { lake, remote, direction, onlyDates, progress, clock = SYSTEM_CLOCK } = options
   const { signal = new AbortController().signal } = options
   const isPush = direction === 'push'

@@ -327,6 +327,7 @@ export class S3Store implements ObjectStore {
       return reply
     } catch (error) {
       free()
+      signal?.throwIfAborted()
       if (!isLate) throw error
       throw new Error(`${this.name}: no complete answer within ${SYNC_ANSWER_MS_MAX / 1000} s`, {
         cause: error,

@@ -4,13 +4,13 @@ import { join } from 'node:path'
 import { rawDateDirectory, rawSegmentOfName } from '../../shared/lake-layout.ts'
 import { LOB_SOURCES } from '../../shared/lob-sources.ts'
 import type { LobSource } from '../../shared/lob-sources.ts'
-import { MARKET_ID_BYTES_MAX } from '../../shared/limits.ts'
 import { isSeriesName } from '../../shared/series-name.ts'
 import type { TradeOrigin } from '../../shared/trades-v1.ts'
 import { MS_PER_DAY, NS_PER_MS, addDays, utcDateStartMs } from '../../shared/utc-date.ts'
 import type { TradeReader } from '../exchanges/exchange.ts'
 import { exchangeOf } from '../exchanges/registry.ts'
 import { BadLineError } from '../feed/bad-line.ts'
+import { isMarketId } from '../feed/market-id.ts'
 import type { TradeMessage } from '../feed/trade-message.ts'
 import { parseSegmentLine } from '../raw/segment-lines.ts'
 import type { FramesLine, SegmentHeader, SegmentLine, SeriesLine } from '../raw/segment-lines.ts'
@@ -123,7 +123,7 @@ export class DateTrades {
 
   #seriesOf(id: string): string {
     const series = this.#series.get(id) ?? LOB_SOURCES[this.#options.source].seriesOf(id)
-    return Buffer.byteLength(id) <= MARKET_ID_BYTES_MAX && isSeriesName(series) ? series : UNFILED
+    return isMarketId(id) && isSeriesName(series) ? series : UNFILED
   }
 
   /** Adds the trades or the series that a line states. */

@@ -5,7 +5,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdir, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { test } from 'node:test'
+import { test, type TestContext } from 'node:test'
 import { writeObservations } from '../../server/storage/observation-store.ts'
 import { openRelationalStore } from '../../server/storage/relational-store.ts'
 import { PROGRAM_ARGUMENTS } from '../support/cold-workers.ts'
@@ -40,8 +40,8 @@ test('compacts and pushes its lake, reports this in its metrics and exits cleanl
   for (const stream of [ingest.stdout, ingest.stderr]) stream.on('data', (data) => (output += String(data)))
   await eventually(() => /"port":\d+,"msg":"metrics"/.test(output), 'it says where its metrics are')
   assert.match(output, /^Bookcast collects from compaction, lake-push$/m)
-  const path = 'observations/station=NYC/year=2025/observations.parquet'
-  await eventually(async () => (await entriesBelow(remote)).includes(path), 'the file is pushed')
+  const observations = 'observations/station=NYC/year=2025/observations.parquet'
+  await eventually(async () => (await entriesBelow(remote)).includes(observations), 'the file is pushed')
   const port = /"port":(\d+)/.exec(output)?.[1]
   const metrics = async (): Promise<string> => (await fetch(`http://127.0.0.1:${port}/metrics`)).text()
   await eventually(
@@ -54,7 +54,10 @@ test('compacts and pushes its lake, reports this in its metrics and exits cleanl
   assert.deepEqual(await exited, [0, null], output)
 })
 
-test('if its last push fails, it exits with code 1 and names the files, which a sync then uploads', async (t) => {
+const path = (series: string): string => `candles/series=${series}/month=2026-03/candles.parquet`
+
+/** A process that has pushed KXA and has yet to push KXB. Object storage has become unavailable. */
+async function startedBeforeAnOutage(t: TestContext) {
   const place = await makeEmptyStore()
   t.after(place.remove)
   const root = await temporaryDirectory(t)
@@ -71,25 +74,44 @@ test('if its last push fails, it exits with code 1 and names the files, which a 
   t.after(() => ingest.kill('SIGKILL'))
   let output = ''
   for (const stream of [ingest.stdout, ingest.stderr]) stream.on('data', (data) => (output += String(data)))
-  const path = (series: string): string => `candles/series=${series}/month=2026-03/candles.parquet`
   await eventually(async () => output.includes('the lake was pushed'), 'the file is pushed')
   assert.ok((await entriesBelow(remote)).includes(path('KXA')))
-  // From now on object storage is unavailable.
   await rename(remote, `${remote}.away`)
   await writeFile(remote, 'in the way')
   await makeCandlesFile(lake, 'KXB')
+  const endOutage = async (): Promise<void> => {
+    await rm(remote)
+    await rename(`${remote}.away`, remote)
+  }
+  return { ingest, lake, remote, env, endOutage, output: () => output }
+}
+
+test('if its last push fails, it exits with code 1 and names the files, which a sync then uploads', async (t) => {
+  const { ingest, lake, remote, env, endOutage, output } = await startedBeforeAnOutage(t)
   const exited = once(ingest, 'exit')
   ingest.kill('SIGTERM')
-  assert.deepEqual(await exited, [1, null], output)
-  const told = output.split('\n').find((line) => line.includes('the last push failed')) ?? '{}'
+  assert.deepEqual(await exited, [1, null], output())
+  const told =
+    output()
+      .split('\n')
+      .find((line) => line.includes('the last push failed')) ?? '{}'
   const { count, files } = JSON.parse(told) as { readonly count: number; readonly files: readonly string[] }
-  assert.deepEqual([count, files], [1, [path('KXB')]], output)
-  await rm(remote)
-  await rename(`${remote}.away`, remote)
+  assert.deepEqual([count, files], [1, [path('KXB')]], output())
+  await endOutage()
   const sync = spawn(process.execPath, [...PROGRAM_ARGUMENTS, 'sync', '--lake', lake, '--to', remote], {
     env,
   })
   assert.deepEqual(await once(sync, 'exit'), [0, null])
+  assert.ok((await entriesBelow(remote)).includes(path('KXB')))
+})
+
+test('its last push succeeds if object storage comes back within the time limit', async (t) => {
+  const { ingest, remote, endOutage, output } = await startedBeforeAnOutage(t)
+  const exited = once(ingest, 'exit')
+  ingest.kill('SIGTERM')
+  await eventually(() => output().includes('the lake cannot be pushed'), 'a push fails')
+  await endOutage()
+  assert.deepEqual(await exited, [0, null], output())
   assert.ok((await entriesBelow(remote)).includes(path('KXB')))
 })
 

@@ -16,7 +16,7 @@ test('an error that ends each try is logged at once, then once an hour with its 
   const lake = await temporaryDirectory(t)
   const file = join(lake, 'file')
   await writeFile(file, '')
-  const lines: { readonly time: number; readonly times: number }[] = []
+  const lines: { readonly err: { readonly message: string } }[] = []
   const clock = new ManualClock(Date.parse('2026-11-20T00:00:00Z'))
   const stop = new AbortController()
   const kalshi = {
@@ -37,5 +37,8 @@ test('an error that ends each try is logged at once, then once an hour with its 
   await running
   const { runCount } = task.metrics
   assert.equal(lines.length, 3)
+  const work = join(file, 'work')
+  const reason = `the recorder's directory ${work} cannot be written: ${work} is not below a directory but below a file`
+  assert.ok(lines[0]!.err.message.startsWith(reason), lines[0]!.err.message)
   assert.ok(runCount > 20, String(runCount))
 })

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
+import { promisify } from 'node:util'
 import { writeCandles } from '../../server/storage/candle-store.ts'
 import { openRelationalStore } from '../../server/storage/relational-store.ts'
 import { makeEmbeddedStore } from '../support/postgres.ts'
@@ -14,18 +16,19 @@ const PATH = 'candles/series=KXHIGHNY/month=2025-07/candles.parquet'
 const compact = (args: readonly string[], env: NodeJS.ProcessEnv = {}) =>
   bookcast(['compact', ...args], { env: { DATABASE_URL: '', ...env } })
 
-/** A data directory with one candle of a closed day. */
-async function storeWithCandle(t: TestContext): Promise<string> {
+/** A data directory with one candle of a closed day for each series. */
+async function storeWithCandle(t: TestContext, names = ['KXHIGHNY']): Promise<string> {
   const place = await makeEmbeddedStore()
   t.after(place.remove)
   const store = await openRelationalStore(place)
   await store.migrate()
   await store.postgres.transaction((transaction) =>
-    writeCandles(transaction, [
-      {
-        market_ticker: 'KXHIGHNY-25JUL01-T90',
-        event_ticker: 'KXHIGHNY-25JUL01',
-        series_ticker: 'KXHIGHNY',
+    writeCandles(
+      transaction,
+      names.map((series) => ({
+        market_ticker: `${series}-25JUL01-T90`,
+        event_ticker: `${series}-25JUL01`,
+        series_ticker: series,
         period_interval: 60,
         end_period_ts: Date.UTC(2025, 6, 1, 12),
         open: 1,
@@ -34,8 +37,8 @@ async function storeWithCandle(t: TestContext): Promise<string> {
         close: 2,
         volume: 3n,
         open_interest: 4n,
-      },
-    ]),
+      })),
+    ),
   )
   await store.close()
   return place.dataDirectory
@@ -65,6 +68,18 @@ test('the error for a full disk names the remedy, and the next run moves the row
     const ended = await compact(args)
     assert.equal(ended.code, 0, ended.stderr)
     assert.ok((await entriesBelow(lake)).includes(PATH))
+  })
+})
+
+test('a read-only lake is one sentence with the remedy', async (t) => {
+  const dataDirectory = await storeWithCandle(t, ['KXHIGHCHI', 'KXHIGHNY'])
+  await onSmallDisk(t, 1, async ({ path }) => {
+    await mkdir(join(path, 'candles', 'series=KXHIGHCHI'), { recursive: true })
+    await promisify(execFile)('mount', ['-o', 'remount,ro', path])
+    const { code, stdout, stderr } = await compact(['--lake', path, '--data-dir', dataDirectory])
+    assert.deepEqual([code, stdout.replace(/\d+ failed/, '')], [1, '0 files written, \n'])
+    const reason = `the lake ${path} cannot be written: its file system is mounted read-only`
+    assert.match(stderr, new RegExp(`^failed: candles/\\S+ and \\d+ more: ${reason} \\(EROFS at .*\\)\n$`))
   })
 })
 

@@ -84,6 +84,24 @@ test('a request leaves no listener in the signal of a process that makes thousan
   assert.equal(getEventListeners(signal, 'abort').length, 0)
 })
 
+test('a request that its signal ends rejects with the reason of the signal', async (t) => {
+  const server = createServer(() => {}).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.after(() => server.closeAllConnections())
+  t.after(() => server.close())
+  Object.assign(process.env, { AWS_ACCESS_KEY_ID: 'S3RVER', AWS_SECRET_ACCESS_KEY: 'S3RVER' })
+  const endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const store = new S3Store({ bucket: 'lake', prefix: 'a', endpoint })
+  t.after(() => store.close())
+  const stop = new AbortController()
+  const asked = once(server, 'request')
+  const reason = new Error('s3://lake/a: not done within 15 s')
+  const rejected = assert.rejects(store.list(stop.signal).next(), reason)
+  await asked
+  stop.abort(reason)
+  await rejected
+})
+
 test(
   'an answer that comes a byte at a time is given up, and the next one is taken',
   { timeout: 30_000 },

@@ -276,9 +276,10 @@ test('unreadable trades and rounded prices are counted', async (t) => {
   const lines = [
     at(MS, { ...fine, msg: { ...fine.msg, yes_price_dollars: '0.12345' } }),
     at(MS + 1, { ...fine, msg: { ...fine.msg, trade_id: 'bad', count_fp: 'many' } }),
+    at(MS + 2, { ...fine, msg: { ...fine.msg, trade_id: 'half a pair', market_ticker: `${T}\uD800` } }),
   ]
   const { tally } = await runImport(lake, 'kalshi', { lines })
-  assert.deepEqual([tally.badTrades, tally.roundedPrices], [1, 1])
+  assert.deepEqual([tally.badTrades, tally.roundedPrices], [2, 1])
   assert.deepEqual(
     (await readTrades(lake, 'kalshi')).map(({ price }) => price),
     [1235],

@@ -14,6 +14,7 @@ import type { Folding } from '../../fold/fold-order.ts'
 import { rebuildDates, rebuildPlan } from '../../fold/lake-rebuild.ts'
 import { ClosedDateError, dateRules } from '../../import/date-rules.ts'
 import { marketsInLake } from '../../lake/lake-markets.ts'
+import { asLakeWriteError } from '../../lake/lake-write-error.ts'
 import { seriesDates } from '../../lake/series-dates.ts'
 import { restText } from '../../raw/segment-lines.ts'
 import { SegmentWriter } from '../../raw/segment-writer.ts'
@@ -123,7 +124,7 @@ async function fetchTrades(
         await dateRules({ lake, source, replace: false }, [{ date, name: '' }])
         await writeSegment(options, scope, group)
       } catch (error) {
-        if (!(error instanceof ClosedDateError)) throw error
+        if (!(error instanceof ClosedDateError)) throw asLakeWriteError(error, lake)
         problems.push(error.message)
         isRefused = true
       }
