@@ -244,16 +244,8 @@ class RawFold {
     if (!isDryRun) {
       publishFiles(files, written, (path) => this.#published.push(relative(lake, path)))
       publishTrades(this.#trades)
-      const staged = this.#metadata.splice(0)
-      for (const [index, { temporary, path }] of staged.entries()) {
-        try {
-          renameSync(temporary, path)
-        } catch (error) {
-          this.#metadata.push(...staged.slice(index))
-          throw error
-        }
-      }
-      const paths = [...files.map(({ writer }) => writer.path), ...staged.map(({ path }) => path)]
+      for (const { temporary, path } of this.#metadata) renameSync(temporary, path)
+      const paths = [...files.map(({ writer }) => writer.path), ...this.#metadata.map(({ path }) => path)]
       await syncNames(paths)
     }
     return written
