@@ -283,7 +283,7 @@ class RawFold {
       closing: digestOf([state.closing, state.continued]),
     }
     const path = manifestPath(lake, source, date)
-    this.#metadata.push({ temporary: stageFile(path, manifestText(manifest)), path })
+    this.#metadata.push({ temporary: await stageFile(path, manifestText(manifest)), path })
   }
 }
 

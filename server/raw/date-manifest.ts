@@ -135,7 +135,7 @@ export async function readManifest(
 /** Replaces the date's manifest atomically, and syncs it. */
 export async function writeManifest(lake: string, manifest: DateManifest): Promise<void> {
   const path = manifestPath(lake, manifest.source, manifest.date)
-  replaceFile(path, manifestText(manifest))
+  await replaceFile(path, manifestText(manifest))
   await syncDirectory(dirname(path))
 }
 

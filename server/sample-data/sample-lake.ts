@@ -99,7 +99,7 @@ export async function writeSampleLake(options: SampleLakeOptions): Promise<Sampl
     files,
     polymarketMarkets,
   }
-  replaceFile(join(directory, 'metadata.json'), `${JSON.stringify(metadata, null, 2)}\n`)
+  await replaceFile(join(directory, 'metadata.json'), `${JSON.stringify(metadata, null, 2)}\n`)
   return metadata
 }
 

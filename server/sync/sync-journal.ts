@@ -4,12 +4,12 @@
 // the right to replace files, but no data.
 
 import { createHash } from 'node:crypto'
-import { type FileHandle, mkdir, open, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { type FileHandle, mkdir, open, readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { noneThere } from '../../shared/errno.ts'
 import { SYNC_OWN_DIGESTS_MAX } from '../../shared/limits.ts'
 import { parsedJson } from '../../shared/parsed-json.ts'
-import { removeStaleTemporaries, temporaryPath } from '../lake/temporary-file.ts'
+import { removeStaleTemporaries, replaceFile } from '../lake/temporary-file.ts'
 import type { ObjectHead } from './object-store.ts'
 
 /** The journal's facts about one key. */
@@ -239,17 +239,6 @@ async function readAdded(text: JournalText, file: FileHandle): Promise<number> {
 
 async function rewrite(path: string, records: ReadonlyMap<string, SyncRecord>): Promise<void> {
   await replaceFile(path, [...records].map(([key, record]) => lineOf(key, record)).join(''))
-}
-
-async function replaceFile(path: string, text: string): Promise<void> {
-  const draft = temporaryPath(path)
-  try {
-    await writeFile(draft, text, { flush: true })
-    await rename(draft, path)
-  } catch (error) {
-    await rm(draft, { force: true })
-    throw error
-  }
 }
 
 function parseLine(line: string): (SyncRecord & { readonly key: string }) | undefined {

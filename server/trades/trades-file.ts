@@ -35,7 +35,7 @@ export async function stageTradesFile(
   trades: SortedTrades,
   labels: TradesFileLabels,
 ): Promise<string> {
-  const temporary = stageFile(path, encoded(trades, labels))
+  const temporary = await stageFile(path, encoded(trades, labels))
   await writeRecordFileChecksum(temporary)
   return temporary
 }
