@@ -5,14 +5,15 @@
 
 import { createHash, type Hash } from 'node:crypto'
 import { createReadStream, createWriteStream } from 'node:fs'
-import { type FileHandle, link, mkdir, open, readdir, rm, stat } from 'node:fs/promises'
-import { basename, dirname, join, resolve } from 'node:path'
+import { type FileHandle, link, mkdir, open, rm, stat } from 'node:fs/promises'
+import { basename, dirname, join, relative, resolve, sep } from 'node:path'
 import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { isErrno, noneThere } from '../../shared/errno.ts'
 import { derivedFileOfKey } from '../../shared/lake-layout.ts'
 import { FOLD_STATE_NAME, isWholeState } from '../fold/fold-state.ts'
 import { BUSY_WAIT_MS_MAX, withLock } from '../fold/series-lock.ts'
+import { filesBelow } from '../health/files-below.ts'
 import { syncDirectory, syncNames, writeFully } from '../lake/durable-file.ts'
 import { removePartition } from '../lake/empty-directories.ts'
 import { lakeFileFacts } from '../lake/lake-file-facts.ts'
@@ -36,8 +37,6 @@ import {
 import { SyncConflict } from './sync-report.ts'
 import { pumpBytes } from './transfer-pump.ts'
 
-/** Directory levels below the lake's root that a listing follows. */
-const SYNC_DEPTH_MAX = 6
 const READ_BYTES = 1024 * 1024
 export class DirectoryStore implements ObjectStore {
   readonly name: string
@@ -51,22 +50,13 @@ export class DirectoryStore implements ObjectStore {
 
   /** Every lake file, in no particular order. Rejects when there is no such directory. */
   async *list(signal?: AbortSignal, options: ListOptions = {}): AsyncGenerator<ListedObject, void, void> {
-    const start = options.prefix?.replace(/\/$/, '') ?? ''
-    const depth = start === '' ? 0 : start.split('/').length
-    const pending = [{ path: start, depth }]
-    for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
-      const directory = join(this.#root, next.path)
-      const entries = readdir(directory, { withFileTypes: true })
-      for (const entry of (await (next.depth === 0 ? entries : entries.catch(noneThere))) ?? []) {
-        signal?.throwIfAborted()
-        const key = next.path === '' ? entry.name : `${next.path}/${entry.name}`
-        if (entry.isDirectory() && next.depth < SYNC_DEPTH_MAX && !entry.name.startsWith('.')) {
-          pending.push({ path: key, depth: next.depth + 1 })
-        } else if (entry.isFile() && isListed(key, options)) {
-          const listed = await this.stat(key)
-          if (listed !== undefined) yield listed
-        }
-      }
+    const start = join(this.#root, options.prefix ?? '')
+    const isBelow = start !== this.#root
+    if (isBelow && (await stat(start).catch(noneThere))?.isDirectory() !== true) return
+    for await (const path of filesBelow(start, '', signal)) {
+      const key = relative(this.#root, path).split(sep).join('/')
+      const listed = isListed(key, options) ? await this.stat(key) : undefined
+      if (listed !== undefined) yield listed
     }
   }
 
