@@ -4,8 +4,8 @@
 // before it is replaced keep the one they opened.
 
 import { createHash, type Hash } from 'node:crypto'
-import { createReadStream, createWriteStream } from 'node:fs'
-import { type FileHandle, link, mkdir, open, rm, stat } from 'node:fs/promises'
+import { constants, createReadStream, createWriteStream } from 'node:fs'
+import { link, mkdir, open, rm, stat } from 'node:fs/promises'
 import { basename, dirname, join, relative, resolve, sep } from 'node:path'
 import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
@@ -186,7 +186,7 @@ async function fillFile(
   const present = await stat(temporary).catch(noneThere)
   if (present !== undefined && present.size > head.sizeBytes) await rm(temporary, { force: true })
   // Never truncated: should another process work on the same content, it may have given this very file its real name.
-  const file = await openForWriting(temporary)
+  const file = await open(temporary, constants.O_RDWR | constants.O_CREAT)
   try {
     const digests = new Digests()
     let offset = 0
@@ -234,15 +234,6 @@ async function copyPrefix(path: string, temporary: string, prefixBytes: number):
   if ((await stat(temporary).catch(noneThere)) !== undefined) return
   const prefix = createReadStream(path, { end: prefixBytes - 1, highWaterMark: READ_BYTES })
   await pipeline(prefix, createWriteStream(temporary, { flags: 'wx' }))
-}
-
-async function openForWriting(path: string): Promise<FileHandle> {
-  try {
-    return await open(path, 'wx')
-  } catch (error) {
-    if (!isErrno(error, 'EEXIST')) throw error
-    return await open(path, 'r+')
-  }
 }
 
 function damageOf(
