@@ -17,12 +17,7 @@ import { SYSTEM_CLOCK } from '../tasks/clock.ts'
 import { readLatePartitions } from '../storage/manifest-store.ts'
 import { PartitionChanged, scopesBefore } from '../storage/partition-rows.ts'
 import type { Postgres } from '../storage/postgres.ts'
-import type {
-  CompactionFailure,
-  CompactionOptions,
-  CompactionResult,
-  CompactionResultDraft,
-} from './compaction-options.ts'
+import type { CompactionOptions, CompactionResult } from './compaction-options.ts'
 import { compactPartition, type CompactionWork } from './partition-compaction.ts'
 import { RECORD_TABLES, type RecordTable } from './record-table.ts'
 
@@ -39,8 +34,7 @@ const FULL_DISK = /ENOSPC|EDQUOT|no space left on device|disk quota exceeded/i
 export async function compactClosedDays(options: CompactionOptions): Promise<CompactionResult> {
   const { postgres, signal, clock = SYSTEM_CLOCK, delayMs = COMPACTION_DELAY_MS } = options
   const closedMs = Math.floor((clock.nowMs() - delayMs) / MS_PER_DAY) * MS_PER_DAY
-  const result: CompactionResultDraft = { partitions: [], published: [] }
-  const failures: CompactionFailure[] = []
+  const result: CompactionResult = { partitions: [], published: [], failures: [] }
   for (const table of RECORD_TABLES) {
     for (const work of await findWork(postgres, table, closedMs)) {
       signal?.throwIfAborted()
@@ -49,11 +43,11 @@ export async function compactClosedDays(options: CompactionOptions): Promise<Com
         await compactAgain(options, work, closedMs, result)
       } catch (error) {
         signal?.throwIfAborted()
-        failures.push({ path, reason: reasonOf(error), isPassing: isPassing(error) })
+        result.failures.push({ path, reason: reasonOf(error), isPassing: isPassing(error) })
       }
     }
   }
-  return { ...result, failures }
+  return result
 }
 
 function reasonOf(error: unknown): string {
@@ -91,7 +85,7 @@ async function compactAgain(
   options: CompactionOptions,
   work: CompactionWork,
   closedMs: number,
-  result: CompactionResultDraft,
+  result: CompactionResult,
 ): Promise<void> {
   for (let attempt = 1; ; attempt += 1) {
     try {
