@@ -47,11 +47,12 @@ export interface PublishedPartition {
   readonly fileRows: bigint
 }
 
+/** What a run has done so far. */
 export interface CompactionResult {
-  readonly partitions: readonly CompactedPartition[]
-  readonly published: readonly PublishedPartition[]
+  readonly partitions: CompactedPartition[]
+  readonly published: PublishedPartition[]
   /** Partitions that were not changed. */
-  readonly failures: readonly CompactionFailure[]
+  readonly failures: CompactionFailure[]
 }
 
 export interface CompactionFailure {
@@ -59,10 +60,4 @@ export interface CompactionFailure {
   readonly reason: string
   /** The disk is full or read-only, or the store unavailable: the partition itself is fine. */
   readonly isPassing: boolean
-}
-
-/** A result under construction. */
-export interface CompactionResultDraft {
-  readonly partitions: CompactedPartition[]
-  readonly published: PublishedPartition[]
 }

@@ -18,12 +18,7 @@ import { SYSTEM_CLOCK } from '../tasks/clock.ts'
 import { readLatePartitions } from '../storage/manifest-store.ts'
 import { PartitionChanged, scopesBefore } from '../storage/partition-rows.ts'
 import type { Postgres } from '../storage/postgres.ts'
-import type {
-  CompactionFailure,
-  CompactionOptions,
-  CompactionResult,
-  CompactionResultDraft,
-} from './compaction-options.ts'
+import type { CompactionOptions, CompactionResult } from './compaction-options.ts'
 import { compactPartition, type CompactionWork } from './partition-compaction.ts'
 import { RECORD_TABLES, type RecordTable } from './record-table.ts'
 
@@ -41,8 +36,7 @@ const READ_ONLY = /EACCES|EPERM|EROFS/
 export async function compactClosedDays(options: CompactionOptions): Promise<CompactionResult> {
   const { postgres, signal, clock = SYSTEM_CLOCK, delayMs = COMPACTION_DELAY_MS } = options
   const closedMs = Math.floor((clock.nowMs() - delayMs) / MS_PER_DAY) * MS_PER_DAY
-  const result: CompactionResultDraft = { partitions: [], published: [] }
-  const failures: CompactionFailure[] = []
+  const result: CompactionResult = { partitions: [], published: [], failures: [] }
   for (const table of RECORD_TABLES) {
     for (const work of await findWork(postgres, table, closedMs)) {
       signal?.throwIfAborted()
@@ -53,11 +47,11 @@ export async function compactClosedDays(options: CompactionOptions): Promise<Com
         signal?.throwIfAborted()
         const reason = reasonOf(error, options.lake)
         const isPassing = error instanceof StoreError || FULL_DISK.test(reason) || READ_ONLY.test(reason)
-        failures.push({ path, reason, isPassing })
+        result.failures.push({ path, reason, isPassing })
       }
     }
   }
-  return { ...result, failures }
+  return result
 }
 
 function reasonOf(error: unknown, lake: string): string {
@@ -92,7 +86,7 @@ async function compactAgain(
   options: CompactionOptions,
   work: CompactionWork,
   closedMs: number,
-  result: CompactionResultDraft,
+  result: CompactionResult,
 ): Promise<void> {
   for (let attempt = 1; ; attempt += 1) {
     try {

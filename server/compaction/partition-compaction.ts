@@ -26,7 +26,7 @@ import {
   readPublication,
   retirePublication,
 } from '../storage/publication-store.ts'
-import type { CompactionOptions, CompactionResultDraft } from './compaction-options.ts'
+import type { CompactionOptions, CompactionResult } from './compaction-options.ts'
 import { readHotRows } from './hot-rows.ts'
 import { forgetKept, keepingFile, keptBeside } from './kept-file.ts'
 import { highestOf, isOutdated } from './latest-files.ts'
@@ -69,7 +69,7 @@ export async function compactPartition(
   options: CompactionOptions,
   work: CompactionWork,
   closedMs: number,
-  result: CompactionResultDraft,
+  result: CompactionResult,
 ): Promise<void> {
   const partition = await findPartition(options, work)
   const { published, name: path } = partition
@@ -136,7 +136,7 @@ async function writeClosedRows(
   options: CompactionOptions,
   partition: Partition,
   closedMs: number,
-  result: CompactionResultDraft,
+  result: CompactionResult,
 ): Promise<void> {
   const { path } = partition
   const temporary = partitionDraftPath(path)

@@ -1,10 +1,7 @@
 // Reads the raw pieces of one UTC date into chains, and the book events of their messages into recordings by series.
 
-import { join } from 'node:path'
-import { mkdirSync } from 'node:fs'
-import { SPILL_BUFFER_BYTES_MAX } from '../../shared/limits.ts'
 import { NS_PER_MS } from '../../shared/utc-date.ts'
-import { SeriesRecording } from '../lake/series-recording.ts'
+import type { SeriesRecordings } from '../lake/series-recordings.ts'
 import { DateChains } from './date-chains.ts'
 import { outlineOf } from './chain-outline.ts'
 import type { ChainOutline } from './chain-outline.ts'
@@ -21,27 +18,23 @@ export interface DateReadingOptions {
   readonly isNumbered: boolean
   readonly tally: FoldTally
   readonly seriesOf: (marketId: string) => string
-  /** Directory for events that do not fit into memory. It is created when needed; the caller removes it. */
-  readonly spillDirectory: string
-  readonly spillBytes?: number | undefined
+  readonly recordings: SeriesRecordings
 }
 
 export class DateReading extends DateChains {
-  readonly recordings = new Map<string, SeriesRecording>()
   readonly #options: DateReadingOptions
   readonly #numbered: NumberedChains
   readonly #unnumbered: UnnumberedChains
   readonly #own: OwnConnections
-  #heldBytes = 0
 
   constructor(options: DateReadingOptions) {
-    const { date, isNumbered, tally, seriesOf } = options
+    const { date, isNumbered, tally, seriesOf, recordings } = options
     super({
       dayStart: BigInt(Date.parse(`${date}T00:00:00Z`)) * NS_PER_MS,
       tally,
       seriesOf,
-      recordingOf: (series) => this.recordingOf(series),
-      onGrown: (bytes) => this.#grow(bytes),
+      recordingOf: (series) => recordings.of(series),
+      onGrown: (bytes) => recordings.grow(bytes),
     })
     this.#options = options
     this.#numbered = new NumberedChains(this, tally)
@@ -66,32 +59,17 @@ export class DateReading extends DateChains {
     this.#own.finish()
   }
 
+  get recordings(): SeriesRecordings {
+    return this.#options.recordings
+  }
+
   series(): Iterable<string> {
-    return this.recordings.keys()
+    return [...this.recordings].map(({ series }) => series)
   }
 
   outlines(): ChainOutline[] {
     return this.chains
       .filter(({ firstAt }) => firstAt !== undefined)
       .map((chain) => outlineOf(chain, this.connections.of(chain.connection)))
-  }
-
-  recordingOf(series: string): SeriesRecording {
-    let recording = this.recordings.get(series)
-    if (recording === undefined) {
-      const prefix = join(this.#options.spillDirectory, `${this.date}-${this.recordings.size}`)
-      recording = new SeriesRecording(series, (hour) => `${prefix}-${hour}`)
-      this.recordings.set(series, recording)
-    }
-    return recording
-  }
-
-  #grow(bytes: number): void {
-    this.#heldBytes += bytes
-    if (this.#heldBytes <= (this.#options.spillBytes ?? SPILL_BUFFER_BYTES_MAX)) return
-    mkdirSync(this.#options.spillDirectory, { recursive: true })
-    for (const recording of this.recordings.values())
-      for (const hour of recording.hours.values()) hour.spill()
-    this.#heldBytes = 0
   }
 }

@@ -244,16 +244,8 @@ class RawFold {
     if (!isDryRun) {
       publishFiles(files, written, (path) => this.#published.push(relative(lake, path)))
       publishTrades(this.#trades)
-      const staged = this.#metadata.splice(0)
-      for (const [index, { temporary, path }] of staged.entries()) {
-        try {
-          renameSync(temporary, path)
-        } catch (error) {
-          this.#metadata.push(...staged.slice(index))
-          throw error
-        }
-      }
-      const paths = [...files.map(({ writer }) => writer.path), ...staged.map(({ path }) => path)]
+      for (const { temporary, path } of this.#metadata) renameSync(temporary, path)
+      const paths = [...files.map(({ writer }) => writer.path), ...this.#metadata.map(({ path }) => path)]
       await syncNames(paths)
     }
     return written
@@ -291,7 +283,7 @@ class RawFold {
       closing: digestOf([state.closing, state.continued]),
     }
     const path = manifestPath(lake, source, date)
-    this.#metadata.push({ temporary: stageFile(path, manifestText(manifest)), path })
+    this.#metadata.push({ temporary: await stageFile(path, manifestText(manifest)), path })
   }
 }
 

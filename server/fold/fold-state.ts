@@ -78,7 +78,7 @@ export async function stageFoldState(
   state: FoldState,
 ): Promise<{ readonly temporary: string; readonly path: string }> {
   const path = join(directory, FOLD_STATE_NAME)
-  return { temporary: stageFile(path, await zip(JSON.stringify(state))), path }
+  return { temporary: await stageFile(path, await zip(JSON.stringify(state))), path }
 }
 
 /**

@@ -207,49 +207,33 @@ export class LineReading {
   }
 
   read(line: Exclude<SegmentLine, { readonly kind: 'header' | 'series' | 'rest' }>): Line {
-    const { recvTs, n } = line
-    switch (line.kind) {
-      case 'frames': {
-        const { isList, frames } = line
-        if (n !== undefined) return { recvTs, n, key: 0, isList, ...this.#ownMessagesOf(frames) }
-        return { recvTs, n, key: lineKey(recvTs, line.text), isList, messages: this.#messagesOf(frames) }
-      }
+    const { kind, recvTs, n } = line
+    if (kind === 'frames') {
+      const { isList, frames, text } = line
+      const messages = this.#messagesOf(frames, n !== undefined)
+      if (messages === undefined) return { recvTs, n, key: 0, isList, messages: [], isSkipped: true }
+      return { recvTs, n, key: n === undefined ? lineKey(recvTs, text) : 0, isList, messages }
+    }
+    const read = { recvTs, n, key: 0, isList: false, messages: [] }
+    switch (kind) {
       case 'text':
-        return { recvTs, n, key: lineKey(recvTs, line.text), isList: false, messages: [HEARTBEAT] }
+        return { ...read, key: lineKey(recvTs, line.text), messages: [HEARTBEAT] }
       case 'event':
-        return { recvTs, n, key: lineKey(recvTs, line.event), isList: false, messages: [], event: line.event }
+        return { ...read, key: lineKey(recvTs, line.event), event: line.event }
       case 'row':
-        return {
-          recvTs,
-          n,
-          key: 0,
-          isList: false,
-          messages: [messageOfRow(line.row, recvTs)],
-          rowRecvTs: line.row.recvTs,
-        }
+        return { ...read, messages: [messageOfRow(line.row, recvTs)], rowRecvTs: line.row.recvTs }
       default:
-        return { recvTs, n, key: 0, isList: false, messages: [], isSkipped: true }
+        return { ...read, isSkipped: true }
     }
   }
 
-  /** A recorder keeps frames that it cannot read. They count as a skipped line. */
-  #ownMessagesOf(frames: readonly Frame[]): Pick<Line, 'messages' | 'isSkipped'> {
+  /** A recorder keeps frames that it cannot read: then undefined. Throws if this version cannot read another frame. */
+  #messagesOf(frames: readonly Frame[], isOwn: boolean): FeedMessage[] | undefined {
     try {
-      return { messages: frames.map((frame) => this.#readFrame(frame)) }
+      return frames.map((frame) => this.#readFrame(frame))
     } catch (error) {
       if (!(error instanceof BadLineError)) throw error
-      return { messages: [], isSkipped: true }
-    }
-  }
-
-  /** Throws if this version cannot read a frame. */
-  #messagesOf(frames: readonly Frame[]): FeedMessage[] {
-    try {
-      return frames.length === 1
-        ? [this.#readFrame(frames[0]!)]
-        : frames.map((frame) => this.#readFrame(frame))
-    } catch (error) {
-      if (!(error instanceof BadLineError)) throw error
+      if (isOwn) return undefined
       throw new Error(`Segment ${this.#path} has a message that cannot be read: ${error.message}`, {
         cause: error,
       })

@@ -12,6 +12,8 @@ import { LobRowGroup } from '../lake/lob-row-group.ts'
 import type { MarketFoldState } from '../lake/market-fold.ts'
 import { SeriesFold } from '../lake/series-fold.ts'
 import type { FoldedFile } from '../lake/series-fold.ts'
+import type { SeriesRecording } from '../lake/series-recording.ts'
+import { SeriesRecordings } from '../lake/series-recordings.ts'
 import { temporaryPath } from '../lake/temporary-file.ts'
 import { continuationOf, linkDates } from './chain-outline.ts'
 import type { ChainOutline } from './chain-outline.ts'
@@ -110,8 +112,7 @@ export class SourceFold {
       isNumbered: exchangeOf(source).isNumbered,
       tally,
       seriesOf: (id) => raw.seriesOf(id) ?? LOB_SOURCES[source].seriesOf(id),
-      spillDirectory: this.spillDirectory,
-      spillBytes: bounds?.spillBytes,
+      recordings: new SeriesRecordings(join(this.spillDirectory, date), bounds?.spillBytes),
     })
     this.#readings.set(date, reading)
     for await (const pieces of raw.hoursOf(date)) {
@@ -151,7 +152,8 @@ export class SourceFold {
     const files: FoldedFile[] = []
     const closing: ClosingMarket[] = []
     ends.endChains()
-    for (const [series, recording] of [...reading.recordings].toSorted(([a], [b]) => (a < b ? -1 : 1))) {
+    for (const recording of [...reading.recordings].toSorted((a, b) => (a.series < b.series ? -1 : 1))) {
+      const { series } = recording
       const covered = ends.coverageOf(series)
       if (covered === undefined) continue
       recording.coversFrom = covered.from
@@ -159,11 +161,11 @@ export class SourceFold {
       const folds = startFolds(opening, series, chainOf)
       this.series.add(series)
       this.#options.report.onSeries({ startFolds: folds, causeOfEnd: (chain) => ends.causeOf(chain) })
-      const fold = this.#foldOf(reading, series, folds)
+      const fold = this.#foldOf(reading, recording, folds)
       files.push(...(await fold.run()))
       closing.push(...closingOf(series, fold.endFolds, new Set(continued)))
     }
-    for (const recording of reading.recordings.values())
+    for (const recording of reading.recordings)
       for (const hour of Array.from(recording.hours.keys())) recording.dropHour(hour)
     const state: FoldState = {
       series: files.map(({ series }) => series),
@@ -193,10 +195,13 @@ export class SourceFold {
     }
   }
 
-  #foldOf(reading: DateReading, series: string, folds: ReadonlyMap<string, MarketFoldState>): SeriesFold {
+  #foldOf(
+    reading: DateReading,
+    recording: SeriesRecording,
+    folds: ReadonlyMap<string, MarketFoldState>,
+  ): SeriesFold {
     const { lake, source, bounds, report, signal, onWrite } = this.#options
     const { hasNoLeg } = exchangeOf(source)
-    const recording = reading.recordingOf(series)
     const events = [...recording.hours.values()].reduce((sum, { rows }) => sum + rows, 0)
     return new SeriesFold(recording, {
       lake,
@@ -211,7 +216,7 @@ export class SourceFold {
       onDate: report.onDate,
       signal,
       onFile: (writer) => this.writers.push(writer),
-      onRows: (date, rows) => onWrite?.({ series, date, rows, events }),
+      onRows: (date, rows) => onWrite?.({ series: recording.series, date, rows, events }),
     })
   }
 }
@@ -255,7 +260,7 @@ function continueChains(
     for (const [id, series] of markets) {
       const left = spine === undefined || chain.markets.has(id) ? undefined : leavingOf(spine, chain.sid, id)
       chain.follow(id, series, dayStart)
-      reading.recordingOf(series).cover(dayStart)
+      reading.recordings.of(series).cover(dayStart)
       if (left !== undefined) reading.leave(chain, id, left)
     }
   }

@@ -182,9 +182,9 @@ function linesInOrder(lists: readonly (readonly Line[])[]): Line[] {
   }
   const ordered = [...lineOf.values()].toSorted(compareReceipts)
   const place = new Map(ordered.map(({ key }, index) => [key, index]))
-  const ready = new PlaceQueue()
+  /** Places of lines that follow only lines of the result. */
+  const ready = [...ordered.keys()].filter((at) => !missing.has(ordered[at]!.key)).toReversed()
   const done = new Set<number>()
-  for (const { key } of ordered) if (!missing.has(key)) ready.push(place.get(key)!)
   const result: Line[] = []
   let first = 0
   while (result.length < ordered.length) {
@@ -200,7 +200,7 @@ function linesInOrder(lists: readonly (readonly Line[])[]): Line[] {
     for (const key of next.get(line.key) ?? []) {
       const left = missing.get(key)! - 1
       missing.set(key, left)
-      if (left === 0 && !done.has(key)) ready.push(place.get(key)!)
+      if (left === 0 && !done.has(key)) insertPlace(ready, place.get(key)!)
     }
   }
   return result
@@ -221,35 +221,9 @@ function compareTimes(a = 0n, b = 0n): number {
   return a < b ? -1 : a > b ? 1 : 0
 }
 
-/** A binary heap of places, the smallest first. */
-class PlaceQueue {
-  readonly #places: number[] = []
-
-  push(place: number): void {
-    const places = this.#places
-    let at = places.push(place) - 1
-    for (let up = (at - 1) >> 1; at > 0 && places[up]! > place; up = (at - 1) >> 1) {
-      places[at] = places[up]!
-      at = up
-    }
-    places[at] = place
-  }
-
-  pop(): number | undefined {
-    const places = this.#places
-    const [first] = places
-    const last = places.pop()
-    if (first === undefined || last === undefined || places.length === 0) return first
-    let at = 0
-    for (;;) {
-      let down = 2 * at + 1
-      if (down >= places.length) break
-      if (down + 1 < places.length && places[down + 1]! < places[down]!) down++
-      if (places[down]! >= last) break
-      places[at] = places[down]!
-      at = down
-    }
-    places[at] = last
-    return first
-  }
+/** Adds a place to descending ones. Of lines that are in several orders, only the next ones wait, so there are few. */
+function insertPlace(places: number[], place: number): void {
+  let at = places.length
+  while (at > 0 && places[at - 1]! < place) at--
+  places.splice(at, 0, place)
 }

@@ -3,7 +3,7 @@
 
 import type { Logger } from 'pino'
 import { RepeatedTurns } from '../tasks/repeated-turns.ts'
-import { filesBelow } from './files-below.ts'
+import { filesBelow } from '../lake/files-below.ts'
 
 const LAKE_SCAN_INTERVAL_MS = 5 * 60 * 1000
 

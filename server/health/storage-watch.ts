@@ -6,7 +6,7 @@ import { dirname, join, resolve } from 'node:path'
 import { lobSources } from '../../shared/lob-sources.ts'
 import { RepeatedTurns } from '../tasks/repeated-turns.ts'
 import type { TaskLog } from '../tasks/task-log.ts'
-import { filesBelow } from './files-below.ts'
+import { filesBelow } from '../lake/files-below.ts'
 
 export type StoragePlace = 'lake' | 'recorder' | 'data' | 'temporary'
 

@@ -28,7 +28,7 @@ import {
 } from '../raw/segment-lines.ts'
 import type { ConnectionPlace, FramesLine, LinePlace, SegmentLine } from '../raw/segment-lines.ts'
 import type { LineTimes } from './line-hours.ts'
-import { recogniseFeed } from './feed-recognition.ts'
+import { sourceOfFrame } from './first-frames.ts'
 import { ownTimeKeysOf } from './recorded-message.ts'
 import { parseInputLine } from './segment-input.ts'
 import type { LineParsing, MessageLine } from './segment-input.ts'
@@ -173,8 +173,8 @@ export class LineFiling {
 
   #countLeftOut(frame: Frame): void {
     const { privateFrames, otherFrames } = this.#tally
-    const source = recogniseFeed([frame])
-    if (source !== 'unknown' && exchangeOf(source) !== this.#exchange) {
+    const source = sourceOfFrame(frame)
+    if (source !== undefined && exchangeOf(source) !== this.#exchange) {
       otherFrames.set(source, (otherFrames.get(source) ?? 0) + 1)
       return
     }

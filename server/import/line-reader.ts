@@ -41,7 +41,7 @@ export async function* readLines(
       if (lines.length > 0) yield lines
     }
     const last = splitter.end()
-    if (last !== undefined) yield [last]
+    if (last.length > 0) yield last
   } catch (error) {
     options.signal?.throwIfAborted()
     if (!(error instanceof DamagedDataError)) throw error
@@ -52,37 +52,44 @@ export async function* readLines(
 class LineSplitter {
   readonly #lineBytesMax: number
   #number = 0
+  /** The beginning of a line; of one that is too long, only its size. */
   #parts: Buffer[] = []
   #partBytes = 0
-  #isTooLong = false
 
   constructor(lineBytesMax: number) {
     this.#lineBytesMax = lineBytesMax
   }
 
   split(piece: Buffer): InputLine[] {
-    const lines: InputLine[] = []
-    const last = piece.lastIndexOf(NEWLINE)
-    let from = 0
-    if (last !== -1) {
-      from = this.#takeUntil(piece, piece.indexOf(NEWLINE), 0, lines)
-      // Complete lines are decoded together, unless one of them may be refused.
-      const texts = from > last ? [] : this.#textsOf(piece.subarray(from, last))
-      if (texts === undefined)
-        while (from <= last) from = this.#takeUntil(piece, piece.indexOf(NEWLINE, from), from, lines)
-      else for (const text of texts) this.#add(text, lines)
-      from = last + 1
+    const [first, last] = [piece.indexOf(NEWLINE), piece.lastIndexOf(NEWLINE)]
+    if (first === -1) {
+      this.#keep(piece)
+      return []
     }
-    this.#keep(piece.subarray(from))
+    const lines: InputLine[] = []
+    this.#take(piece.subarray(0, first), lines)
+    // Complete lines are decoded together, unless one of them may be refused.
+    const texts = first === last ? [] : this.#textsOf(piece.subarray(first + 1, last))
+    if (texts !== undefined) for (const text of texts) this.#add(text, lines)
+    else
+      for (let from = first + 1; from <= last;) {
+        const end = piece.indexOf(NEWLINE, from)
+        this.#take(piece.subarray(from, end), lines)
+        from = end + 1
+      }
+    this.#keep(piece.subarray(last + 1))
     return lines
   }
 
-  /** Takes the line that ends at `end`; returns where the next one begins. */
-  #takeUntil(piece: Buffer, end: number, from: number, lines: InputLine[]): number {
-    this.#keep(piece.subarray(from, end))
-    const line = this.#take()
-    if (line !== undefined) lines.push(line)
-    return end + 1
+  /** The last line, if it has no end; none or one. */
+  end(): InputLine[] {
+    const lines: InputLine[] = []
+    if (this.#partBytes > 0) this.#take(Buffer.alloc(0), lines)
+    return lines
+  }
+
+  broken(reason: string): InputLine {
+    return { number: this.#number + 1, text: new BadLineError(reason) }
   }
 
   /** Undefined if one of the lines may be refused. */
@@ -92,42 +99,25 @@ class LineSplitter {
     return isUtf8(bytes) ? bytes.toString('utf8').split('\n') : undefined
   }
 
-  #add(text: string, lines: InputLine[]): void {
-    const number = ++this.#number
-    if (text.trim() !== '') lines.push({ number, text })
-  }
-
-  end(): InputLine | undefined {
-    return this.#partBytes === 0 && !this.#isTooLong ? undefined : this.#take()
-  }
-
-  broken(reason: string): InputLine {
-    return { number: this.#number + 1, text: new BadLineError(reason) }
-  }
-
   #keep(part: Buffer): void {
-    if (part.length === 0 || this.#isTooLong) return
-    if (this.#partBytes + part.length > this.#lineBytesMax) {
-      this.#isTooLong = true
-      this.#parts = []
-      this.#partBytes = 0
-      return
-    }
-    this.#parts.push(part)
     this.#partBytes += part.length
+    if (this.#partBytes > this.#lineBytesMax) this.#parts = []
+    else this.#parts.push(part)
   }
 
-  #take(): InputLine | undefined {
-    const bytes = this.#parts.length === 1 ? this.#parts[0]! : Buffer.concat(this.#parts)
-    const isTooLong = this.#isTooLong
+  /** Takes a line that ends with `part`. */
+  #take(part: Buffer, lines: InputLine[]): void {
+    this.#keep(part)
+    const [bytes, isTooLong] = [Buffer.concat(this.#parts), this.#partBytes > this.#lineBytesMax]
     this.#parts = []
     this.#partBytes = 0
-    this.#isTooLong = false
+    if (isTooLong) this.#add(new BadLineError(`longer than ${this.#lineBytesMax} bytes`), lines)
+    else this.#add(isUtf8(bytes) ? bytes.toString('utf8') : new BadLineError('not valid UTF-8'), lines)
+  }
+
+  #add(text: InputLine['text'], lines: InputLine[]): void {
     const number = ++this.#number
-    if (isTooLong) return { number, text: new BadLineError(`longer than ${this.#lineBytesMax} bytes`) }
-    if (!isUtf8(bytes)) return { number, text: new BadLineError('not valid UTF-8') }
-    const text = bytes.toString('utf8')
-    return text.trim() === '' ? undefined : { number, text }
+    if (typeof text !== 'string' || text.trim() !== '') lines.push({ number, text })
   }
 }
 

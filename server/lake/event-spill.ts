@@ -2,7 +2,8 @@
 // temporary file when the whole recording grows too large. Events are also counted per market, so that the fold can place
 // every record in one pass without comparisons.
 
-import { closeSync, openSync, readSync, rmSync, writeSync } from 'node:fs'
+import { closeSync, mkdirSync, openSync, readSync, rmSync, writeSync } from 'node:fs'
+import { dirname } from 'node:path'
 
 // A record is six 64-bit words: ts, recv_ts, seq, qty, then price and market index, then event with side, and chain.
 const WORDS = 6
@@ -115,7 +116,7 @@ export class EventSpill implements SpilledEvents {
   #heldRecords = 0
   #held: EventRecords | undefined
 
-  /** `path` is the file for records when `spill` is called; it is not created before. */
+  /** `path` is the file for records when `spill` is called; neither it nor its directory is created before. */
   constructor(path: string) {
     this.path = path
   }
@@ -145,6 +146,7 @@ export class EventSpill implements SpilledEvents {
   spill(): void {
     if (this.#held === undefined) return
     const bytes = new Uint8Array(this.#held.words.buffer, 0, this.#heldRecords * RECORD_BYTES)
+    mkdirSync(dirname(this.path), { recursive: true })
     const file = openSync(this.path, 'a', 0o600)
     try {
       for (let done = 0; done < bytes.length;) done += writeSync(file, bytes, done)

@@ -3,8 +3,8 @@
 // another one is alive: only the age of an entry decides.
 
 import { randomBytes } from 'node:crypto'
-import { mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
-import { readdir, rm, stat } from 'node:fs/promises'
+import { mkdirSync, renameSync } from 'node:fs'
+import { mkdir, readdir, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { STALE_TEMP_AGE_MS } from '../../shared/limits.ts'
 
@@ -35,25 +35,25 @@ export function publishPartition(draft: string, path: string): void {
 }
 
 /** Writes the new content of `path` to a temporary file beside it, for a rename, and returns that file's path. */
-export function stageFile(path: string, content: string | Uint8Array): string {
-  mkdirSync(dirname(path), { recursive: true })
+export async function stageFile(path: string, content: string | Uint8Array): Promise<string> {
+  await mkdir(dirname(path), { recursive: true })
   const temporary = temporaryPath(path)
   try {
-    writeFileSync(temporary, content, { flush: true })
+    await writeFile(temporary, content, { flush: true })
   } catch (error) {
-    rmSync(temporary, { force: true })
+    await rm(temporary, { force: true })
     throw error
   }
   return temporary
 }
 
 /** Replaces a file atomically, or leaves it unchanged. */
-export function replaceFile(path: string, content: string | Uint8Array): void {
-  const staged = stageFile(path, content)
+export async function replaceFile(path: string, content: string | Uint8Array): Promise<void> {
+  const staged = await stageFile(path, content)
   try {
-    renameSync(staged, path)
+    await rename(staged, path)
   } finally {
-    rmSync(staged, { force: true })
+    await rm(staged, { force: true })
   }
 }
 

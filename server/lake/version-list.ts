@@ -104,7 +104,7 @@ export class VersionList {
       const { createdMs, id } = this.#changes[FORGOTTEN]!
       const base = [...this.#filesUpTo(FORGOTTEN).values()]
       this.#changes = [{ id, createdMs, files: base, removed: [] }, ...this.#changes.slice(FORGOTTEN + 1)]
-      replaceFile(this.#path, this.#changes.map(lineOf).join(''))
+      await replaceFile(this.#path, this.#changes.map(lineOf).join(''))
     } else {
       await mkdir(dirname(this.#path), { recursive: true })
       await appendFile(this.#path, this.#unwritten)

@@ -125,17 +125,13 @@ export async function readManifest(
     if (isErrno(error, 'ENOENT')) return undefined
     throw new Error(`Cannot read manifest ${path}: ${messageOf(error)}`, { cause: error })
   }
-  const manifest = parseManifest(path, text)
-  if (manifest.source !== source || manifest.date !== date) {
-    throw new DamagedManifestError(path, `it belongs to ${manifest.source} ${manifest.date}`)
-  }
-  return manifest
+  return parseManifest(path, text, { source, date })
 }
 
 /** Replaces the date's manifest atomically, and syncs it. */
 export async function writeManifest(lake: string, manifest: DateManifest): Promise<void> {
   const path = manifestPath(lake, manifest.source, manifest.date)
-  replaceFile(path, manifestText(manifest))
+  await replaceFile(path, manifestText(manifest))
   await syncDirectory(dirname(path))
 }
 
@@ -155,8 +151,12 @@ function entriesOf(segments: readonly ManifestSegment[]): readonly object[] {
   }))
 }
 
-/** Parses a manifest; errors name the file `name`. @throws {DamagedManifestError} */
-export function parseManifest(name: string, text: string): DateManifest {
+/** Parses the manifest of a date; errors name the file `name`. @throws {DamagedManifestError} */
+export function parseManifest(
+  name: string,
+  text: string,
+  expected: Pick<DateManifest, 'source' | 'date'>,
+): DateManifest {
   const fail = (reason: string, cause?: unknown): never => {
     throw new DamagedManifestError(name, reason, cause)
   }
@@ -175,6 +175,7 @@ export function parseManifest(name: string, text: string): DateManifest {
   if (source === undefined || typeof date !== 'string' || utcDateStartMs(date) === undefined) {
     return fail('it names no source and date')
   }
+  if (source !== expected.source || date !== expected.date) return fail(`it belongs to ${source} ${date}`)
   if (!isCount(epoch) || !isCount(fold)) return fail('its epoch or its fold is not a whole number')
   if (!isDigest(opening) || !isDigest(closing)) return fail('its opening or closing state is not a digest')
   const listOf = (list: unknown): ManifestSegment[] => {

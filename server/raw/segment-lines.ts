@@ -72,18 +72,6 @@ export interface FramesLine extends LinePlace {
   readonly text: string
 }
 
-/** A message that is not JSON, such as `PONG`. */
-export interface TextLine extends LinePlace {
-  readonly kind: 'text'
-  readonly text: string
-}
-
-export interface EventLine extends LinePlace {
-  readonly kind: 'event'
-  readonly recvTs: bigint
-  readonly event: ConnectionEvent
-}
-
 export interface SeriesLine extends LinePlace {
   readonly kind: 'series'
   readonly recvTs: bigint
@@ -102,39 +90,22 @@ export interface KeptRow {
   readonly recvTs: bigint
 }
 
-export interface RowLine extends LinePlace {
-  readonly kind: 'row'
-  readonly row: KeptRow
-}
-
-/** A row of a REST response. */
-export interface RestLine extends LinePlace {
-  readonly kind: 'rest'
-  readonly recvTs: bigint
-  /** Path and query of the request. */
-  readonly request: string
-  readonly row: Frame
-}
-
-export interface SkippedLine extends LinePlace {
-  readonly kind: 'skipped'
-}
-
-export interface HeaderLine extends LinePlace {
-  readonly kind: 'header'
-  readonly header: SegmentHeader
-}
-
 /** One line of a segment. */
 export type SegmentLine =
-  | HeaderLine
   | FramesLine
-  | TextLine
-  | EventLine
   | SeriesLine
-  | RowLine
-  | RestLine
-  | SkippedLine
+  | (LinePlace &
+      (
+        | { readonly kind: 'header'; readonly header: SegmentHeader }
+        /** A message that is not JSON, such as `PONG`. */
+        | { readonly kind: 'text'; readonly text: string }
+        | { readonly kind: 'event'; readonly recvTs: bigint; readonly event: ConnectionEvent }
+        | { readonly kind: 'row'; readonly row: KeptRow }
+        /** A row of the response to a REST request, which is given by its path and query. */
+        | { readonly kind: 'rest'; readonly recvTs: bigint; readonly request: string; readonly row: Frame }
+        /** A line that could not be read. */
+        | { readonly kind: 'skipped' }
+      ))
 
 /** A line that is not a segment's. The message states the reason, without the file's name. */
 export class SegmentLineError extends Error {
@@ -285,7 +256,7 @@ function placeOf({ recv_ts: recvTs, connection, n }: Frame): LinePlace {
   }
 }
 
-function headerLine({ segment, source: name, reading, recorder, overlap }: Frame): HeaderLine {
+function headerLine({ segment, source: name, reading, recorder, overlap }: Frame): SegmentLine {
   if (segment !== SEGMENT_FORMAT) {
     throw new SegmentLineError(`its format is ${JSON.stringify(segment)}, which this version does not read`)
   }

@@ -1,12 +1,12 @@
 // The fold's state between two hours, on disk. A restart after a crash continues from it, and the log before it is
 // removed. A checkpoint that cannot be read is ignored: the raw segments have the closed hours, and the log has the open hour.
 
-import { open, readFile, rename, rm } from 'node:fs/promises'
+import { readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { deserialize, serialize } from 'node:v8'
 import { crc32 } from 'node:zlib'
 import type { OwnConnectionsState } from '../fold/own-connections.ts'
-import { syncDirectory, writeFully } from '../lake/durable-file.ts'
+import { syncDirectory } from '../lake/durable-file.ts'
 import type { LobSource } from '../../shared/lob-sources.ts'
 import type { LiveClockState } from './live-clock.ts'
 import type { LiveDateState } from './live-date.ts'
@@ -50,18 +50,10 @@ export function checkpointPath({
 
 export async function writeCheckpoint(path: string, state: LiveFoldState): Promise<void> {
   const body = serialize(state)
-  const header = Buffer.alloc(HEADER_BYTES)
-  MAGIC.copy(header)
-  header.writeUInt32LE(crc32(body), MAGIC.length)
+  const checksum = Buffer.alloc(4)
+  checksum.writeUInt32LE(crc32(body))
   const temporary = `${path}.new`
-  const file = await open(temporary, 'w', 0o600)
-  try {
-    await writeFully(file, header, 0)
-    await writeFully(file, body, HEADER_BYTES)
-    await file.sync()
-  } finally {
-    await file.close()
-  }
+  await writeFile(temporary, [MAGIC, checksum, body], { mode: 0o600, flush: true })
   await rename(temporary, path)
   await syncDirectory(dirname(path))
 }

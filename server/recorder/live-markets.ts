@@ -1,6 +1,5 @@
 // The markets of a series that is being recorded: their events since the start of the open hour, and their books, by index.
 
-import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { LobSource } from '../../shared/lob-sources.ts'
 import { MarketFold } from '../lake/market-fold.ts'
@@ -89,10 +88,7 @@ export class LiveMarkets {
   #newRecording(state: SeriesRecordingState | undefined): SeriesRecording {
     return new SeriesRecording(
       this.#series,
-      (hour) => {
-        mkdirSync(this.#spillDirectory, { recursive: true })
-        return join(this.#spillDirectory, `${this.#series}-${hour}`)
-      },
+      (hour) => join(this.#spillDirectory, `${this.#series}-${hour}`),
       state,
     )
   }

@@ -3,6 +3,7 @@
 
 import type { LobSource } from '../../shared/lob-sources.ts'
 import type { DirectoryMarket, MarketDirectory } from '../feed/market-directory.ts'
+import { RepeatedTurns } from '../tasks/repeated-turns.ts'
 import type { TaskLog } from '../tasks/task-log.ts'
 
 // Markets that the feed has announced are followed together. They are followed for this long even if the directory does not list
@@ -26,18 +27,18 @@ export interface MarketDiscoveryOptions {
 
 export class MarketDiscovery {
   readonly #options: MarketDiscoveryOptions
-  readonly #abort = new AbortController()
+  readonly #turns: RepeatedTurns
   /** By id: markets that the feed has announced, and until when they are followed if the directory does not list them. */
   readonly #announced = new Map<string, { readonly market: DirectoryMarket; readonly untilMs: number }>()
   #listed: readonly DirectoryMarket[] = []
   #announcement: NodeJS.Timeout | undefined
-  #next: NodeJS.Timeout | undefined
-  #running: Promise<void> | undefined
+  #isStopped = false
   #listedAtMs = 0
   #failures = 0
 
   constructor(options: MarketDiscoveryOptions) {
     this.#options = options
+    this.#turns = new RepeatedTurns(options.intervalMs, (signal) => this.#list(signal))
   }
 
   /** When the directory was last read, ms since the epoch, 0 for never; and how often that failed. */
@@ -46,20 +47,7 @@ export class MarketDiscovery {
   }
 
   start(): void {
-    const { directory, source, logger, intervalMs } = this.#options
-    this.#running = directory.list(this.#abort.signal).then(
-      (markets) => this.#take(markets),
-      (error: unknown) => {
-        if (this.#abort.signal.aborted) return
-        this.#failures++
-        const reason = error instanceof Error ? error.message : String(error)
-        logger.warn({ source, reason }, 'cannot list the open markets; the same ones are still followed')
-      },
-    )
-    void this.#running.finally(() => {
-      if (this.#abort.signal.aborted) return
-      this.#next = setTimeout(() => this.start(), intervalMs)
-    })
+    void this.#turns.start()
   }
 
   // Follows a new market as soon as the feed announces it, without waiting for the directory.
@@ -75,21 +63,29 @@ export class MarketDiscovery {
 
   /** No more calls from now on. Resolves when no request to the directory is running. */
   async stop(): Promise<void> {
-    this.#abort.abort()
-    clearTimeout(this.#next)
+    this.#isStopped = true
     clearTimeout(this.#announcement)
-    await this.#running
+    await this.#turns.close()
   }
 
-  #take(markets: readonly DirectoryMarket[]): void {
+  async #list(signal: AbortSignal): Promise<void> {
+    const { directory, source, logger, onListed } = this.#options
+    try {
+      this.#listed = await directory.list(signal)
+    } catch (error) {
+      if (signal.aborted) return
+      this.#failures++
+      const reason = error instanceof Error ? error.message : String(error)
+      logger.warn({ source, reason }, 'cannot list the open markets; the same ones are still followed')
+      return
+    }
     this.#listedAtMs = Date.now()
-    this.#listed = markets
-    this.#options.onListed?.(this.#options.source, markets)
+    onListed?.(source, this.#listed)
     this.#reportMarkets()
   }
 
   #reportMarkets(): void {
-    if (this.#abort.signal.aborted) return
+    if (this.#isStopped) return
     const nowMs = Date.now()
     for (const [id, { untilMs }] of this.#announced) if (untilMs < nowMs) this.#announced.delete(id)
     const announced = [...this.#announced.values()].map(({ market }) => market)

@@ -13,7 +13,7 @@ const NAME_BYTES = 4
 export async function recorderName(workDirectory: string): Promise<string> {
   mkdirSync(workDirectory, { recursive: true })
   const path = join(workDirectory, 'recorder-name')
-  const staged = stageFile(path, `${randomBytes(NAME_BYTES).toString('hex')}\n`)
+  const staged = await stageFile(path, `${randomBytes(NAME_BYTES).toString('hex')}\n`)
   try {
     // The recorders of several exchanges share the directory: the first one names it.
     await link(staged, path)

@@ -120,36 +120,25 @@ export class SourceRecorder {
     const directory = join(options.workDirectory, 'wal', options.source)
     const lock = await lockRecorder(directory, options.onFailed)
     try {
-      return await SourceRecorder.#startLocked(options, directory, lock)
+      const startBefore = await lastStart(directory)
+      // Nothing is appended before the recorder begins.
+      const log = await WriteAheadLog.open({
+        directory,
+        onSynced: (position, records, delayMs) => {
+          recorder.#synced += records
+          recorder.#syncDelayMs = delayMs
+          recorder.#worker?.advanceTo(position)
+        },
+        onCongestion: (isCongested) => recorder.#congested(isCongested),
+        onFailed: options.onFailed,
+      })
+      const recorder: SourceRecorder = new SourceRecorder(options, log, lock, startBefore)
+      recorder.#begin()
+      return recorder
     } catch (error) {
       await lock.release()
       throw error
     }
-  }
-
-  static async #startLocked(
-    options: SourceRecorderOptions,
-    directory: string,
-    lock: DataDirectoryLock,
-  ): Promise<SourceRecorder> {
-    let recorder: SourceRecorder | undefined
-    const startBefore = await lastStart(directory)
-    const log = await WriteAheadLog.open({
-      directory,
-      onSynced: (position, records, delayMs) => {
-        if (recorder === undefined) return
-        recorder.#synced += records
-        recorder.#syncDelayMs = delayMs
-        recorder.#worker?.advanceTo(position)
-      },
-      onCongestion: (isCongested) => {
-        if (recorder !== undefined) recorder.#congested(isCongested)
-      },
-      onFailed: (error) => options.onFailed(error),
-    })
-    recorder = new SourceRecorder(options, log, lock, startBefore)
-    recorder.#begin()
-    return recorder
   }
 
   /**

@@ -52,7 +52,7 @@ export async function generateBenchmarkLake(options: BenchmarkLakeOptions): Prom
     await writer.finish()
     return events
   } finally {
-    await writer.abort()
+    await writer.discard()
   }
 }
 

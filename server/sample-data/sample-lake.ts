@@ -53,7 +53,7 @@ export interface SampleLakeOptions {
 
 /**
  * Writes the sample and returns its metadata. Files of an earlier sample are replaced.
- * @throws {LobFileExistsError} if the lake has other data for the sample's dates and there is no metadata of a sample
+ * @throws {Error} if the lake has other data for the sample's dates and there is no metadata of a sample
  */
 export async function writeSampleLake(options: SampleLakeOptions): Promise<SampleMetadata> {
   const { directory, seed, signal } = options
@@ -79,7 +79,7 @@ export async function writeSampleLake(options: SampleLakeOptions): Promise<Sampl
       }
       written.push(...(await writer.finish()))
     } finally {
-      await writer.abort()
+      await writer.discard()
     }
   }
   const [source] = lobSources()
@@ -99,7 +99,7 @@ export async function writeSampleLake(options: SampleLakeOptions): Promise<Sampl
     files,
     polymarketMarkets,
   }
-  replaceFile(join(directory, 'metadata.json'), `${JSON.stringify(metadata, null, 2)}\n`)
+  await replaceFile(join(directory, 'metadata.json'), `${JSON.stringify(metadata, null, 2)}\n`)
   return metadata
 }
 

@@ -147,7 +147,7 @@ export async function createBackground(
           source: store.catalogue,
           logger,
           // Rows were moved to the lake: this copy of the lake needs their files.
-          onManifestChange: () => lakeWatch.wake(),
+          onManifestChange: () => lakeWatch.wake?.(),
         })
   const lakeVersions = new LakeVersions({
     lake: config.lake,

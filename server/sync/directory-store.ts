@@ -4,15 +4,16 @@
 // before it is replaced keep the one they opened.
 
 import { createHash, type Hash } from 'node:crypto'
-import { createReadStream, createWriteStream } from 'node:fs'
-import { type FileHandle, link, mkdir, open, readdir, rm, stat } from 'node:fs/promises'
-import { basename, dirname, join, resolve } from 'node:path'
+import { constants, createReadStream, createWriteStream } from 'node:fs'
+import { link, mkdir, open, rm, stat } from 'node:fs/promises'
+import { basename, dirname, join, relative, resolve, sep } from 'node:path'
 import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { isErrno, noneThere } from '../../shared/errno.ts'
 import { derivedFileOfKey } from '../../shared/lake-layout.ts'
 import { FOLD_STATE_NAME, isWholeState } from '../fold/fold-state.ts'
 import { BUSY_WAIT_MS_MAX, withLock } from '../fold/series-lock.ts'
+import { filesBelow } from '../lake/files-below.ts'
 import { syncDirectory, syncNames, writeFully } from '../lake/durable-file.ts'
 import { removePartition } from '../lake/empty-directories.ts'
 import { lakeFileFacts } from '../lake/lake-file-facts.ts'
@@ -36,8 +37,6 @@ import {
 import { SyncConflict } from './sync-report.ts'
 import { pumpBytes } from './transfer-pump.ts'
 
-/** Directory levels below the lake's root that a listing follows. */
-const SYNC_DEPTH_MAX = 6
 const READ_BYTES = 1024 * 1024
 export class DirectoryStore implements ObjectStore {
   readonly name: string
@@ -51,25 +50,17 @@ export class DirectoryStore implements ObjectStore {
 
   /** Every lake file, in no particular order. Rejects when there is no such directory. */
   async *list(signal?: AbortSignal, options: ListOptions = {}): AsyncGenerator<ListedObject, void, void> {
-    const start = options.prefix?.replace(/\/$/, '') ?? ''
-    const depth = start === '' ? 0 : start.split('/').length
-    const pending = [{ path: start, depth }]
-    for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
-      const directory = join(this.#root, next.path)
-      const reading = readdir(directory, { withFileTypes: true })
-      const entries = (next.depth === 0 ? reading : reading.catch(noneThere)).catch((error: unknown) => {
-        throw asLakeWriteError(error, this.#root, 'the directory')
-      })
-      for (const entry of (await entries) ?? []) {
-        signal?.throwIfAborted()
-        const key = next.path === '' ? entry.name : `${next.path}/${entry.name}`
-        if (entry.isDirectory() && next.depth < SYNC_DEPTH_MAX && !entry.name.startsWith('.')) {
-          pending.push({ path: key, depth: next.depth + 1 })
-        } else if (entry.isFile() && isListed(key, options)) {
-          const listed = await this.stat(key)
-          if (listed !== undefined) yield listed
-        }
+    const start = join(this.#root, options.prefix ?? '')
+    const isBelow = start !== this.#root
+    if (isBelow && (await stat(start).catch(noneThere))?.isDirectory() !== true) return
+    try {
+      for await (const path of filesBelow(start, '', signal)) {
+        const key = relative(this.#root, path).split(sep).join('/')
+        const listed = isListed(key, options) ? await this.stat(key) : undefined
+        if (listed !== undefined) yield listed
       }
+    } catch (error) {
+      throw asLakeWriteError(error, this.#root, 'the directory')
     }
   }
 
@@ -199,7 +190,7 @@ async function fillFile(
   const present = await stat(temporary).catch(noneThere)
   if (present !== undefined && present.size > head.sizeBytes) await rm(temporary, { force: true })
   // Never truncated: should another process work on the same content, it may have given this very file its real name.
-  const file = await openForWriting(temporary)
+  const file = await open(temporary, constants.O_RDWR | constants.O_CREAT)
   try {
     const digests = new Digests()
     let offset = 0
@@ -247,15 +238,6 @@ async function copyPrefix(path: string, temporary: string, prefixBytes: number):
   if ((await stat(temporary).catch(noneThere)) !== undefined) return
   const prefix = createReadStream(path, { end: prefixBytes - 1, highWaterMark: READ_BYTES })
   await pipeline(prefix, createWriteStream(temporary, { flags: 'wx' }))
-}
-
-async function openForWriting(path: string): Promise<FileHandle> {
-  try {
-    return await open(path, 'wx')
-  } catch (error) {
-    if (!isErrno(error, 'EEXIST')) throw error
-    return await open(path, 'r+')
-  }
 }
 
 function damageOf(

@@ -11,6 +11,8 @@ import { readOutcome } from './sync-journal.ts'
 
 export interface LakeSyncScheduleOptions extends Omit<LakeSyncOptions, 'signal'> {
   readonly intervalMs?: number
+  /** Whether `close` closes the remote store too. */
+  readonly closesRemote?: boolean
   /** Called after each synchronization that took place, with its result and its start. */
   readonly onResult?: (result: LakeSyncResult, startMs: number) => void
   readonly onError?: (error: unknown) => void
@@ -66,10 +68,11 @@ export class LakeSyncSchedule {
     this.#loop.wake()
   }
 
-  /** Aborts a running synchronization and resolves when it has ended. The caller closes the remote store. */
+  /** Aborts a running synchronization and resolves when it has ended. */
   async close(): Promise<void> {
     this.#closing.abort(new Error('the synchronization was stopped'))
     await this.#running
+    if (this.#options.closesRemote === true) this.#options.remote.close()
   }
 
   async #readLast(): Promise<void> {

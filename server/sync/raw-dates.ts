@@ -177,10 +177,7 @@ export class RawDate {
     const name = `${store.name}/${object.key}`
     if (object.sizeBytes > MANIFEST_BYTES_MAX)
       throw new DamagedManifestError(name, `it has ${object.sizeBytes} bytes`)
-    const manifest = parseManifest(name, (await readTail(store, object, signal)(0)).toString('utf8'))
-    if (manifest.source !== this.source || manifest.date !== this.date)
-      throw new DamagedManifestError(name, `it belongs to ${manifest.source} ${manifest.date}`)
-    return manifest
+    return parseManifest(name, (await readTail(store, object, signal)(0)).toString('utf8'), this)
   }
 
   /** Lists both sides again. */

@@ -4,12 +4,12 @@
 // the right to replace files, but no data.
 
 import { createHash } from 'node:crypto'
-import { type FileHandle, mkdir, open, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { type FileHandle, mkdir, open, readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { noneThere } from '../../shared/errno.ts'
 import { SYNC_OWN_DIGESTS_MAX } from '../../shared/limits.ts'
 import { parsedJson } from '../../shared/parsed-json.ts'
-import { removeStaleTemporaries, temporaryPath } from '../lake/temporary-file.ts'
+import { removeStaleTemporaries, replaceFile } from '../lake/temporary-file.ts'
 import type { ObjectHead } from './object-store.ts'
 
 /** The journal's facts about one key. */
@@ -138,12 +138,10 @@ export function wasWritten(record: SyncRecord | undefined, { version, sha256 }: 
 
 /** The outcome of the lake's last complete synchronization, or undefined before the first one. */
 export async function readOutcome(lake: string): Promise<SyncOutcome | undefined> {
-  try {
-    const outcome: unknown = JSON.parse(await readFile(outcomePath(lake), 'utf8'))
-    return isOutcome(outcome) ? outcome : undefined
-  } catch {
-    return undefined
-  }
+  const text = await readFile(outcomePath(lake), 'utf8').catch(() => '')
+  const outcome = parsedJson(text) as SyncOutcome | null | undefined
+  const { lastSyncMs, fileCount } = outcome ?? {}
+  return Number.isSafeInteger(lastSyncMs) && Number.isSafeInteger(fileCount) ? outcome! : undefined
 }
 
 /** Renames keys in the journals of a lake that no process has open. `newKey` gives `undefined` for a key that stays. */
@@ -241,40 +239,8 @@ async function rewrite(path: string, records: ReadonlyMap<string, SyncRecord>): 
   await replaceFile(path, [...records].map(([key, record]) => lineOf(key, record)).join(''))
 }
 
-async function replaceFile(path: string, text: string): Promise<void> {
-  const draft = temporaryPath(path)
-  try {
-    await writeFile(draft, text, { flush: true })
-    await rename(draft, path)
-  } catch (error) {
-    await rm(draft, { force: true })
-    throw error
-  }
-}
-
+/** A line of other content is ignored, as one that is cut. */
 function parseLine(line: string): (SyncRecord & { readonly key: string }) | undefined {
-  const value = parsedJson(line)
-  return isLine(value) ? value : undefined
-}
-
-function isLine(value: unknown): value is SyncRecord & { readonly key: string } {
-  if (typeof value !== 'object' || value === null) return false
-  const { key, own, sourceVersion, targetVersion } = value as Record<string, unknown>
-  return (
-    typeof key === 'string' &&
-    Array.isArray(own) &&
-    own.every((digest) => typeof digest === 'string') &&
-    isVersion(sourceVersion) &&
-    isVersion(targetVersion)
-  )
-}
-
-function isVersion(value: unknown): boolean {
-  return value === null || typeof value === 'string'
-}
-
-function isOutcome(value: unknown): value is SyncOutcome {
-  if (typeof value !== 'object' || value === null) return false
-  const { lastSyncMs, fileCount } = value as Record<string, unknown>
-  return Number.isSafeInteger(lastSyncMs) && Number.isSafeInteger(fileCount)
+  const value = parsedJson(line) as (SyncRecord & { readonly key: string }) | null | undefined
+  return typeof value?.key === 'string' && Array.isArray(value.own) ? value : undefined
 }

@@ -34,7 +34,7 @@ export async function stageTradesFile(
   trades: SortedTrades,
   labels: TradesFileLabels,
 ): Promise<string> {
-  const temporary = stageFile(path, await encoded(trades, labels))
+  const temporary = await stageFile(path, await encoded(trades, labels))
   await writeRecordFileChecksum(temporary)
   return temporary
 }

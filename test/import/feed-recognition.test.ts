@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { FRAMES_TO_RECOGNISE, recogniseFeed } from '../../server/import/feed-recognition.ts'
+import { lobSources } from '../../shared/lob-sources.ts'
+import { FirstFrames } from '../../server/import/first-frames.ts'
 import { parseRecordedLine } from '../../server/import/recorded-message.ts'
 import { runImport } from '../support/import-harness.ts'
 import { MS, delta, snapshot } from '../support/kalshi-frames.ts'
@@ -40,6 +41,25 @@ const NEITHER: readonly Frame[] = [
   {},
 ]
 
+/** The only exchange whose import does not refuse these frames. */
+function recogniseFeed(frames: readonly Frame[]): string {
+  const refused = lobSources().filter((source) => {
+    const first = new FirstFrames('input', source)
+    try {
+      first.add(frames)
+      first.refuseOthers()
+      return false
+    } catch {
+      return true
+    }
+  })
+  return refused.length === 0
+    ? 'unknown'
+    : lobSources()
+        .filter((source) => !refused.includes(source))
+        .join()
+}
+
 test('every kind of frame identifies its exchange, alone and among neutral frames', () => {
   for (const [source, frames] of [
     ['kalshi', KALSHI],
@@ -73,16 +93,14 @@ test('no frames and frames of both exchanges are unknown', () => {
   }
 })
 
-test('reads no more frames than it needs', () => {
-  let given = 0
-  const endless = function* (): Generator<Frame> {
-    for (;;) {
-      given++
-      yield NEITHER[0]!
-    }
-  }
-  assert.equal(recogniseFeed(endless()), 'unknown')
-  assert.ok(given <= FRAMES_TO_RECOGNISE + 1)
+test('needs a hundred frames', () => {
+  const first = new FirstFrames('input', 'kalshi')
+  first.add(Array.from({ length: 99 }, () => NEITHER[0]!))
+  assert.ok(!first.isSettled)
+  assert.throws(() => first.add(POLYMARKET), /import them with --source polymarket/)
+  const later = new FirstFrames('input', 'kalshi')
+  later.add([...Array.from({ length: 100 }, () => NEITHER[0]!), ...POLYMARKET])
+  assert.ok(later.isSettled)
 })
 
 test('a change with a wrong value counts among the first frames, and a wrong receive time is reported before it', async (t) => {

@@ -48,7 +48,7 @@ async function record(lake: string, day: Day): Promise<void> {
     writer.cover(SERIES, DAY_START + toHour * HOUR)
     await writer.finish()
   } finally {
-    await writer.abort()
+    await writer.discard()
   }
 }
 

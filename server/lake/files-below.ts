@@ -2,11 +2,12 @@
 
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import { noneThere } from '../../shared/errno.ts'
 
 const ENTRIES_MAX = 5_000_000
 const DEPTH_MAX = 6
 
-/** The paths of the files with this ending, without hidden files and hidden directories. */
+/** The paths of the files with this ending, without hidden files and hidden directories. Rejects if there is no `root`. */
 export async function* filesBelow(
   root: string,
   ending: string,
@@ -16,7 +17,9 @@ export async function* filesBelow(
   let entries = 0
   for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
     // Opened, read and closed piece by piece, a directory costs three times as much.
-    for (const entry of await readdir(next.path, { withFileTypes: true })) {
+    const listing = readdir(next.path, { withFileTypes: true })
+    // A directory below may be gone by now.
+    for (const entry of (await (next.depth === 0 ? listing : listing.catch(noneThere))) ?? []) {
       signal?.throwIfAborted()
       if (++entries > ENTRIES_MAX) throw new Error(`${root} has more than ${ENTRIES_MAX} entries`)
       if (entry.name.startsWith('.')) continue
