@@ -34,7 +34,7 @@ export async function recordFileChecksum(file: FileHandle): Promise<FileChecksum
   return { stored: digits.text, computed: await checksumOf(file, size, digits.offset) }
 }
 
-/** Writes the checksum in place into a file that has the key with any eight digits. Does not sync the file. */
+/** Writes the checksum in place into a file that has the key with any eight digits, and syncs the file. */
 export async function writeRecordFileChecksum(path: string): Promise<void> {
   const file = await open(path, 'r+')
   try {
@@ -43,6 +43,7 @@ export async function writeRecordFileChecksum(path: string): Promise<void> {
     if (digits === undefined) throw new Error(`${path} has no place for its checksum`)
     const computed = await checksumOf(file, size, digits.offset)
     await file.write(Buffer.from(computed, 'latin1'), 0, DIGITS, digits.offset)
+    await file.sync()
   } finally {
     await file.close()
   }
