@@ -50,7 +50,7 @@ const REASONS: Readonly<Record<string, (place: string) => string>> = {
   EROFS: () => 'its file system is mounted read-only',
   ENOSPC: () => 'its disk is full; free some space and run it again',
   EDQUOT: () => "this user's disk quota is used up",
-  ENOENT: () => 'a directory above it does not exist and cannot be made, or was removed meanwhile',
+  ENOENT: () => 'it or a directory above it does not exist and cannot be made, or was removed meanwhile',
   ENOTDIR: (place) => `${place} is not below a directory but below a file`,
   EEXIST: (place) => `${place} is a file where a directory must be; remove or rename it`,
   EISDIR: (place) => `${place} is a directory where a file must be; remove or rename it`,
