@@ -40,7 +40,7 @@ export async function findFillBounds(plan: CandlePlan, request: RecordRequest): 
     return { bases: [...coldBases.values()], lastMs: coldLastMs }
   const earliestMs = plan.readFromMs - FILL_GAP_MS
   const hot = await readHotBounds(plan, markets, earliestMs, request.run)
-  if (hot.generation !== generationOf(plan.manifest)) throw new ManifestChanged(plan.partitions)
+  if (hot.generation !== generationOf(plan.manifest)) throw new ManifestChanged('candles')
   const lastMs = joinLastTrades(coldLastMs, hot)
   // The last trade of a market may be in the store while its other rows are in the lake, or the other way round.
   const missing = new Map([...lastMs].filter(([market]) => !coldLastMs.has(market)))
@@ -113,7 +113,7 @@ async function findHotMarkets(plan: CandlePlan, { run }: RecordRequest): Promise
   )
   const found = rows.filter(({ market_ticker: market }) => market !== null)
   const [checkpoint] = rows.filter(({ market_ticker: market }) => market === null)
-  if (checkpoint?.generation !== generationOf(plan.manifest)) throw new ManifestChanged(plan.partitions)
+  if (checkpoint?.generation !== generationOf(plan.manifest)) throw new ManifestChanged('candles')
   const partsOf = groupedBy(parts, ({ scope }) => scope)
   const markets = new Map<string, string[]>()
   for (const { market_ticker: market, series_ticker: series, overlaps } of found) {

@@ -5,7 +5,7 @@ import type { MarketSpan } from '../../shared/candle-spans.ts'
 import { storedIntervalOf } from '../../shared/candle.ts'
 import { CANDLE_FILL_GAP_DAYS_MAX } from '../../shared/limits.ts'
 import type { CandleQuery } from '../../shared/record-task.ts'
-import type { PartitionSelection, RegisteredPartition } from '../../shared/sql/manifest-queries.ts'
+import type { RegisteredPartition } from '../../shared/sql/manifest-queries.ts'
 import { MS_PER_DAY } from '../../shared/utc-date.ts'
 import type { IndexedPart } from './candle-index.ts'
 import type { ColdCandles } from './candle-lake.ts'
@@ -25,8 +25,6 @@ export interface CandlePlan {
   readonly query: CandleQuery
   readonly selection: ResolvedSelection
   readonly manifest: readonly RegisteredPartition[]
-  /** The partitions that were requested from the manifest. */
-  readonly partitions: PartitionSelection
   /** Every file that may have rows for the window or its fill. */
   readonly parts: readonly IndexedPart[]
   /** For each part, the spans of those markets that other files of its series have too; empty without a fill. */
@@ -66,7 +64,6 @@ export async function makeCandlePlan(
     query,
     selection,
     manifest,
-    partitions: request.context.candleManifest.selection,
     parts,
     sharedSpans: context.candleIndex.sharedSpans(query.fill ? parts : []),
     readFromMs,
