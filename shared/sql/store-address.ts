@@ -8,20 +8,24 @@ export type StoreAddress =
   | { readonly kind: 'server'; readonly url: string }
   | { readonly kind: 'embedded'; readonly socketPath: string }
 
+/** A PostgreSQL server ends a transaction whose client is idle for this long. */
+const STORE_TRANSACTION_IDLE_MS = 60_000
+
 export interface DriverSettings {
+  readonly address: StoreAddress
+  /** Identifies the connections in the server's views. */
   readonly applicationName: string
   /** The maximum of connections. */
   readonly connections: number
   readonly connectTimeoutMs: number
   readonly statementTimeoutMs: number
-  readonly transactionIdleMs: number
 }
 
 /**
  * Options for `postgres(url ?? '', options)`. Values that are read: int8 becomes a bigint, timestamptz milliseconds since the epoch
  * (number), date `YYYY-MM-DD`; json and jsonb are parsed; numeric is text; the others are as usual.
  */
-export function driverOptions(address: StoreAddress, settings: DriverSettings) {
+export function driverOptions({ address, ...settings }: DriverSettings) {
   const isEmbedded = address.kind === 'embedded'
   return {
     ...(isEmbedded ? { path: address.socketPath, user: 'postgres', database: 'postgres', ssl: false } : {}),
@@ -41,7 +45,7 @@ export function driverOptions(address: StoreAddress, settings: DriverSettings) {
       application_name: settings.applicationName,
       TimeZone: 'UTC',
       statement_timeout: settings.statementTimeoutMs,
-      idle_in_transaction_session_timeout: settings.transactionIdleMs,
+      idle_in_transaction_session_timeout: STORE_TRANSACTION_IDLE_MS,
     },
   }
 }

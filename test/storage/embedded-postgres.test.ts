@@ -309,12 +309,12 @@ function connect(t: TestContext, address: StoreAddress): Postgres {
 
 /** The plain driver, as a worker uses it. */
 function driver(t: TestContext, address: StoreAddress): postgres.Sql {
-  const options = driverOptions(address, {
+  const options = driverOptions({
+    address,
     applicationName: 'test',
     connections: 1,
     connectTimeoutMs: 5_000,
     statementTimeoutMs: 30_000,
-    transactionIdleMs: 30_000,
   })
   const sql = postgres(options) as unknown as postgres.Sql
   t.after(() => sql.end({ timeout: 0 }))
