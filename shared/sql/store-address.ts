@@ -1,7 +1,7 @@
 // The address of the relational store and the conversion of its values to JavaScript, as options of the `postgres` driver. The
 // address is plain data, so that it can be posted to a worker thread.
 
-import { MS_PER_HOUR } from '../utc-date.ts'
+import { MS_PER_HOUR, MS_PER_MINUTE } from '../utc-date.ts'
 
 /** A server's URL, or the Unix socket of the embedded store. */
 export type StoreAddress =
@@ -71,9 +71,11 @@ function parseInstant(text: string): number {
   if (match === null) return Number.NaN
   const fraction = match[7] === undefined ? 0 : Number(match[7].padEnd(3, '0').slice(0, 3))
   const clockMs =
-    Number(match[4]) * MS_PER_HOUR + Number(match[5]) * 60_000 + Number(match[6]) * 1000 + fraction
+    Number(match[4]) * MS_PER_HOUR + Number(match[5]) * MS_PER_MINUTE + Number(match[6]) * 1000 + fraction
   const offsetMs =
-    Number(match[9] ?? 0) * MS_PER_HOUR + Number(match[10] ?? 0) * 60_000 + Number(match[11] ?? 0) * 1000
+    Number(match[9] ?? 0) * MS_PER_HOUR +
+    Number(match[10] ?? 0) * MS_PER_MINUTE +
+    Number(match[11] ?? 0) * 1000
   const dayMs = Date.UTC(Number(match[1]), Number(match[2]) - 1, Number(match[3]))
   return dayMs + clockMs - (match[8] === '-' ? -offsetMs : offsetMs)
 }
