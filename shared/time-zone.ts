@@ -2,12 +2,10 @@
 // and buckets of candles that align to local midnight. A UTC day has at most one change of offset.
 
 import { ZONES_CACHED_MAX } from './limits.ts'
-import { MS_PER_DAY, MS_PER_HOUR } from './utc-date.ts'
+import { MS_PER_DAY, MS_PER_HOUR, MS_PER_MINUTE } from './utc-date.ts'
 
 /** Days whose offsets a thread caches for one time zone. */
 const ZONE_DAYS_CACHED_MAX = 4_096
-
-const MS_PER_MINUTE = 60_000
 
 /** The offsets of one UTC day: `before` until `changeMs`, `after` from then on. */
 interface DayOffsets {

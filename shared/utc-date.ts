@@ -2,6 +2,7 @@
 
 export const MS_PER_DAY = 86_400_000
 export const MS_PER_HOUR = 3_600_000
+export const MS_PER_MINUTE = 60_000
 export const HOURS_PER_DAY = 24
 export const SECONDS_PER_DAY = 86_400
 export const SECONDS_PER_HOUR = 3_600

@@ -5,7 +5,7 @@ import {
   COMPACTION_DELAY_MS,
   COMPACTION_GRACE_MINUTES_MAX,
 } from '../../shared/limits.ts'
-import { MS_PER_HOUR } from '../../shared/utc-date.ts'
+import { MS_PER_HOUR, MS_PER_MINUTE } from '../../shared/utc-date.ts'
 import { SYSTEM_CLOCK } from '../tasks/clock.ts'
 import { compactClosedDays } from '../compaction/compaction.ts'
 import type { CompactionResult } from '../compaction/compaction-options.ts'
@@ -41,8 +41,6 @@ const OPTIONS: readonly OptionDeclaration[] = [
     },
   ]),
 ]
-
-const MS_PER_MINUTE = 60_000
 
 const HELP = `Usage: bookcast compact --lake <dir> [options]
 

@@ -115,7 +115,7 @@ export function readPlanSettings(options: ParsedOptions): PlanSettings {
     const text = options.get(name)?.text
     return text === undefined ? [] : [[name, text] as const]
   })
-  const range = { from: readDate('from', options), to: readDate('to', options) }
+  const range = { from: dateOption(options.demand('from'))!, to: dateOption(options.demand('to'))! }
   if (range.to < range.from)
     throw new UsageError(`--to must not be before --from; ${range.to} is before ${range.from}`)
   return {
@@ -132,12 +132,6 @@ function readScopes(option: OptionText | undefined, dataset: LakeDataset): reado
   if (option === undefined) return null
   const names = option.text.split(',').map((name) => name.trim())
   return [...new Set(dataset === 'observations' ? names.map(stationCode) : names)]
-}
-
-/** @throws {UsageError} */
-function readDate(name: string, options: ParsedOptions): string {
-  const option = options.demand(name)
-  return dateOption(option) ?? option.text
 }
 
 /**

@@ -2,7 +2,7 @@
 
 import { Presets, SingleBar } from 'cli-progress'
 import { STATIONS } from '../../shared/stations.ts'
-import type { Postgres } from '../storage/postgres.ts'
+import type { SourceName } from '../ingest/source.ts'
 import { StoreError } from '../../shared/store-error.ts'
 import { addDays, MS_PER_DAY, utcDateOf } from '../../shared/utc-date.ts'
 import { SYSTEM_CLOCK } from '../tasks/clock.ts'
@@ -11,7 +11,7 @@ import { checkCandles } from '../verify/candle-check.ts'
 import { checkClimateReports } from '../verify/climate-check.ts'
 import type { ScopeReport, VerifyContext } from '../verify/finding.ts'
 import { checkObservations } from '../verify/observation-check.ts'
-import { repairCandles, repairScope } from '../verify/repair.ts'
+import { repairScope } from '../verify/repair.ts'
 import { checkTrades, VERIFIED_TRADES } from '../verify/trade-check.ts'
 import { optionCommand } from './option-command.ts'
 import type { CommandIo } from './command.ts'
@@ -38,7 +38,8 @@ interface Check {
   readonly unit: string
   scopes(context: VerifyContext): Promise<readonly string[]>
   readonly check: (context: VerifyContext, scope: string) => Promise<ScopeReport>
-  readonly repair: (postgres: Postgres, report: ScopeReport) => Promise<number>
+  /** The sources whose windows are opened. */
+  readonly repairs: readonly SourceName[]
 }
 
 const CHECKS: readonly Check[] = [
@@ -47,21 +48,21 @@ const CHECKS: readonly Check[] = [
     unit: 'market-days',
     scopes: ({ postgres, signal }) => knownSeries({ postgres, clock: SYSTEM_CLOCK, signal }, null),
     check: checkCandles,
-    repair: repairCandles,
+    repairs: ['exchange-candles'],
   },
   {
     kind: 'observations',
     unit: 'station-days',
     scopes: async () => STATIONS.map(({ code }) => code),
     check: checkObservations,
-    repair: (postgres, report) => repairScope(postgres, report, ['iem', 'ncei']),
+    repairs: ['iem', 'ncei'],
   },
   {
     kind: 'climate',
     unit: 'climate dates',
     scopes: async () => STATIONS.map(({ code }) => code),
     check: checkClimateReports,
-    repair: (postgres, report) => repairScope(postgres, report, ['climate-afos']),
+    repairs: ['climate-afos'],
   },
 ]
 const KINDS = CHECKS.map(({ kind }) => kind)
@@ -70,7 +71,7 @@ const TRADES: Check = {
   ...CHECKS[0]!,
   unit: 'market-days of trades',
   check: checkTrades,
-  repair: (postgres, report) => repairScope(postgres, report, [VERIFIED_TRADES]),
+  repairs: [VERIFIED_TRADES],
 }
 
 const OPTIONS: readonly OptionDeclaration[] = [
@@ -193,12 +194,12 @@ async function verifyAll(
     if (bar === undefined) stdout.write(lines.splice(0).join(''))
   }
   try {
-    for (const { names, unit, check, repair } of work) {
+    for (const { names, unit, check, repairs } of work) {
       let dayCount = 0
       for (const name of names) {
         const report = await countedOr(context, name, check)
         dayCount += report.dayCount
-        if (isRepairing) totals.opened += await repair(context.postgres, report)
+        if (isRepairing) totals.opened += await repairScope(context.postgres, report, repairs)
         add(report)
       }
       totals.counted.push(`${dayCount} ${unit}`)

@@ -136,9 +136,9 @@ export function notModifiedReply(validator: Validator): WholeReply {
 }
 
 /** A small JSON answer. */
-export function jsonReply(value: unknown, status = 200): WholeReply {
+export function jsonReply(value: unknown): WholeReply {
   return {
-    status,
+    status: 200,
     headers: { 'Content-Type': 'application/json' },
     body: new TextEncoder().encode(JSON.stringify(value)),
   }

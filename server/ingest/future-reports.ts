@@ -1,7 +1,7 @@
 // Reports with a time in the future by the collector's clock. An upstream with a wrong clock, or a damaged date, must not be stored
 // as past weather. Such reports are refused, counted and named, and accepted if they are still reported at their time.
 
-import { MS_PER_HOUR } from '../../shared/utc-date.ts'
+import { MS_PER_HOUR, MS_PER_MINUTE } from '../../shared/utc-date.ts'
 
 /** Clocks differ by minutes, and a routine report is dated and sent a few minutes early. */
 export const AHEAD_MS_MAX = MS_PER_HOUR / 4
@@ -25,7 +25,7 @@ export function withoutFuture<T>(
   const [first] = ahead
   if (first === undefined) return { told: reports, ahead, problems: [] }
   const instant = new Date(instantOf(first)).toISOString().slice(0, 16)
-  const minutes = Math.round((instantOf(first) - nowMs) / 60_000)
+  const minutes = Math.round((instantOf(first) - nowMs) / MS_PER_MINUTE)
   return {
     told: reports.filter((report) => !isAhead(report)),
     ahead,

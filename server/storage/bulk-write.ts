@@ -10,10 +10,10 @@ const STORE_WRITE_BATCH_ROWS = 5_000
 /** Column names and SQL types. */
 export type ColumnTypes = Readonly<Record<string, string>>
 
-/** `jsonb_to_recordset($1 …) AS <alias>(…)`: the JSON parameter as a table. */
-export function recordset(alias: string, columns: ColumnTypes, parameter = 1): string {
+/** `jsonb_to_recordset($1 …) AS written(…)`: the JSON parameter as a table. */
+export function recordset(columns: ColumnTypes): string {
   const list = Object.entries(columns).map(([name, type]) => `${name} ${type}`)
-  return `jsonb_to_recordset($${parameter}::text::jsonb) AS ${alias}(${list.join(', ')})`
+  return `jsonb_to_recordset($1::text::jsonb) AS written(${list.join(', ')})`
 }
 
 /** A statement whose only parameter is the rows, with the named columns of each. */

@@ -11,7 +11,7 @@ const VALUES = COLUMNS.slice(5)
 
 const UPSERT = `
   INSERT INTO candles (${NAMES})
-  SELECT ${NAMES} FROM ${recordset('written', STORED_CANDLE_COLUMNS)}
+  SELECT ${NAMES} FROM ${recordset(STORED_CANDLE_COLUMNS)}
   ORDER BY market_ticker, period_interval, end_period_ts
   ON CONFLICT (market_ticker, period_interval, end_period_ts) DO UPDATE
   SET ${assignments(VALUES)}, written_at = clock_timestamp()

@@ -112,7 +112,7 @@ const WINDOW_TYPES = {
 } as const
 const CHANGED =
   `(SELECT market_ticker, max(look) AS look, range_agg(tstzrange(from_ts, to_ts)) AS ranges` +
-  ` FROM ${recordset('written', WINDOW_TYPES)} GROUP BY market_ticker ORDER BY market_ticker) changed`
+  ` FROM ${recordset(WINDOW_TYPES)} GROUP BY market_ticker ORDER BY market_ticker) changed`
 // Windows completed by an earlier look do not count for a later one.
 const COMPLETE = `
   UPDATE markets SET candles_look = changed.look,

@@ -100,7 +100,7 @@ const MARKET_CONTENT = MARKET_NAMES.slice(1, -2)
 // last_seen_at changes at every look; only a change of content counts.
 const UPSERT_SERIES = `
   INSERT INTO series (${SERIES_NAMES.join(', ')})
-  SELECT ${SERIES_NAMES.join(', ')} FROM ${recordset('written', SERIES_TYPES)} ORDER BY ticker
+  SELECT ${SERIES_NAMES.join(', ')} FROM ${recordset(SERIES_TYPES)} ORDER BY ticker
   ON CONFLICT (ticker) DO UPDATE SET ${assignments(SERIES_NAMES.slice(1))},
     written_at = CASE WHEN ${differs('series', SERIES_CONTENT)} THEN now() ELSE series.written_at END
   WHERE excluded.last_seen_at >= series.last_seen_at AND ${differs('series', SERIES_NAMES.slice(1))}
@@ -109,7 +109,7 @@ const UPSERT_SERIES = `
 // last_seen_at changes at every look, and the volume with every trade; only a change of content counts.
 const UPSERT_MARKETS = `
   INSERT INTO markets (${MARKET_NAMES.join(', ')})
-  SELECT ${MARKET_NAMES.join(', ')} FROM ${recordset('written', MARKET_TYPES)} ORDER BY ticker
+  SELECT ${MARKET_NAMES.join(', ')} FROM ${recordset(MARKET_TYPES)} ORDER BY ticker
   ON CONFLICT (ticker) DO UPDATE SET ${assignments(MARKET_NAMES.slice(1))},
     written_at = CASE WHEN ${differs('markets', MARKET_CONTENT)} THEN now() ELSE markets.written_at END
   WHERE excluded.last_seen_at >= markets.last_seen_at

@@ -43,9 +43,9 @@ export type ClimateEstimate = Pick<
 
 const LIST = Object.keys(STORED_CLIMATE_COLUMNS).join(', ')
 const KEY = 'station_code, observation_date, product_id'
-const WRITTEN = recordset('written', STORED_CLIMATE_COLUMNS)
+const WRITTEN = recordset(STORED_CLIMATE_COLUMNS)
 const DATE_TYPES = { station_code: 'text', observation_date: 'date' } as const
-const DATES = recordset('written', DATE_TYPES)
+const DATES = recordset(DATE_TYPES)
 
 const REPORTS_OF_DATES = `
   SELECT ${LIST} FROM climate_records JOIN ${DATES} USING (station_code, observation_date)

@@ -6,7 +6,7 @@
 import { existsSync } from 'node:fs'
 import { chmod, mkdir, mkdtemp, rename, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import type { StoreAddress } from '../../shared/sql/store-address.ts'
@@ -57,7 +57,7 @@ export class EmbeddedPostgres {
     const socketDirectory = await makeSocketDirectory(directory)
     const socketPath = join(socketDirectory, 'clients')
     const lock = await DataDirectoryLock.acquire(directory, socketPath)
-    const paths = { databaseDirectory: join(directory, 'pglite'), socketDirectory, socketPath }
+    const paths = { databaseDirectory: join(directory, 'pglite'), socketPath }
     const store = new EmbeddedPostgres(options, paths, lock)
     try {
       if (!existsSync(paths.databaseDirectory)) await store.#create()
@@ -83,7 +83,7 @@ export class EmbeddedPostgres {
       await Promise.race([isClosed, delay(EMBEDDED_CLOSE_MS_MAX, undefined, { ref: false })])
       await worker.terminate()
     }
-    await rm(this.#paths.socketDirectory, { recursive: true, force: true })
+    await rm(dirname(this.#paths.socketPath), { recursive: true, force: true })
     await this.#lock.release()
   }
 
@@ -101,9 +101,7 @@ export class EmbeddedPostgres {
   }
 
   async #startWorker(): Promise<void> {
-    await Promise.all(
-      ['clients', 'session'].map((name) => rm(join(this.#paths.socketDirectory, name), { force: true })),
-    )
+    await rm(this.#paths.socketPath, { force: true })
     const { end } = await this.#begin(STORE, this.#paths, 'ready')
     const readyAtMs = performance.now()
     end.catch((error: unknown) => {

@@ -1,6 +1,7 @@
 // A client of the embedded store: its start-up, and the statements it has prepared.
 
 import type { Socket } from 'node:net'
+import { EMBEDDED_UNREAD_BYTES_MAX } from '../../shared/limits.ts'
 import {
   CANCEL_REQUEST,
   ClientMessages,
@@ -50,6 +51,12 @@ export class GateClient {
   noteStatement(message: Buffer): void {
     const name = parsedName(message)
     if (name !== '') this.statements.add(name)
+  }
+
+  /** Sends an answer. The session must not wait for a client that does not read. The store's batches bound the size of answers. */
+  send(answer: Buffer): void {
+    if (answer.length > 0) this.socket.write(answer)
+    if (this.socket.writableLength > EMBEDDED_UNREAD_BYTES_MAX) this.socket.destroy()
   }
 
   sendAway(): void {

@@ -40,19 +40,8 @@ export async function registerPartition(
   transaction: StoreTransaction,
   partition: LakePartition,
 ): Promise<bigint> {
-  const {
-    dataset,
-    scope,
-    period_start,
-    period_end,
-    cut_over,
-    path,
-    rows,
-    size_bytes,
-    sha256,
-    revision = 0n,
-  } = partition
-  const [start, end, cut] = [period_start, period_end, cut_over].map(instantValue)
+  const instants = [partition.period_start, partition.period_end, partition.cut_over]
+  const [start, end, cut] = instants.map(instantValue)
   // The version's row stays locked until the commit, so generations become visible in order.
   const [row] = await transaction.run<{ readonly generation: bigint }>(sql`
     WITH next AS (
@@ -61,8 +50,8 @@ export async function registerPartition(
     )
     INSERT INTO lake_manifest (dataset, scope, period_start, period_end, cut_over, path, rows, size_bytes, sha256,
       revision, generation)
-    SELECT ${dataset}, ${scope}, ${start!}, ${end!}, ${cut!}, ${path}, ${rows}, ${size_bytes}, ${sha256},
-      ${revision}, version FROM next
+    SELECT ${partition.dataset}, ${partition.scope}, ${start!}, ${end!}, ${cut!}, ${partition.path}, ${partition.rows},
+      ${partition.size_bytes}, ${partition.sha256}, ${partition.revision ?? 0n}, version FROM next
     ON CONFLICT (dataset, scope, period_start) DO UPDATE
     SET period_end = excluded.period_end, cut_over = excluded.cut_over, path = excluded.path, rows = excluded.rows,
       size_bytes = excluded.size_bytes, sha256 = excluded.sha256, revision = excluded.revision,

@@ -11,7 +11,7 @@ const TYPES = Object.fromEntries(COLUMNS.map((name) => [name, 'text']))
 export type MarketName = Readonly<Record<(typeof COLUMNS)[number], string>>
 
 const UPSERT = `
-  INSERT INTO market_names SELECT * FROM ${recordset('written', TYPES)}
+  INSERT INTO market_names SELECT * FROM ${recordset(TYPES)}
   ON CONFLICT (source, series, market_id) DO UPDATE SET ${assignments(['question', 'outcome'])}`
 
 type Store = Pick<StoreTransaction, 'run'>

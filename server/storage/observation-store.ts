@@ -22,7 +22,7 @@ const COLUMNS = { ...STORED_OBSERVATION_COLUMNS, filled: 'jsonb' } as const
 const NAMES = Object.keys(COLUMNS)
 const KEY = 'station_code, observed_at, observation_type'
 const LIST = NAMES.join(', ')
-const WRITTEN = recordset('written', COLUMNS)
+const WRITTEN = recordset(COLUMNS)
 
 // Sorted by key, so that two writers of the same rows lock them in the same order.
 const INSERT = `

@@ -6,18 +6,16 @@
 // connection was lost.
 
 import { STORE_DEADLINE_GRACE_MS } from '../../shared/limits.ts'
-import type { DriverConnections } from '../../shared/sql/driver-connections.ts'
+import { DriverConnections } from '../../shared/sql/driver-connections.ts'
 import type { PermitQueue } from '../../shared/sql/permit-queue.ts'
 import { rawSql, type RunStatement, type SqlStatement, sql } from '../../shared/sql/statement.ts'
 import {
   connectionPermits,
-  openConnections,
   type RunOptions,
   StatementRunner,
-  type StatementRunnerOptions,
   storeClosedError,
 } from '../../shared/sql/statement-runner.ts'
-import type { StoreAddress } from '../../shared/sql/store-address.ts'
+import type { DriverSettings, StoreAddress } from '../../shared/sql/store-address.ts'
 import {
   asStoreError,
   isConnectionLost,
@@ -46,7 +44,7 @@ export interface TransactionOptions {
 }
 
 export class Postgres {
-  readonly #options: StatementRunnerOptions
+  readonly #options: DriverSettings
   readonly #overdueMs: number
   readonly #reader: StatementRunner
   readonly #transactionPermits: PermitQueue
@@ -116,7 +114,7 @@ export class Postgres {
       release()
       throw storeClosedError()
     }
-    const writer = this.#idleWriters.pop() ?? openConnections({ ...this.#options, connections: 1 })
+    const writer = this.#idleWriters.pop() ?? new DriverConnections({ ...this.#options, connections: 1 })
     writer.isLost = false
     const send = this.#sender(writer, options, options.signal)
     let isReusable = false

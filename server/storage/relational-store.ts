@@ -16,9 +16,6 @@ const STORE_POOL_SIZE_EMBEDDED = 4
 const EMBEDDED_MAINTENANCE_MS = 60_000
 
 export interface RelationalStoreOptions extends StorePlace {
-  readonly poolSize?: number
-  readonly statementTimeoutMs?: number
-  readonly connectTimeoutMs?: number
   readonly onEmbeddedFailure?: EmbeddedPostgresOptions['onFailure']
 }
 
@@ -41,10 +38,9 @@ export async function openRelationalStore(options: RelationalStoreOptions): Prom
     options.databaseUrl === null ? await EmbeddedPostgres.start({ directory, onFailure }) : undefined
   const postgres = new Postgres({
     address: embedded?.address ?? { kind: 'server', url: options.databaseUrl ?? '' },
-    poolSize:
-      options.poolSize ?? (embedded === undefined ? STORE_POOL_SIZE_DEFAULT : STORE_POOL_SIZE_EMBEDDED),
-    statementTimeoutMs: options.statementTimeoutMs ?? STORE_STATEMENT_TIMEOUT_MS_DEFAULT,
-    connectTimeoutMs: options.connectTimeoutMs ?? STORE_CONNECT_TIMEOUT_MS_DEFAULT,
+    poolSize: embedded === undefined ? STORE_POOL_SIZE_DEFAULT : STORE_POOL_SIZE_EMBEDDED,
+    statementTimeoutMs: STORE_STATEMENT_TIMEOUT_MS_DEFAULT,
+    connectTimeoutMs: STORE_CONNECT_TIMEOUT_MS_DEFAULT,
   })
   const maintenance = embedded === undefined ? undefined : startMaintenance(postgres)
   return {

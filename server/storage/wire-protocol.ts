@@ -10,8 +10,8 @@ export const SSL_REQUEST = 80_877_103
 export const GSS_REQUEST = 80_877_104
 
 // Message types by their letter.
-export const QUERY = 0x51
-export const SYNC = 0x53
+const QUERY = 0x51
+const SYNC = 0x53
 export const TERMINATE = 0x58
 const READY_FOR_QUERY = 0x5a
 const ERROR_RESPONSE = 0x45
@@ -75,54 +75,32 @@ export class ClientMessages {
   }
 }
 
-/** What the server's bytes have shown so far. */
-export interface AnswerState {
-  /** The transaction status of the last ReadyForQuery that ended in the chunk. */
+/** What an answer of the server shows. */
+interface AnswerState {
+  /** The transaction status of its last ReadyForQuery; undefined without one. */
   readonly readyStatus: number | undefined
   /** An error that ends the session, in the server's words. */
   readonly fatalError: string | undefined
 }
 
-/** Scans the server's bytes, in chunks of any size, for the end of an answer and for fatal errors. */
-export class AnswerScanner {
-  readonly #head = Buffer.alloc(6)
-  #headBytes = 0
-  #bodyBytes = 0
-  #errorBody = ''
-
-  scan(chunk: Buffer): AnswerState {
-    let readyStatus: number | undefined
-    let fatalError: string | undefined
-    let at = 0
-    while (at < chunk.length) {
-      if (this.#bodyBytes > 0) {
-        const end = Math.min(at + this.#bodyBytes, chunk.length)
-        if (this.#head[0] === ERROR_RESPONSE) this.#errorBody += chunk.toString('latin1', at, end)
-        this.#bodyBytes -= end - at
-        at = end
-        if (this.#bodyBytes === 0) fatalError ??= this.#takeFatalError()
-        continue
-      }
-      this.#head[this.#headBytes] = chunk[at] ?? 0
-      this.#headBytes += 1
-      at += 1
-      const isReady = this.#head[0] === READY_FOR_QUERY
-      if (this.#headBytes < (isReady ? 6 : 5)) continue
-      if (isReady) readyStatus = this.#head[5]
-      else this.#bodyBytes = this.#head.readUInt32BE(1) - 4
-      this.#headBytes = 0
-    }
-    return { readyStatus, fatalError }
+/** Reads whole messages of the server. */
+export function readAnswer(messages: Buffer): AnswerState {
+  let readyStatus: number | undefined
+  let fatalError: string | undefined
+  for (let at = 0, end = 0; at < messages.length; at = end) {
+    end = at + 1 + messages.readUInt32BE(at + 1)
+    if (messages[at] === READY_FOR_QUERY) readyStatus = messages[at + 5]
+    if (messages[at] === ERROR_RESPONSE) fatalError ??= fatalErrorOf(messages.toString('utf8', at + 5, end))
   }
+  return { readyStatus, fatalError }
+}
 
-  /** Fields of an ErrorResponse are a letter and a text that ends with a zero: `V` the severity, `M` the message. */
-  #takeFatalError(): string | undefined {
-    const fields = this.#errorBody.split('\0')
-    this.#errorBody = ''
-    const severity = fields.find((field) => field.startsWith('V'))
-    if (severity !== 'VPANIC' && severity !== 'VFATAL') return undefined
-    return fields.find((field) => field.startsWith('M'))?.slice(1)
-  }
+/** Fields of an ErrorResponse are a letter and a text that ends with a zero: `V` the severity, `M` the message. */
+function fatalErrorOf(body: string): string | undefined {
+  const fields = body.split('\0')
+  const severity = fields.find((field) => field.startsWith('V'))
+  if (severity !== 'VPANIC' && severity !== 'VFATAL') return undefined
+  return fields.find((field) => field.startsWith('M'))?.slice(1)
 }
 
 /** The first message of a connection. */

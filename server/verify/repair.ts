@@ -2,36 +2,22 @@
 
 import type { SourceName } from '../ingest/source.ts'
 import { reopenCandles } from '../storage/candle-window-store.ts'
-import { reopenWindow, type TimeWindow } from '../storage/cursor-store.ts'
+import { reopenWindow } from '../storage/cursor-store.ts'
 import type { Postgres } from '../storage/postgres.ts'
 import type { ScopeReport } from './finding.ts'
 
-/** Reopens the windows of a series' markets; returns how many. */
-export async function repairCandles(postgres: Postgres, report: ScopeReport): Promise<number> {
-  const opened = report.findings.flatMap(({ of, window }) =>
-    window === null ? [] : [{ ticker: of, ...window }],
-  )
-  if (opened.length === 0) return 0
-  await postgres.transaction(async (transaction) => {
-    await reopenCandles(transaction, opened)
-    for (const window of opened) {
-      await reopenWindow(transaction, { source: 'exchange-candles', scope: report.scope }, window)
-    }
-  })
-  return opened.length
-}
-
-/** Reopens the windows of a scope in the sources that have them; returns how many. */
+/** Reopens the windows of a scope in the sources that have them; returns how many. Those of candles are of the markets, too. */
 export async function repairScope(
   postgres: Postgres,
-  report: ScopeReport,
+  { scope, findings }: ScopeReport,
   sources: readonly SourceName[],
 ): Promise<number> {
-  const opened = report.findings.flatMap(({ window }): TimeWindow[] => (window === null ? [] : [window]))
+  const opened = findings.flatMap(({ of, window }) => (window === null ? [] : [{ ticker: of, ...window }]))
   if (opened.length === 0) return 0
   await postgres.transaction(async (transaction) => {
+    if (sources.includes('exchange-candles')) await reopenCandles(transaction, opened)
     for (const source of sources) {
-      for (const window of opened) await reopenWindow(transaction, { source, scope: report.scope }, window)
+      for (const window of opened) await reopenWindow(transaction, { source, scope }, window)
     }
   })
   return opened.length

@@ -11,7 +11,7 @@ import { INGEST_ARCHIVE_SETTLE_MS } from '../../shared/limits.ts'
 import { LOB_SOURCES } from '../../shared/lob-sources.ts'
 import { PRICE_UNITS_PER_DOLLAR, QTY_UNITS_PER_CONTRACT } from '../../shared/lob-v1.ts'
 import { StoreError } from '../../shared/store-error.ts'
-import { addDays, MS_PER_DAY, utcDateOf, utcDatesBetween } from '../../shared/utc-date.ts'
+import { addDays, MS_PER_DAY, MS_PER_MINUTE, utcDateOf, utcDatesBetween } from '../../shared/utc-date.ts'
 import { TRADES_SOURCES } from '../ingest/exchange/trades-sources.ts'
 import { tradesSourceName } from '../ingest/source.ts'
 import { readRecordFile } from '../lake/read-record-file.ts'
@@ -21,7 +21,6 @@ import type { Finding, ScopeReport, VerifyContext } from './finding.ts'
 import { mergedRows } from './merged-rows.ts'
 import { type Candle, differingMinutes, type MinuteDifference, type TimedTrade } from './trade-minutes.ts'
 
-const MS_PER_MINUTE = 60_000
 /** A trade in the last second of a minute may belong to the next one. */
 const MARGIN_MS = 1_000
 /** A candle's volume is in 1/100 contract. */

@@ -4,7 +4,7 @@
 
 import postgres from 'postgres'
 import type { SqlStatement } from './statement.ts'
-import { driverOptions, type DriverSettings, type StoreAddress } from './store-address.ts'
+import { driverOptions, type DriverSettings } from './store-address.ts'
 import { StoreError } from '../store-error.ts'
 import { DriverSockets } from './driver-sockets.ts'
 import { withinTime } from '../within-time.ts'
@@ -44,9 +44,10 @@ export class DriverConnections {
   /** Whether a connection was closed since this was last set to false. */
   isLost = false
 
-  constructor(address: StoreAddress, settings: DriverSettings) {
+  constructor(settings: DriverSettings) {
+    const { address } = settings
     const options = {
-      ...driverOptions(address, settings),
+      ...driverOptions(settings),
       socket: this.#sockets.create,
       onclose: () => {
         this.isLost = true

@@ -1,7 +1,6 @@
 // Reads a large result by a sequence of small statements, each beginning after the last key of the one before. No cursor, no
 // transaction and no connection is held between two batches, so a slow reader costs the store nothing. A protocol cursor would hold
-// a pool connection, or the embedded store's only session, as long as the slowest client takes. The batches are not one snapshot;
-// in `checkpoint` the caller detects changes of what must not change in between (the lake manifest).
+// a pool connection, or the embedded store's only session, as long as the slowest client takes. The batches are not one snapshot.
 
 import type { RunStatement, SqlStatement } from './statement.ts'
 
@@ -28,8 +27,6 @@ export interface KeysetOptions<Key = never> {
   readonly offset?: number | undefined
   readonly limit?: number | undefined
   readonly signal?: AbortSignal | undefined
-  /** Called after each batch is read and before it is yielded; throws to end the read. */
-  readonly checkpoint?: (() => Promise<void>) | undefined
 }
 
 /** Yields batches that are never empty, in key order, until the result or the limit ends or the signal aborts. */
@@ -45,7 +42,6 @@ export async function* keysetPages<Row, Key>(
     options.signal?.throwIfAborted()
     const limit = Math.min(options.batchUnits, remaining)
     const rows = await run<Row>(read.statementFor({ key, offset, limit }))
-    await options.checkpoint?.()
     const last = rows.at(-1)
     if (last === undefined) return
     const unitCount = read.countUnits?.(rows) ?? rows.length

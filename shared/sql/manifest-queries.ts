@@ -1,16 +1,7 @@
 // The lake manifest: which partitions the lake has, and up to which instant. Every read of both lake and store is planned by it.
 // Compaction may move rows between two statements of a long read; `generation` detects this.
 
-import {
-  instantValue,
-  listValue,
-  rawSql,
-  type RunStatement,
-  type Sql,
-  type SqlStatement,
-  sql,
-  whereAll,
-} from './statement.ts'
+import { instantValue, listValue, rawSql, type Sql, type SqlStatement, sql, whereAll } from './statement.ts'
 
 type LakeDataset = 'candles' | 'observations' | 'lob'
 
@@ -56,12 +47,7 @@ export function partitionsOf(selection: PartitionSelection): SqlStatement {
   return sql`SELECT ${COLUMNS} FROM lake_manifest ${selected(selection)} ORDER BY period_start, scope`
 }
 
-/** One row with `generation`: the newest of the selected partitions, or 0. */
-function newestGeneration(selection: PartitionSelection): SqlStatement {
-  return sql`SELECT coalesce(max(generation), 0)::int8 AS generation FROM lake_manifest ${selected(selection)}`
-}
-
-/** A row with the newest generation of its dataset's partitions, read in the same statement. */
+/** A row with the newest generation of its dataset's partitions, read in the same statement; 0 without any. */
 export interface WithGeneration {
   readonly generation: bigint
 }
@@ -80,22 +66,10 @@ export function generationOf(partitions: readonly RegisteredPartition[]): bigint
   return newest
 }
 
-/** A checkpoint for `keysetPages`: throws ManifestChanged if a partition of the selection has been registered since. */
-export function manifestCheckpoint(
-  run: RunStatement,
-  selection: PartitionSelection,
-  plannedGeneration: bigint,
-): () => Promise<void> {
-  return async () => {
-    const [newest] = await run<{ readonly generation: bigint }>(newestGeneration(selection))
-    if (newest?.generation !== plannedGeneration) throw new ManifestChanged(selection)
-  }
-}
-
 /** Thrown if rows moved to the lake during a read: the rest of the read must be planned again. */
 export class ManifestChanged extends Error {
-  constructor(selection: PartitionSelection) {
-    super(`The lake's partitions of ${selection.dataset} changed during a read.`)
+  constructor(dataset: LakeDataset) {
+    super(`The lake's partitions of ${dataset} changed during a read.`)
     this.name = 'ManifestChanged'
   }
 }

@@ -7,23 +7,12 @@ import { asStoreError, isConnectionLost, isStatementCancelled, StoreError } from
 import { DriverConnections } from './driver-connections.ts'
 import { PermitQueue } from './permit-queue.ts'
 import type { RunStatement, SqlStatement } from './statement.ts'
-import type { StoreAddress } from './store-address.ts'
+import type { DriverSettings } from './store-address.ts'
 
-/** A PostgreSQL server ends a transaction whose client is idle for this long. */
-const STORE_TRANSACTION_IDLE_MS = 60_000
 /** Statements that may wait for a connection at once; the next one fails as if the store were down. */
 const STORE_PENDING_STATEMENTS_MAX = 512
 /** Attempts for a statement that is cancelled by a request meant for another statement of its connection. */
 const CANCELLED_ATTEMPTS_MAX = 4
-
-export interface StatementRunnerOptions {
-  readonly address: StoreAddress
-  /** Identifies the connections in the server's views. */
-  readonly applicationName: string
-  readonly connections: number
-  readonly statementTimeoutMs: number
-  readonly connectTimeoutMs: number
-}
 
 export interface RunOptions {
   readonly signal?: AbortSignal | undefined
@@ -32,7 +21,7 @@ export interface RunOptions {
 }
 
 export class StatementRunner {
-  readonly #options: StatementRunnerOptions
+  readonly #options: DriverSettings
   readonly #overdueMs: number
   readonly #permits: PermitQueue
   /** Replaced connections whose statements may still run. */
@@ -40,11 +29,11 @@ export class StatementRunner {
   #connections: DriverConnections
   #isClosed = false
 
-  constructor(options: StatementRunnerOptions) {
+  constructor(options: DriverSettings) {
     this.#options = options
     this.#overdueMs = options.statementTimeoutMs + STORE_DEADLINE_GRACE_MS
     this.#permits = connectionPermits(options.connections)
-    this.#connections = openConnections(options)
+    this.#connections = new DriverConnections(options)
   }
 
   /** Runs one statement and resolves to all of its rows. Rejects with a StoreError if the store is the cause. */
@@ -108,16 +97,10 @@ export class StatementRunner {
    */
   #replace(broken: DriverConnections): void {
     if (this.#connections !== broken || this.#isClosed) return
-    this.#connections = openConnections(this.#options)
+    this.#connections = new DriverConnections(this.#options)
     this.#retired.add(broken)
     broken.dropWhenIdle(() => this.#retired.delete(broken))
   }
-}
-
-/** Connections that are opened when the first statement needs them. */
-export function openConnections(options: StatementRunnerOptions): DriverConnections {
-  const { address, ...settings } = options
-  return new DriverConnections(address, { ...settings, transactionIdleMs: STORE_TRANSACTION_IDLE_MS })
 }
 
 /** One permit per connection, with a bounded queue of waiters. */

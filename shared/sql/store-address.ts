@@ -1,27 +1,31 @@
 // The address of the relational store and the conversion of its values to JavaScript, as options of the `postgres` driver. The
 // address is plain data, so that it can be posted to a worker thread.
 
-import { MS_PER_HOUR } from '../utc-date.ts'
+import { MS_PER_HOUR, MS_PER_MINUTE } from '../utc-date.ts'
 
 /** A server's URL, or the Unix socket of the embedded store. */
 export type StoreAddress =
   | { readonly kind: 'server'; readonly url: string }
   | { readonly kind: 'embedded'; readonly socketPath: string }
 
+/** A PostgreSQL server ends a transaction whose client is idle for this long. */
+const STORE_TRANSACTION_IDLE_MS = 60_000
+
 export interface DriverSettings {
+  readonly address: StoreAddress
+  /** Identifies the connections in the server's views. */
   readonly applicationName: string
   /** The maximum of connections. */
   readonly connections: number
   readonly connectTimeoutMs: number
   readonly statementTimeoutMs: number
-  readonly transactionIdleMs: number
 }
 
 /**
  * Options for `postgres(url ?? '', options)`. Values that are read: int8 becomes a bigint, timestamptz milliseconds since the epoch
  * (number), date `YYYY-MM-DD`; json and jsonb are parsed; numeric is text; the others are as usual.
  */
-export function driverOptions(address: StoreAddress, settings: DriverSettings) {
+export function driverOptions({ address, ...settings }: DriverSettings) {
   const isEmbedded = address.kind === 'embedded'
   return {
     ...(isEmbedded ? { path: address.socketPath, user: 'postgres', database: 'postgres', ssl: false } : {}),
@@ -41,7 +45,7 @@ export function driverOptions(address: StoreAddress, settings: DriverSettings) {
       application_name: settings.applicationName,
       TimeZone: 'UTC',
       statement_timeout: settings.statementTimeoutMs,
-      idle_in_transaction_session_timeout: settings.transactionIdleMs,
+      idle_in_transaction_session_timeout: STORE_TRANSACTION_IDLE_MS,
     },
   }
 }
@@ -67,9 +71,11 @@ function parseInstant(text: string): number {
   if (match === null) return Number.NaN
   const fraction = match[7] === undefined ? 0 : Number(match[7].padEnd(3, '0').slice(0, 3))
   const clockMs =
-    Number(match[4]) * MS_PER_HOUR + Number(match[5]) * 60_000 + Number(match[6]) * 1000 + fraction
+    Number(match[4]) * MS_PER_HOUR + Number(match[5]) * MS_PER_MINUTE + Number(match[6]) * 1000 + fraction
   const offsetMs =
-    Number(match[9] ?? 0) * MS_PER_HOUR + Number(match[10] ?? 0) * 60_000 + Number(match[11] ?? 0) * 1000
+    Number(match[9] ?? 0) * MS_PER_HOUR +
+    Number(match[10] ?? 0) * MS_PER_MINUTE +
+    Number(match[11] ?? 0) * 1000
   const dayMs = Date.UTC(Number(match[1]), Number(match[2]) - 1, Number(match[3]))
   return dayMs + clockMs - (match[8] === '-' ? -offsetMs : offsetMs)
 }

@@ -79,7 +79,6 @@ test('reads all real products as recorded, but for the one listed difference', S
     const isPreliminary = product.valid_as_of !== null || product.first_label === 'TODAY'
     for (const report of reports) {
       assert.equal(report.kind, isPreliminary ? 'preliminary' : 'final', name)
-      assert.equal(report.validAsOf !== null, product.valid_as_of !== null, name)
       const [time, ...rest] = report.productId.split('-')
       assert.equal(time?.slice(6), product.ddhhmm, name)
       const bbb = product.bbb === null ? [] : [product.bbb]

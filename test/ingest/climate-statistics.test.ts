@@ -20,7 +20,7 @@ test('requests maximum and minimum of one station and range', async (t) => {
   const { client, asked } = await clientBench(t, ClimateStatisticsClient, [
     send(200, body([['2026-01-01', '50', '33']]), { 'content-type': 'application/json' }),
   ])
-  const days = await client.dailyExtremes(RANGE)
+  const { days } = await client.dailyExtremes(RANGE)
   assert.deepEqual(days, [{ date: '2026-01-01', maxTempF: 50, minTempF: 33 }])
   assert.deepEqual(
     asked.map(({ method, url, headers }) => [method, url, headers['content-type']]),
@@ -37,7 +37,7 @@ test('requests maximum and minimum of one station and range', async (t) => {
 })
 
 function readMaximum(value: string): number | null | undefined {
-  return parseDailyExtremes(JSON.parse(body([['2026-01-01', value, 'M']])), RANGE, 'acis')[0]?.maxTempF
+  return parseDailyExtremes(JSON.parse(body([['2026-01-01', value, 'M']])), RANGE, 'acis').days[0]?.maxTempF
 }
 
 test('accepts only a value of that single day, and no flag as a number', () => {
@@ -121,7 +121,7 @@ test('any JSON gives days or an error that names the upstream', () => {
   fc.assert(
     fc.property(texts, (text) => {
       try {
-        for (const { maxTempF } of parseDailyExtremes(JSON.parse(text), RANGE, 'acis')) {
+        for (const { maxTempF } of parseDailyExtremes(JSON.parse(text), RANGE, 'acis').days) {
           assert.ok(maxTempF === null || Number.isFinite(maxTempF))
         }
       } catch (error) {

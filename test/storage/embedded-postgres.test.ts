@@ -11,7 +11,7 @@ import postgres from 'postgres'
 import { DataDirectoryLock, DataDirectoryLocked } from '../../server/storage/data-directory-lock.ts'
 import { EmbeddedPostgres } from '../../server/storage/embedded-postgres.ts'
 import { Postgres } from '../../server/storage/postgres.ts'
-import { AnswerScanner, startupMessage } from '../../server/storage/wire-protocol.ts'
+import { startupMessage } from '../../server/storage/wire-protocol.ts'
 import { driverOptions, type StoreAddress } from '../../shared/sql/store-address.ts'
 import { StoreError } from '../../shared/store-error.ts'
 import { makeEmbeddedStore } from '../support/postgres.ts'
@@ -309,12 +309,12 @@ function connect(t: TestContext, address: StoreAddress): Postgres {
 
 /** The plain driver, as a worker uses it. */
 function driver(t: TestContext, address: StoreAddress): postgres.Sql {
-  const options = driverOptions(address, {
+  const options = driverOptions({
+    address,
     applicationName: 'test',
     connections: 1,
     connectTimeoutMs: 5_000,
     statementTimeoutMs: 30_000,
-    transactionIdleMs: 30_000,
   })
   const sql = postgres(options) as unknown as postgres.Sql
   t.after(() => sql.end({ timeout: 0 }))
@@ -357,21 +357,24 @@ async function rawClient(t: TestContext, address: StoreAddress): Promise<Socket>
 /** Everything up to and including the given number of ReadyForQuery messages. */
 function answer(socket: Socket, count = 1): Promise<Buffer> {
   return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = []
-    const scanner = new AnswerScanner()
-    let remaining = count
+    let bytes = Buffer.alloc(0)
     const onData = (chunk: Buffer): void => {
-      chunks.push(chunk)
-      // Byte by byte, which is the worst case for the scanner.
-      for (const byte of chunk)
-        if (scanner.scan(Buffer.from([byte])).readyStatus !== undefined) remaining -= 1
-      if (remaining > 0) return
+      bytes = Buffer.concat([bytes, chunk])
+      if (readyCount(bytes) < count) return
       socket.off('data', onData)
-      resolve(Buffer.concat(chunks))
+      resolve(bytes)
     }
     socket.on('data', onData)
     socket.once('error', reject)
   })
+}
+
+/** The number of ReadyForQuery messages that have arrived as a whole. */
+function readyCount(bytes: Buffer): number {
+  let count = 0
+  for (let at = 0; at + 5 <= bytes.length; at += 1 + bytes.readUInt32BE(at + 1))
+    if (bytes[at] === 0x5a && at + 6 <= bytes.length) count += 1
+  return count
 }
 
 function query(text: string): Buffer {

@@ -14,18 +14,21 @@ import {
   scopesBefore,
 } from '../../server/storage/partition-rows.ts'
 import { Postgres } from '../../server/storage/postgres.ts'
-import type { CandleSelection, StoredCandle } from '../../shared/sql/candle-queries.ts'
+import {
+  type CandleSelection,
+  plannedCandleRead,
+  type StoredCandle,
+} from '../../shared/sql/candle-queries.ts'
 import {
   generationOf,
   type LakePartition,
   ManifestChanged,
-  manifestCheckpoint,
   type PartitionSelection,
 } from '../../shared/sql/manifest-queries.ts'
-import { listText } from '../../shared/sql/statement.ts'
+import { listText, type RunStatement } from '../../shared/sql/statement.ts'
 import { storeOfThisFile } from '../support/postgres.ts'
 import { rowsRead } from '../support/statement-work.ts'
-import { storedCandles } from '../support/store-reads.ts'
+import { ManifestCache } from '../../workers/records/manifest-cache.ts'
 
 const file = storeOfThisFile()
 const MONTH_MS = Date.UTC(2026, 6, 1)
@@ -190,12 +193,13 @@ async function fillCandles(rows: number, series: readonly string[]): Promise<voi
 test('a read detects that a planned partition has moved before it returns the batch', async () => {
   const { postgres } = file.store
   await write(Array.from({ length: 10 }, (_, index) => candleAt(index + 1)))
-  const planned = generationOf(await readPartitions(postgres, JULY))
-  const checkpoint = manifestCheckpoint((statement) => postgres.run(statement), JULY, planned)
+  const runStatement: RunStatement = (statement) => postgres.run(statement)
+  const manifest = new ManifestCache('candles')
+  const planned = await manifest.partitions(runStatement, null)
   const rows: StoredCandle[] = []
   const reading = (async () => {
-    const options = { batchUnits: 4, checkpoint }
-    for await (const batch of storedCandles(postgres, ALL, JULY, options)) {
+    const read = plannedCandleRead(ALL, JULY)
+    for await (const batch of manifest.pages(runStatement, planned, read, { batchUnits: 4 })) {
       rows.push(...batch)
       if (rows.length === 8) {
         const state = await compactionState(postgres, scopeTo(MONTH_MS + DAY_MS))
@@ -205,14 +209,6 @@ test('a read detects that a planned partition has moved before it returns the ba
   })()
   await assert.rejects(reading, ManifestChanged)
   assert.equal(rows.length, 8)
-})
-
-test('a partition outside the plan does not affect a read', async () => {
-  const { postgres } = file.store
-  const selection = { ...JULY, scopes: ['KXHIGHNY'] }
-  const planned = generationOf(await readPartitions(postgres, selection))
-  await register(partition({ scope: 'KXHIGHCHI', path: 'b' }))
-  await manifestCheckpoint((statement) => postgres.run(statement), selection, planned)()
 })
 
 function partition(values: Partial<LakePartition> = {}): LakePartition & { readonly dataset: 'candles' } {

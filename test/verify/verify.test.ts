@@ -10,7 +10,7 @@ import { completeWindow, missingWindows, type TimeWindow } from '../../server/st
 import { checkCandles } from '../../server/verify/candle-check.ts'
 import type { Finding, VerifyContext } from '../../server/verify/finding.ts'
 import { checkObservations } from '../../server/verify/observation-check.ts'
-import { repairCandles, repairScope } from '../../server/verify/repair.ts'
+import { repairScope } from '../../server/verify/repair.ts'
 import { type AskedRequest, send, startRoutedUpstream } from '../support/local-upstream.ts'
 import { storeOfThisFile } from '../support/postgres.ts'
 import { bookcast } from '../support/program.ts'
@@ -80,7 +80,7 @@ async function candleFindings(
 
 async function repairAll({ exchange }: Exchange): Promise<void> {
   for (const series of exchange.series) {
-    await repairCandles(file.store.postgres, await checkCandles(context(), series))
+    await repairScope(file.store.postgres, await checkCandles(context(), series), ['exchange-candles'])
   }
 }
 

@@ -8,7 +8,7 @@ import { groupedBy } from '../../shared/grouped-by.ts'
 import { seriesOfTicker } from '../../shared/series-name.ts'
 import { type MarketAround, marketsAround } from '../../shared/sql/candle-queries.ts'
 import { generationOf, ManifestChanged } from '../../shared/sql/manifest-queries.ts'
-import { MS_PER_DAY } from '../../shared/utc-date.ts'
+import { MS_PER_DAY, MS_PER_MINUTE } from '../../shared/utc-date.ts'
 import type { BucketEnd } from './candle-aggregate.ts'
 import type { CandleGrid } from './candle-fill.ts'
 import { type HotBounds, readHotBounds } from './candle-hot.ts'
@@ -40,7 +40,7 @@ export async function findFillBounds(plan: CandlePlan, request: RecordRequest): 
     return { bases: [...coldBases.values()], lastMs: coldLastMs }
   const earliestMs = plan.readFromMs - FILL_GAP_MS
   const hot = await readHotBounds(plan, markets, earliestMs, request.run)
-  if (hot.generation !== generationOf(plan.manifest)) throw new ManifestChanged(plan.partitions)
+  if (hot.generation !== generationOf(plan.manifest)) throw new ManifestChanged('candles')
   const lastMs = joinLastTrades(coldLastMs, hot)
   // The last trade of a market may be in the store while its other rows are in the lake, or the other way round.
   const missing = new Map([...lastMs].filter(([market]) => !coldLastMs.has(market)))
@@ -113,7 +113,7 @@ async function findHotMarkets(plan: CandlePlan, { run }: RecordRequest): Promise
   )
   const found = rows.filter(({ market_ticker: market }) => market !== null)
   const [checkpoint] = rows.filter(({ market_ticker: market }) => market === null)
-  if (checkpoint?.generation !== generationOf(plan.manifest)) throw new ManifestChanged(plan.partitions)
+  if (checkpoint?.generation !== generationOf(plan.manifest)) throw new ManifestChanged('candles')
   const partsOf = groupedBy(parts, ({ scope }) => scope)
   const markets = new Map<string, string[]>()
   for (const { market_ticker: market, series_ticker: series, overlaps } of found) {
@@ -182,7 +182,7 @@ function needsStore(
   if (isHotIn(readFromMs, query.toMs)) return true
   // One market, whose window is entirely in the lake. Stored rows after the window matter unless the market is known to trade
   // after it or up to its end. Buckets of a time zone differ in length, so this is known only for regular candles.
-  const stepMs = query.aggregate === null ? query.interval * 60_000 : 0
+  const stepMs = query.aggregate === null ? query.interval * MS_PER_MINUTE : 0
   const isOpenBehind = (lastMs.get(market) ?? -Infinity) + stepMs < query.toMs
   if (isOpenBehind && isHotIn(query.toMs, query.toMs + FILL_GAP_MS)) return true
   // If the window begins with a candle, earlier candles do not matter.

@@ -5,8 +5,8 @@ import type { MarketSpan } from '../../shared/candle-spans.ts'
 import { storedIntervalOf } from '../../shared/candle.ts'
 import { CANDLE_FILL_GAP_DAYS_MAX } from '../../shared/limits.ts'
 import type { CandleQuery } from '../../shared/record-task.ts'
-import type { PartitionSelection, RegisteredPartition } from '../../shared/sql/manifest-queries.ts'
-import { MS_PER_DAY } from '../../shared/utc-date.ts'
+import type { RegisteredPartition } from '../../shared/sql/manifest-queries.ts'
+import { MS_PER_DAY, MS_PER_MINUTE } from '../../shared/utc-date.ts'
 import type { IndexedPart } from './candle-index.ts'
 import type { ColdCandles } from './candle-lake.ts'
 import { type ResolvedSelection, resolveSelection } from './candle-selection.ts'
@@ -15,7 +15,6 @@ import { findParts } from './lake-partitions.ts'
 import { pinnedParts } from './pinned-parts.ts'
 import type { RecordRequest } from './record-context.ts'
 
-const MS_PER_MINUTE = 60_000
 const FILL_GAP_MS = CANDLE_FILL_GAP_DAYS_MAX * MS_PER_DAY
 /** A bucket may be longer than its nominal minutes by at most this: clocks change by an hour, in one zone by half an hour. */
 const BUCKET_EXCESS_MS = 2 * 60 * MS_PER_MINUTE
@@ -25,8 +24,6 @@ export interface CandlePlan {
   readonly query: CandleQuery
   readonly selection: ResolvedSelection
   readonly manifest: readonly RegisteredPartition[]
-  /** The partitions that were requested from the manifest. */
-  readonly partitions: PartitionSelection
   /** Every file that may have rows for the window or its fill. */
   readonly parts: readonly IndexedPart[]
   /** For each part, the spans of those markets that other files of its series have too; empty without a fill. */
@@ -66,7 +63,6 @@ export async function makeCandlePlan(
     query,
     selection,
     manifest,
-    partitions: request.context.candleManifest.selection,
     parts,
     sharedSpans: context.candleIndex.sharedSpans(query.fill ? parts : []),
     readFromMs,

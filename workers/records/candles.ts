@@ -7,6 +7,7 @@ import { ApiError } from '../../shared/errors.ts'
 import { seriesOfTicker } from '../../shared/series-name.ts'
 import type { CandleQuery } from '../../shared/record-task.ts'
 import type { TimeZone } from '../../shared/time-zone.ts'
+import { MS_PER_MINUTE } from '../../shared/utc-date.ts'
 import type { AnswerSources } from './answer-identity.ts'
 import { type BucketEnd, CandleAggregate } from './candle-aggregate.ts'
 import { CandleFill, type CandleGrid } from './candle-fill.ts'
@@ -24,7 +25,6 @@ import type { RecordRequest } from './record-context.ts'
 import { assertInPlace } from './request-cost.ts'
 import { forgetStalePlan } from './stale-plan.ts'
 
-const MS_PER_MINUTE = 60_000
 export interface CandleAnswer extends CandleStretches {
   /** Minutes of the answer's candles. */
   readonly interval: number

@@ -2,10 +2,9 @@
 // of date and offset are cached from row to row.
 
 import type { TimeZone } from '../../shared/time-zone.ts'
-import { MS_PER_DAY } from '../../shared/utc-date.ts'
+import { MS_PER_DAY, MS_PER_MINUTE } from '../../shared/utc-date.ts'
 import { paddedText, putText } from '../output/padded-text.ts'
 
-const MS_PER_MINUTE = 60_000
 const QUOTE = 0x22
 const COLON = 0x3a
 const DOT = 0x2e

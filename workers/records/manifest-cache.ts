@@ -6,27 +6,25 @@
 import type { RecordDataset } from '../../shared/lake-layout.ts'
 import { type KeysetOptions, keysetPages, type KeysetRead } from '../../shared/sql/keyset-pages.ts'
 import {
+  generationColumn,
   generationOf,
   ManifestChanged,
-  manifestCheckpoint,
-  type PartitionSelection,
   partitionsOf,
   type RegisteredPartition,
   type WithGeneration,
 } from '../../shared/sql/manifest-queries.ts'
-import type { RunStatement } from '../../shared/sql/statement.ts'
+import { type RunStatement, sql } from '../../shared/sql/statement.ts'
 
 const EVERYTHING = { scopes: null, fromMs: 0, toMs: Date.UTC(9999, 0) } as const
 
 export class ManifestCache {
-  /** Every partition of the dataset. */
-  readonly selection: PartitionSelection
+  readonly #dataset: RecordDataset
   #partitions: readonly RegisteredPartition[] | undefined
   /** The version that a request knew before the partitions were read. */
   #version: string | null = null
 
   constructor(dataset: RecordDataset) {
-    this.selection = { dataset, ...EVERYTHING }
+    this.#dataset = dataset
   }
 
   /**
@@ -37,7 +35,9 @@ export class ManifestCache {
     const known = this.#partitions
     if (known !== undefined && (version === null || version === this.#version)) return known
     try {
-      this.#partitions = await run<RegisteredPartition>(partitionsOf(this.selection))
+      this.#partitions = await run<RegisteredPartition>(
+        partitionsOf({ dataset: this.#dataset, ...EVERYTHING }),
+      )
       this.#version = version
       return this.#partitions
     } catch (error) {
@@ -48,7 +48,8 @@ export class ManifestCache {
 
   /** Throws ManifestChanged if a partition has been registered since `partitions` was read. */
   async check(run: RunStatement, partitions: readonly RegisteredPartition[]): Promise<void> {
-    await manifestCheckpoint(run, this.selection, generationOf(partitions))()
+    const [newest] = await run<WithGeneration>(sql`SELECT ${generationColumn(this.#dataset)}`)
+    if (newest?.generation !== generationOf(partitions)) throw new ManifestChanged(this.#dataset)
   }
 
   /**
@@ -64,7 +65,7 @@ export class ManifestCache {
     const generation = generationOf(planned)
     let isEndSeen = false
     for await (const page of keysetPages(run, read, options)) {
-      if (page[0]?.generation !== generation) throw new ManifestChanged(this.selection)
+      if (page[0]?.generation !== generation) throw new ManifestChanged(this.#dataset)
       isEndSeen = page.length < options.batchUnits
       yield page
     }

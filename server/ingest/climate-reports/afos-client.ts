@@ -62,7 +62,7 @@ export class AfosClient extends UpstreamHttp {
     const { reports, errors } = parseClimateText(text)
     const strangers = reports
       .filter((report) => report.pil !== pil)
-      .map((report) => new ClimateReportError('other_product', report.productId, 1, `${pil} was asked for`))
+      .map((report) => new ClimateReportError(report.productId, 1, `${pil} was asked for`))
     return { reports: reports.filter((report) => report.pil === pil), errors: [...errors, ...strangers] }
   }
 

@@ -5,7 +5,7 @@
 
 import { addDays, MS_PER_HOUR } from '../../../shared/utc-date.ts'
 import { type ProductText, splitProducts } from './product-text.ts'
-import { ClimateReportError, type ReportErrorCode } from './report-error.ts'
+import { ClimateReportError } from './report-error.ts'
 import { readTemperatureBlock } from './temperature-block.ts'
 import {
   calendarDate,
@@ -39,8 +39,6 @@ export interface ClimateReport {
   readonly productId: string
   /** Milliseconds since the epoch. */
   readonly issuedAtMs: number
-  /** `HH:MM` local time of "VALID … AS OF", or null. */
-  readonly validAsOf: string | null
 }
 
 export interface ParsedClimateText {
@@ -55,7 +53,7 @@ interface Product {
   readonly header: WmoHeader
   readonly issueLine: IssueLine | undefined
   readonly isCorrection: boolean
-  readonly fail: (code: ReportErrorCode, lineIndex: number, detail: string) => ClimateReportError
+  readonly fail: (lineIndex: number, detail: string) => ClimateReportError
 }
 
 interface Headline {
@@ -71,7 +69,7 @@ const CORRECTION_BBB = /^(?:CC[A-Z]|COR)$/
 const CORRECTION_TITLE = /\bCORRECT(?:ED|ION)\b/
 const HEADLINE =
   /^\.*\s?(?:THE )?(?<name>(?:(?!\.\.).){1,80}?) CLIMATE SUMMARY (?:FOR|FROM|OF) (?<month>[A-Z]{3,9})\.? (?<day>\d{1,2}),? (?<year>\d{4})(?<tail>.{0,40})/
-const VALID_AS_OF = /^VALID (?:[A-Z]+ )?AS OF (?<hour>\d{1,2}):?(?<minute>\d\d) ?(?<half>[AP])\.?M\b/
+const VALID_AS_OF = /^VALID (?:[A-Z]+ )?AS OF \d{1,2}:?\d\d ?[AP]\.?M\b/
 
 /** No local standard time is further from UTC. */
 const UTC_OFFSET_MS_MAX = 14 * MS_PER_HOUR
@@ -98,25 +96,25 @@ function readProduct({ ordinal, lines, characters, isWhole }: ProductText): Prod
   const ordinalName = `#${ordinal}`
   if (characters > CLI_PRODUCT_CHARACTERS_MAX) {
     const detail = `${characters} characters, at most ${CLI_PRODUCT_CHARACTERS_MAX} are read`
-    return new ClimateReportError('too_long', ordinalName, 1, detail)
+    return new ClimateReportError(ordinalName, 1, detail)
   }
   const header = readHeader(lines)
   if (header === undefined) {
     const first = lines.findIndex((line) => line.trim() !== '')
     const detail = `no WMO header and product line: ${quote(lines[first] ?? '')}`
-    return new ClimateReportError('no_header', ordinalName, Math.max(first, 0) + 1, detail)
+    return new ClimateReportError(ordinalName, Math.max(first, 0) + 1, detail)
   }
   const name = `${header.pil} ${header.office} ${pad2(header.day)}${pad2(header.hour)}${pad2(header.minute)}`
-  const fail = (code: ReportErrorCode, lineIndex: number, detail: string): ClimateReportError =>
-    new ClimateReportError(code, name, lineIndex + 1, detail)
-  if (!isWhole) return fail('truncated', lines.length - 1, 'the product is cut off')
+  const fail = (lineIndex: number, detail: string): ClimateReportError =>
+    new ClimateReportError(name, lineIndex + 1, detail)
+  if (!isWhole) return fail(lines.length - 1, 'the product is cut off')
   if (!CLIMATE_PIL.test(header.pil)) {
-    return fail('other_product', header.pilIndex, `${header.pil} is no daily climate report`)
+    return fail(header.pilIndex, `${header.pil} is no daily climate report`)
   }
   const head = headOf(lines, header)
   const testIndex = head.findIndex((line) => TEST_LINE.test(line))
   if (testIndex >= 0) {
-    return fail('test_product', header.pilIndex + 1 + testIndex, `a test: ${quote(head[testIndex] ?? '')}`)
+    return fail(header.pilIndex + 1 + testIndex, `a test: ${quote(head[testIndex] ?? '')}`)
   }
   return {
     lines,
@@ -136,7 +134,7 @@ function headOf(lines: readonly string[], header: WmoHeader): readonly string[] 
 function readReports(product: Product): (ClimateReport | ClimateReportError)[] {
   const headlines = readHeadlines(product)
   if (headlines.length === 0) {
-    return [product.fail('no_headline', product.header.pilIndex, 'no climate summary headline')]
+    return [product.fail(product.header.pilIndex, 'no climate summary headline')]
   }
   return headlines.map((headline, i) => {
     if (headline instanceof ClimateReportError) return headline
@@ -164,12 +162,12 @@ function readHeadlines({ lines, header, fail }: Product): (Headline | ClimateRep
     const fields = HEADLINE.exec(text)?.groups
     taken = index
     if (fields === undefined) {
-      headlines.push(fail('bad_headline', index, `unreadable headline ${quote(line)}`))
+      headlines.push(fail(index, `unreadable headline ${quote(line)}`))
       return
     }
     const climateDate = calendarDate(fields['year'] ?? '', fields['month'] ?? '', fields['day'] ?? '')
     if (climateDate === undefined) {
-      headlines.push(fail('bad_date', index, `no such date in ${quote(line)}`))
+      headlines.push(fail(index, `no such date in ${quote(line)}`))
       return
     }
     headlines.push({
@@ -187,19 +185,19 @@ function readReport(
   headline: Headline,
   lines: readonly string[],
 ): ClimateReport | ClimateReportError {
-  const failAt = (code: ReportErrorCode, index: number, detail: string): ClimateReportError =>
-    product.fail(code, headline.index + index, detail)
+  const failAt = (index: number, detail: string): ClimateReportError =>
+    product.fail(headline.index + index, detail)
   const time = issueTime(product, headline.climateDate)
-  if (time === undefined) return failAt('bad_date', 0, `${headline.climateDate} does not fit the issue time`)
+  if (time === undefined) return failAt(0, `${headline.climateDate} does not fit the issue time`)
   const block = readTemperatureBlock(lines)
-  if ('code' in block) return failAt(block.code, block.index, `${headline.stationName}: ${block.detail}`)
-  const validAsOf = readValidAsOf(lines)
-  if (validAsOf === null && block.label === undefined) {
-    return failAt('no_label', block.index, 'neither TODAY, YESTERDAY nor VALID AS OF')
+  if ('detail' in block) return failAt(block.index, `${headline.stationName}: ${block.detail}`)
+  const hasValidAsOf = lines.some((line) => VALID_AS_OF.test(collapse(line)))
+  if (!hasValidAsOf && block.label === undefined) {
+    return failAt(block.index, 'neither TODAY, YESTERDAY nor VALID AS OF')
   }
-  const kind = validAsOf === null && block.label === 'YESTERDAY' ? 'final' : 'preliminary'
+  const kind = !hasValidAsOf && block.label === 'YESTERDAY' ? 'final' : 'preliminary'
   if (kind === 'final' && time.issuedMs < dayEndMs(product, headline.climateDate)) {
-    return failAt('bad_date', 0, `a final report of ${headline.climateDate}, which was not over`)
+    return failAt(0, `a final report of ${headline.climateDate}, which was not over`)
   }
   return {
     pil: product.header.pil,
@@ -211,7 +209,6 @@ function readReport(
     isCorrection: product.isCorrection || headline.isCorrection,
     productId: time.productId,
     issuedAtMs: time.issuedMs,
-    validAsOf,
   }
 }
 
@@ -242,16 +239,6 @@ function issueTime(
   if (fits(wmoMs)) return { issuedMs: wmoMs, productId }
   if (issueLine?.zoneHours === undefined || !fits(issueLine.instantMs)) return undefined
   return { issuedMs: issueLine.instantMs, productId }
-}
-
-function readValidAsOf(lines: readonly string[]): string | null {
-  for (const line of lines) {
-    const fields = VALID_AS_OF.exec(collapse(line))?.groups
-    if (fields === undefined) continue
-    const hour = (Number(fields['hour']) % 12) + (fields['half'] === 'P' ? 12 : 0)
-    return `${pad2(hour)}:${fields['minute']}`
-  }
-  return null
 }
 
 function pad2(value: number): string {

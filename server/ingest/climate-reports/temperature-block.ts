@@ -15,7 +15,6 @@ export interface TemperatureBlock {
 }
 
 export interface BlockProblem {
-  readonly code: 'no_temperature' | 'bad_value'
   readonly index: number
   readonly detail: string
 }
@@ -37,7 +36,7 @@ const TEMP_F_MAX = 150
 /** Reads the block out of a summary's upper-case lines, which begin with the headline. */
 export function readTemperatureBlock(lines: readonly string[]): TemperatureBlock | BlockProblem {
   const index = lines.findIndex((line) => TITLE.test(collapse(line)))
-  if (index < 0) return { code: 'no_temperature', index: 0, detail: 'no temperature block' }
+  if (index < 0) return { index: 0, detail: 'no temperature block' }
   const length = lines.slice(index + 1).findIndex((line) => NEXT_BLOCK.test(collapse(line)))
   const block = lines.slice(index, length < 0 ? undefined : index + 1 + length)
   const columnEnd = observedColumnEnd(lines)
@@ -47,11 +46,11 @@ export function readTemperatureBlock(lines: readonly string[]): TemperatureBlock
     const name = fields?.['name']
     if (name === undefined || values.has(name)) continue
     const value = readValue(line, fields?.['rest'] ?? '', columnEnd)
-    if (typeof value === 'string') return { code: 'bad_value', index: index + offset, detail: value }
+    if (typeof value === 'string') return { index: index + offset, detail: value }
     values.set(name, value)
   }
   if (values.size === 0) {
-    return { code: 'no_temperature', index, detail: 'the temperature block has no maximum and no minimum' }
+    return { index, detail: 'the temperature block has no maximum and no minimum' }
   }
   return {
     index,

@@ -1,7 +1,7 @@
 // The first lines of an NWS text product: WMO header, product line and local issue line, and their instants. The header has day,
 // hour and minute only; month and year come from the local issue line.
 
-import { MS_PER_HOUR, utcDateStartMs } from '../../../shared/utc-date.ts'
+import { MS_PER_HOUR, MS_PER_MINUTE, utcDateStartMs } from '../../../shared/utc-date.ts'
 
 export interface WmoHeader {
   /** Data designator, for example `CDUS41`. */
@@ -88,7 +88,7 @@ export function readIssueLine(line: string): IssueLine | undefined {
   if (date === undefined || hour12 < 1 || hour12 > 12 || minute > 59) return undefined
   const hour = (hour12 % 12) + (fields['half'] === 'P' ? 12 : 0)
   const zoneHours = ZONE_HOURS.get(fields['zone'] ?? '')
-  const localMs = Date.parse(`${date}T00:00:00Z`) + hour * MS_PER_HOUR + minute * 60_000
+  const localMs = Date.parse(`${date}T00:00:00Z`) + hour * MS_PER_HOUR + minute * MS_PER_MINUTE
   return { instantMs: localMs - (zoneHours ?? 0) * MS_PER_HOUR, zoneHours }
 }
 

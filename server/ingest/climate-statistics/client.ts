@@ -2,7 +2,7 @@
 // range. It requests a plain station identifier, because a "threaded" one joins different sites.
 
 import { type ClientOptions, UpstreamHttp } from '../../upstream/upstream-http.ts'
-import { type DailyExtremes, parseDailyExtremes, type StationRange } from './parse.ts'
+import { type ParsedExtremes, parseDailyExtremes, type StationRange } from './parse.ts'
 
 const UPSTREAM = 'acis'
 // The service documents no limit.
@@ -13,12 +13,8 @@ export class ClimateStatisticsClient extends UpstreamHttp {
     super({ ...options, name: UPSTREAM, rate: RATE })
   }
 
-  /** Days in date order, possibly fewer than requested. Throws `UpstreamError`. */
-  async dailyExtremes(
-    range: StationRange,
-    signal?: AbortSignal,
-    onProblem?: (problem: string) => void,
-  ): Promise<DailyExtremes[]> {
+  /** Throws `UpstreamError`. */
+  async dailyExtremes(range: StationRange, signal?: AbortSignal): Promise<ParsedExtremes> {
     const answer = await this.fetchJson({
       path: '/StnData',
       method: 'POST',
@@ -33,6 +29,6 @@ export class ClimateStatisticsClient extends UpstreamHttp {
       }),
       signal,
     })
-    return parseDailyExtremes(answer, range, UPSTREAM, onProblem)
+    return parseDailyExtremes(answer, range, UPSTREAM)
   }
 }

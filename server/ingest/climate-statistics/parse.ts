@@ -28,16 +28,18 @@ const NUMBER = /^-?\d{1,3}(?:\.\d+)?$/
  */
 const NO_VALUE = /^(?:M|S|T|-?\d{1,3}(?:\.\d+)?A)$/
 
+export interface ParsedExtremes {
+  /** In date order, possibly fewer than requested. */
+  readonly days: readonly DailyExtremes[]
+  /** One for each row that cannot be read and is left out. */
+  readonly problems: readonly string[]
+}
+
 /**
- * Reads a response for the elements maxt and mint with `meta: sids`. A row that cannot be read is left out and reported, if another
- * row can be read. Throws `UpstreamError` under the given name.
+ * Reads a response for the elements maxt and mint with `meta: sids`. Throws `UpstreamError` under the given name, also if no row can
+ * be read.
  */
-export function parseDailyExtremes(
-  answer: unknown,
-  range: StationRange,
-  upstream: string,
-  onProblem: (problem: string) => void = () => {},
-): DailyExtremes[] {
+export function parseDailyExtremes(answer: unknown, range: StationRange, upstream: string): ParsedExtremes {
   const malformed = (detail: string): UpstreamError => new UpstreamError(upstream, 'malformed', detail)
   const { error, meta, data } = asObject(answer)
   // Refusals come with status 200 too.
@@ -67,8 +69,7 @@ export function parseDailyExtremes(
     else days.push({ date, maxTempF, minTempF })
   }
   if (days.length === 0 && problems[0] !== undefined) throw malformed(problems[0])
-  problems.forEach(onProblem)
-  return days
+  return { days, problems }
 }
 
 /** Undefined if the value has no known form. */

@@ -42,9 +42,7 @@ async function fetchEstimates(
   if (utcDatesBetween(from, to).every((date) => official.has(date))) {
     return { write: async () => 0, problems: [], completed }
   }
-  const problems: string[] = []
-  const range = { sid: station.icao, from, to }
-  const days = await client.dailyExtremes(range, signal, (problem) => problems.push(problem))
+  const { days, problems } = await client.dailyExtremes({ sid: station.icao, from, to }, signal)
   const estimates = days.filter(hasValue).map(({ date, maxTempF, minTempF }) => ({
     station_code: station.code,
     observation_date: date,

@@ -1,11 +1,11 @@
 // The ends of candles in a span of time, in pieces within the limit of one request.
 
 import { type CandleSpan, splitSpan } from '../../exchanges/kalshi/rest-client.ts'
+import { MS_PER_MINUTE } from '../../../shared/utc-date.ts'
 import type { StoredInterval } from '../../exchanges/kalshi/rest-parse.ts'
 
 /** Every candle length that is collected, minutes. */
 export const CANDLE_INTERVALS = [1, 60, 1440] as const satisfies readonly StoredInterval[]
-const MS_PER_MINUTE = 60_000
 
 /** Ends of finished periods after `fromMs`, up to and including `toMs`, in spans within the limit of one request. */
 export function finishedSpans(interval: StoredInterval, fromMs: number, toMs: number): CandleSpan[] {
