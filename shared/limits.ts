@@ -193,6 +193,9 @@ export const SYNC_ATTEMPTS_MAX = 5
 /** A transfer in which no byte moves for this long, or fewer than these arrive, is aborted and retried. */
 export const SYNC_STALL_MS = 30_000
 export const SYNC_STALL_BYTES = 16 * 1024
+/** The system may hold this much of an upload after its last byte was handed over, and sends it at least this fast. */
+export const SYNC_HELD_BYTES_MAX = 4 * 1024 * 1024
+export const SYNC_HELD_BYTES_PER_MS_MIN = 32
 /** Timeout of a request to object storage that transfers no object. */
 export const SYNC_ANSWER_MS_MAX = 60_000
 /** The largest object of one S3 PUT. */

@@ -19,6 +19,8 @@ import {
 } from '@aws-sdk/client-s3'
 import {
   SYNC_ANSWER_MS_MAX,
+  SYNC_HELD_BYTES_MAX,
+  SYNC_HELD_BYTES_PER_MS_MIN,
   SYNC_OBJECT_BYTES_MAX,
   SYNC_PARALLEL_MAX,
   SYNC_STALL_MS,
@@ -99,7 +101,7 @@ export class S3Store implements ObjectStore {
       responseChecksumValidation: 'WHEN_REQUIRED',
       requestHandler: {
         connectionTimeout: CONNECT_TIMEOUT_MS,
-        socketTimeout: SYNC_STALL_MS,
+        socketTimeout: uploadStallMs(SYNC_HELD_BYTES_MAX),
         httpAgent: { maxSockets: SYNC_PARALLEL_MAX },
         httpsAgent: { maxSockets: SYNC_PARALLEL_MAX },
       },
@@ -195,7 +197,7 @@ export class S3Store implements ObjectStore {
     await beforeVisible?.(sha256)
     const condition = this.#conditionOf(options)
     const body = await open(0, signal)
-    const guard = guardStream(body, signal)
+    const guard = guardStream(body, signal, uploadStallMs(head.sizeBytes))
     const sent = createHash('sha256')
     onBytes?.(0)
     body.on('data', (chunk: Buffer) => {
@@ -394,6 +396,11 @@ export function statusOf(error: unknown): number | undefined {
   if (!(error instanceof Error)) return undefined
   const { $metadata } = error as { readonly $metadata?: { readonly httpStatusCode?: number } }
   return $metadata?.httpStatusCode ?? statusOf(error.cause)
+}
+
+/** How long an upload may read none of its bytes: after the last one, the system may still hold many. */
+function uploadStallMs(sizeBytes: number): number {
+  return SYNC_STALL_MS + Math.min(sizeBytes, SYNC_HELD_BYTES_MAX) / SYNC_HELD_BYTES_PER_MS_MIN
 }
 
 function withSignal(signal: AbortSignal | undefined): { abortSignal?: AbortSignal } {

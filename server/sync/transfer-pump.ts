@@ -36,8 +36,12 @@ export interface StreamGuard {
   release(): void
 }
 
-/** Destroys a stream when the signal aborts or nothing touches the guard for too long. */
-export function guardStream(stream: Readable, signal: AbortSignal | undefined): StreamGuard {
+/** Destroys a stream when the signal aborts or nothing touches the guard for `stallMs`. */
+export function guardStream(
+  stream: Readable,
+  signal: AbortSignal | undefined,
+  stallMs = SYNC_STALL_MS,
+): StreamGuard {
   const breaking = new AbortController()
   const breakOff = (reason: Error): void => {
     breaking.abort(reason)
@@ -50,8 +54,8 @@ export function guardStream(stream: Readable, signal: AbortSignal | undefined): 
     breakOff(reason instanceof Error ? reason : new Error('the synchronization was stopped'))
   }
   const timer = setTimeout(
-    () => breakOff(new Error(`too few bytes moved in ${SYNC_STALL_MS / 1000} s`)),
-    SYNC_STALL_MS,
+    () => breakOff(new Error(`too few bytes moved in ${Math.round(stallMs / 1000)} s`)),
+    stallMs,
   )
   if (signal?.aborted === true) onAbort()
   signal?.addEventListener('abort', onAbort, { once: true })

@@ -10,7 +10,7 @@ import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { test } from 'node:test'
 import { S3Store } from '../../server/sync/s3-store.ts'
-import { SYNC_ANSWER_MS_MAX } from '../../shared/limits.ts'
+import { SYNC_ANSWER_MS_MAX, SYNC_HELD_BYTES_PER_MS_MIN, SYNC_STALL_MS } from '../../shared/limits.ts'
 import { startS3Server } from '../support/s3-server.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
 
@@ -129,3 +129,35 @@ test(
     assert.deepEqual(await store.list().next(), { done: true, value: undefined })
   },
 )
+
+test('an upload waits for the bytes that the system still holds after the last one was read', async (t) => {
+  let reply = (): unknown => undefined
+  const server = createServer((request, response) => {
+    reply = () => response.setHeader('etag', `"${digestOf('md5')}"`).end()
+    request.resume().on('end', () => server.emit('received'))
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.after(() => server.closeAllConnections())
+  t.after(() => server.close())
+  Object.assign(process.env, { AWS_ACCESS_KEY_ID: 'S3RVER', AWS_SECRET_ACCESS_KEY: 'S3RVER' })
+  const endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const store = new S3Store({ bucket: 'lake', prefix: 'a', endpoint })
+  t.after(() => store.close())
+  const bytes = Buffer.alloc(2 * SYNC_HELD_BYTES_PER_MS_MIN * 1000)
+  const digestOf = (algorithm: string): string => createHash(algorithm).update(bytes).digest('hex')
+  const head = { key: 'lob', sizeBytes: bytes.length, sha256: digestOf('sha256'), md5: digestOf('md5') }
+  const put = () => store.put({ ...head, version: '1' }, async () => Readable.from([bytes]))
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  for (const [waitMs, isInTime] of [
+    [1999, true],
+    [2000, false],
+  ] as const) {
+    const received = once(server, 'received')
+    const written = put()
+    const outcome = isInTime ? written : assert.rejects(written, /too few bytes moved in 32 s/)
+    await received
+    t.mock.timers.tick(SYNC_STALL_MS + waitMs)
+    if (isInTime) reply()
+    await outcome
+  }
+})
