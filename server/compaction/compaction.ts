@@ -57,7 +57,7 @@ export async function compactClosedDays(options: CompactionOptions): Promise<Com
 function reasonOf(error: unknown, lake: string): string {
   const message = error instanceof Error ? error.message : String(error)
   if (FULL_DISK.test(message)) return `${message}. Free some space; the next run moves the rows.`
-  return describeLakeWriteError(error, lake) ?? message
+  return (READ_ONLY.test(message) ? describeLakeWriteError(error, lake) : undefined) ?? message
 }
 
 /** The partitions that may have rows to move, oldest first within a scope. */
