@@ -256,17 +256,15 @@ export class S3Store implements ObjectStore {
   ): Promise<void> {
     const source = `${this.#bucket}/${this.#prefix}${key}`
     try {
-      await this.#client.send(
-        new CopyObjectCommand({
-          ...this.#place(newKey),
-          CopySource: encodeURI(source).replaceAll('+', '%2B'),
-          CopySourceIfMatch: version,
-          MetadataDirective: 'REPLACE',
-          Metadata: { ...metadata },
-          ContentType: contentTypeOf(newKey),
-        }),
-        withSignal(signal),
-      )
+      const copy = new CopyObjectCommand({
+        ...this.#place(newKey),
+        CopySource: encodeURI(source).replaceAll('+', '%2B'),
+        CopySourceIfMatch: version,
+        MetadataDirective: 'REPLACE',
+        Metadata: { ...metadata },
+        ContentType: contentTypeOf(newKey),
+      })
+      await this.#inTime(signal, (limited) => this.#client.send(copy, limited))
     } catch (error) {
       const status = storageStatusOf(error)
       throw status === 404 || status === 412 ? new ObjectChanged(key) : this.#named(error)
@@ -401,10 +399,6 @@ export function statusOf(error: unknown): number | undefined {
 /** How long an upload may read none of its bytes: after the last one, the system may still hold many. */
 function uploadStallMs(sizeBytes: number): number {
   return SYNC_STALL_MS + Math.min(sizeBytes, SYNC_HELD_BYTES_MAX) / SYNC_HELD_BYTES_PER_MS_MIN
-}
-
-function withSignal(signal: AbortSignal | undefined): { abortSignal?: AbortSignal } {
-  return signal === undefined ? {} : { abortSignal: signal }
 }
 
 function ignore(): void {}
