@@ -15,10 +15,12 @@ import {
   closeStatementMessage,
   fatalErrorMessage,
   PARSE,
+  QUERY,
   readAnswer,
   ROLLBACK_MESSAGE,
   startupMessage,
   STATUS_IDLE,
+  SYNC,
   SYNC_MESSAGE,
   TERMINATE,
 } from './wire-protocol.ts'
@@ -171,6 +173,9 @@ export class EmbeddedPostgresGate {
     const { readyStatus, fatalError } = readAnswer(answer)
     // PGlite continues after a panic, but its answers are garbage.
     if (fatalError !== undefined) throw new Error(`PGlite cannot continue: ${fatalError}`)
+    // PGlite swallows a trap of WebAssembly, such as a full stack: then the answer is missing or cut.
+    if (readyStatus === undefined && (message[0] === QUERY || message[0] === SYNC))
+      throw new Error('PGlite cannot continue: it does not answer')
     this.#status = readyStatus
     return answer
   }

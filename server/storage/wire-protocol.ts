@@ -10,8 +10,8 @@ export const SSL_REQUEST = 80_877_103
 export const GSS_REQUEST = 80_877_104
 
 // Message types by their letter.
-const QUERY = 0x51
-const SYNC = 0x53
+export const QUERY = 0x51
+export const SYNC = 0x53
 export const TERMINATE = 0x58
 const READY_FOR_QUERY = 0x5a
 const ERROR_RESPONSE = 0x45
