@@ -123,9 +123,9 @@ async function endOnDisk(recorder: SourceRecorder): Promise<WalPosition> {
   return recorder.metrics.logPosition
 }
 
-/** Polls for a state; gives up after half a minute. */
+/** Polls for a state; gives up after a minute: a recorder that failed waits up to 20 s before it tries again. */
 export async function eventually(isReached: () => boolean | Promise<boolean>, what: string): Promise<void> {
-  const deadlineMs = performance.now() + 30_000
+  const deadlineMs = performance.now() + 60_000
   for (;;) {
     const beginMs = performance.now()
     if (await isReached()) return
