@@ -4,11 +4,11 @@ import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { getEventListeners, once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
-import { createServer, type ServerResponse } from 'node:http'
+import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
-import { test } from 'node:test'
+import { test, type TestContext } from 'node:test'
 import { S3Store } from '../../server/sync/s3-store.ts'
 import { SYNC_ANSWER_MS_MAX, SYNC_HELD_BYTES_PER_MS_MIN, SYNC_STALL_MS } from '../../shared/limits.ts'
 import { startS3Server } from '../support/s3-server.ts'
@@ -40,15 +40,22 @@ test('a 404 of the credentials service is an error, not a missing object', async
   assert.equal(requests, 3)
 })
 
-test('the error names the destination if the connection breaks or another service answers', async (t) => {
-  let answer = (response: ServerResponse): unknown => response.socket?.destroy()
-  const server = createServer((_, response) => answer(response)).listen(0, '127.0.0.1')
+/** A store at a server that answers as told. */
+async function storeAt(t: TestContext, answer: RequestListener): Promise<{ server: Server; store: S3Store }> {
+  const server = createServer(answer).listen(0, '127.0.0.1')
   await once(server, 'listening')
+  t.after(() => server.closeAllConnections())
   t.after(() => server.close())
   Object.assign(process.env, { AWS_ACCESS_KEY_ID: 'S3RVER', AWS_SECRET_ACCESS_KEY: 'S3RVER' })
   const endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   const store = new S3Store({ bucket: 'lake', prefix: 'a', endpoint })
   t.after(() => store.close())
+  return { server, store }
+}
+
+test('the error names the destination if the connection breaks or another service answers', async (t) => {
+  let answer = (response: ServerResponse): unknown => response.socket?.destroy()
+  const { store } = await storeAt(t, (_, response) => answer(response))
   const isBroken = /^Error: s3:\/\/lake\/a: no answer: (socket hang up|read ECONNRESET)$/
   await assert.rejects(store.list().next(), isBroken)
   await assert.rejects(store.head('lob/a.parquet'), isBroken)
@@ -85,14 +92,7 @@ test('a request leaves no listener in the signal of a process that makes thousan
 })
 
 test('a request that its signal ends rejects with the reason of the signal', async (t) => {
-  const server = createServer(() => {}).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.after(() => server.closeAllConnections())
-  t.after(() => server.close())
-  Object.assign(process.env, { AWS_ACCESS_KEY_ID: 'S3RVER', AWS_SECRET_ACCESS_KEY: 'S3RVER' })
-  const endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-  const store = new S3Store({ bucket: 'lake', prefix: 'a', endpoint })
-  t.after(() => store.close())
+  const { server, store } = await storeAt(t, () => {})
   const stop = new AbortController()
   const asked = once(server, 'request')
   const reason = new Error('s3://lake/a: not done within 15 s')
@@ -108,14 +108,7 @@ test(
   async (t) => {
     const page = '<ListBucketResult><Name>lake</Name><IsTruncated>false</IsTruncated></ListBucketResult>'
     let answer = (response: ServerResponse): unknown => response.writeHead(200).write(page.slice(0, 1))
-    const server = createServer((_, response) => answer(response)).listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    t.after(() => server.closeAllConnections())
-    t.after(() => server.close())
-    Object.assign(process.env, { AWS_ACCESS_KEY_ID: 'S3RVER', AWS_SECRET_ACCESS_KEY: 'S3RVER' })
-    const endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-    const store = new S3Store({ bucket: 'lake', prefix: 'a', endpoint })
-    t.after(() => store.close())
+    const { server, store } = await storeAt(t, (_, response) => answer(response))
     t.mock.timers.enable({ apis: ['setTimeout'] })
     const asked = once(server, 'request')
     const rejected = assert.rejects(
@@ -132,17 +125,10 @@ test(
 
 test('an upload waits for the bytes that the system still holds after the last one was read', async (t) => {
   let reply = (): unknown => undefined
-  const server = createServer((request, response) => {
+  const { server, store } = await storeAt(t, (request, response) => {
     reply = () => response.setHeader('etag', `"${digestOf('md5')}"`).end()
     request.resume().on('end', () => server.emit('received'))
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.after(() => server.closeAllConnections())
-  t.after(() => server.close())
-  Object.assign(process.env, { AWS_ACCESS_KEY_ID: 'S3RVER', AWS_SECRET_ACCESS_KEY: 'S3RVER' })
-  const endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-  const store = new S3Store({ bucket: 'lake', prefix: 'a', endpoint })
-  t.after(() => store.close())
+  })
   const bytes = Buffer.alloc(2 * SYNC_HELD_BYTES_PER_MS_MIN * 1000)
   const digestOf = (algorithm: string): string => createHash(algorithm).update(bytes).digest('hex')
   const head = { key: 'lob', sizeBytes: bytes.length, sha256: digestOf('sha256'), md5: digestOf('md5') }
