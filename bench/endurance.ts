@@ -17,8 +17,8 @@ import { smallTargetsOf } from './mixed-load.ts'
 import { readProcessMemory } from './process-status.ts'
 import type { BenchReport, BenchSize, Figure } from './report.ts'
 import { startBookcastWithStore } from './server-process.ts'
+import { MS_PER_MINUTE } from '../shared/utc-date.ts'
 
-const MS_PER_MINUTE = 60_000
 const SIZES = {
   smoke: { deltas: 20_000, intervalS: 60, days: 2, durationMs: 1_500, lookMs: 100, storeAwayEveryMs: 500 },
   full: {

@@ -29,6 +29,7 @@ import { runSoak, type SoakLength } from './soak.ts'
 import { runTrades } from './trades.ts'
 import { runVolume } from './volume.ts'
 import { runWorkers } from './workers.ts'
+import { MS_PER_MINUTE } from '../shared/utc-date.ts'
 import type { BenchReport, BenchSize } from './report.ts'
 
 /** Options of long benchmarks. */
@@ -71,8 +72,6 @@ const BENCHMARKS: ReadonlyMap<string, Benchmark> = new Map<string, Benchmark>([
 
 /** These take ten minutes or more, and run only if they are named. */
 const LONG = new Set(['endurance', 'replicas', 'soak', 'soak-hours'])
-
-const MS_PER_MINUTE = 60_000
 
 const HELP = `Usage: npm run bench -- [options]
 

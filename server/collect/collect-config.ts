@@ -24,7 +24,7 @@ import {
   COMPACTION_GRACE_MINUTES_MAX,
   CONFIGURED_TIMEOUT_MS_MAX,
 } from '../../shared/limits.ts'
-import { MS_PER_HOUR } from '../../shared/utc-date.ts'
+import { MS_PER_HOUR, MS_PER_MINUTE } from '../../shared/utc-date.ts'
 
 /** Time between two compactions of a running process. A late row of a day that has moved waits at most this long. */
 const COMPACTION_INTERVAL_MS = 15 * 60 * 1000
@@ -33,8 +33,6 @@ const COMPACTION_INTERVAL_MS = 15 * 60 * 1000
  * lake fetch it before they need it: three of their synchronizations.
  */
 const COMPACTION_GRACE_MS = 15 * 60 * 1000
-
-const MS_PER_MINUTE = 60_000
 
 export interface CompactionConfig {
   readonly lake: string

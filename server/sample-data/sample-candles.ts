@@ -3,10 +3,9 @@
 import { seriesOfTicker } from '../../shared/series-name.ts'
 import { QTY_UNITS_PER_CONTRACT } from '../../shared/lob-v1.ts'
 import type { StoredCandle } from '../../shared/sql/candle-queries.ts'
-import { NS_PER_MS } from '../../shared/utc-date.ts'
+import { MS_PER_MINUTE, NS_PER_MS } from '../../shared/utc-date.ts'
 import type { SimulatedTrade } from './recorded-stream.ts'
 
-const MS_PER_MINUTE = 60_000
 /** Volumes are in 1/100 contract. */
 const QTY_PER_VOLUME = BigInt(QTY_UNITS_PER_CONTRACT / 100)
 

@@ -5,7 +5,13 @@
 import { PRICE_UNITS_PER_DOLLAR } from '../../shared/lob-v1.ts'
 import type { Observation } from '../../shared/observation.ts'
 import type { StoredCandle } from '../../shared/sql/candle-queries.ts'
-import { addDays, MS_PER_HOUR, utcDatesBetween, utcDateStartMs } from '../../shared/utc-date.ts'
+import {
+  addDays,
+  MS_PER_HOUR,
+  MS_PER_MINUTE,
+  utcDatesBetween,
+  utcDateStartMs,
+} from '../../shared/utc-date.ts'
 import { decodeMetar } from '../ingest/metar/decode-metar.ts'
 import type { ClimateEstimate, ClimateReportRow } from '../storage/climate-store.ts'
 import type { MarketRecord, SeriesRecord } from '../storage/catalogue-store.ts'
@@ -29,7 +35,6 @@ export interface SampleRecords {
   readonly estimates: readonly ClimateEstimate[]
 }
 
-const MS_PER_MINUTE = 60_000
 const CLIMATE_DAYS = 14
 /** Days before the sample's last date: a date without any report, and one with an estimate only. */
 const DAYS_WITHOUT_REPORT = 9

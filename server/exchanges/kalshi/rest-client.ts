@@ -3,6 +3,7 @@
 
 import { UPSTREAM_BUDGET_WAIT_MS_MAX } from '../../../shared/limits.ts'
 import type { StoredCandle } from '../../../shared/sql/candle-queries.ts'
+import { MS_PER_MINUTE } from '../../../shared/utc-date.ts'
 import type { MarketRecord, SeriesRecord } from '../../storage/catalogue-store.ts'
 import { type Clock, SYSTEM_CLOCK } from '../../tasks/clock.ts'
 import { RequestBudget, type RequestRate } from '../../upstream/request-budget.ts'
@@ -222,8 +223,6 @@ export class KalshiClient extends UpstreamHttp {
 type Parameters = Readonly<Record<string, string | number | null>>
 /** `limit`: entries of a full page. */
 type ListParameters = Parameters & { readonly limit: number }
-
-const MS_PER_MINUTE = 60_000
 
 /** The number of markets in one batch request for a span; 0 if the span is too long for any. */
 export function batchSize(span: CandleSpan): number {
