@@ -40,9 +40,14 @@ export abstract class FeedConnection {
   #isOpen = false
   #isPaused = false
   #isStopped = false
-  /** Steady time (performance.now) of the opening, and of the last received message, ping or pong. */
+  /** Steady time (performance.now) of the opening, and since when the connection is silent. */
   #openedMs = 0
   #signMs = 0
+  /**
+   * Steady time. After a pause, what is read before this time may have waited in the network: it does not show that the
+   * connection is complete until now. If the connection breaks, what waited at the exchange is lost.
+   */
+  #lateUntilMs = 0
   #lastHeardMs = 0
   #attempts = 0
   #reason = ''
@@ -98,9 +103,11 @@ export abstract class FeedConnection {
     this.#isPaused = isPaused
     if (!this.#isOpen) return
     if (isPaused) {
+      this.#lateUntilMs = Infinity
       this.#socket?.pause()
     } else {
-      this.#noteHeard()
+      this.#signMs = performance.now()
+      this.#lateUntilMs = this.#signMs + FEED_IDLE_TIMEOUT_MS
       this.#socket?.resume()
     }
   }
@@ -150,6 +157,7 @@ export abstract class FeedConnection {
     this.#isOpen = true
     this.#connections++
     this.#openedMs = performance.now()
+    this.#lateUntilMs = 0
     this.#noteHeard()
     const { timing } = this.#options
     const idleMs = timing.idleTimeoutMs ?? FEED_IDLE_TIMEOUT_MS
@@ -159,14 +167,14 @@ export abstract class FeedConnection {
       if (!this.#isPaused && silentMs > idleMs) this.#giveUp(`silent for ${idleMs} ms`)
       else if (socket.readyState === WebSocket.OPEN) this.ping(socket)
     }, timing.pingMs)
-    if (this.#isPaused) socket.pause()
+    if (this.#isPaused) this.setPaused(true)
     this.#options.log.opened()
     this.onOpen()
   }
 
   #noteHeard(): void {
     this.#signMs = performance.now()
-    this.#lastHeardMs = this.#options.log.nowMs()
+    if (this.#signMs >= this.#lateUntilMs) this.#lastHeardMs = this.#options.log.nowMs()
   }
 
   #giveUp(reason: string): void {
