@@ -85,6 +85,7 @@ export class WalReader {
 
   /** A full buffer of bytes, or one whole record if it is larger, or the rest. */
   async #fill(file: FileHandle, endOffset: number): Promise<Buffer> {
+    if (this.#buffer.length > WAL_READ_BYTES) this.#buffer = Buffer.allocUnsafe(WAL_READ_BYTES)
     let length = await this.#readInto(file, 0, Math.min(this.#buffer.length, endOffset - this.#offset))
     if (length < WAL_LENGTH_BYTES_MIN) return this.#buffer.subarray(0, length)
     const recordBytes = walRecordBytes(this.#buffer, 0)
@@ -93,10 +94,6 @@ export class WalReader {
       this.#buffer.copy(larger, 0, 0, length)
       this.#buffer = larger
       length += await this.#readInto(file, length, recordBytes - length)
-    } else if (this.#buffer.length > WAL_READ_BYTES) {
-      // The record that needed the larger buffer has been read.
-      length = Math.min(length, WAL_READ_BYTES)
-      this.#buffer = Buffer.from(this.#buffer.subarray(0, WAL_READ_BYTES))
     }
     return this.#buffer.subarray(0, length)
   }

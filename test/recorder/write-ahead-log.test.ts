@@ -253,9 +253,10 @@ test('applies backpressure to sources only while the disk is behind', async (t) 
   assert.deepEqual([congestion, records, log.queuedBytes], [[true, false], 100, 0])
 })
 
-test('reads one record larger than its buffer', async (t) => {
+test('reads records larger than its buffer, one after the other', async (t) => {
   const directory = await temporaryDirectory(t)
-  const texts = ['small', 'x'.repeat(5_000_000), 'small again']
+  const lengths = [5, 5_000_000, 5_000_000, 1_500_000, 1_100_000, 900_000, 2_000_000, 9]
+  const texts = lengths.map((length) => 'x'.repeat(length))
   await write(
     directory,
     texts.map((text) => ({ recvTs: START, text })),
