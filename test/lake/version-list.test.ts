@@ -52,6 +52,27 @@ test('a version that could not be written, as on a full disk, is written with th
   )
 })
 
+test('beyond a thousand versions the oldest are merged into one, and the others stay as they were', async (t) => {
+  const lake = await temporaryDirectory(t)
+  const list = await listOf(lake)
+  const ids: string[] = []
+  for (let look = 0; look < 1_150; look++) {
+    await list.note(found({ a: look, [`b${look % 7}`]: look }))
+    ids.push(list.id!)
+  }
+  for (const one of [list, await listOf(lake)]) {
+    assert.ok(one.changes.length <= 1_000)
+    const known = ids.slice(-one.changes.length).filter((_, index) => index % 50 === 0)
+    assert.deepEqual(
+      known.map((id) => one.pin(id)?.version),
+      known,
+    )
+    assert.equal(one.pin(ids.at(-one.changes.length - 1)!), undefined)
+    assert.deepEqual([...one.keysSince(ids.at(-2))].toSorted(), ['a', 'b1'])
+    assert.equal(one.keysSince(ids[0]).length, 2)
+  }
+})
+
 test('a list that cannot be read is named, with the remedy', async (t) => {
   const lake = await temporaryDirectory(t)
   const path = join(lake, VERSIONS_DIRECTORY, 'lob.ndjson')
