@@ -254,7 +254,7 @@ function outlineOf(plan: LobPlan, query: LobQuery, fileOf: FileOfDate): LobOutli
   }
 }
 
-/** The head of the answer. The identities of the open files tell whether the client holds it; no row has been read. */
+/** The head of the answer. The contents of the open files tell whether the client holds it; no row has been read. */
 function headOf(
   { query, catalogue, validation: { seed, held } }: LobTask,
   series: string,
@@ -262,8 +262,8 @@ function headOf(
   files: ReadonlyMap<string, LakeFile | undefined>,
 ): LobHead {
   const dates = [...files.keys()].toSorted()
-  const identities = dates.map((date) => `${date} ${files.get(date)?.identity ?? 'none'}`)
-  const identity = contentIdentity([seed, series, JSON.stringify({ query, catalogue }), ...identities])
+  const contents = dates.map((date) => `${date} ${files.get(date)?.contents ?? 'none'}`)
+  const identity = contentIdentity([seed, series, JSON.stringify({ query, catalogue }), ...contents])
   return {
     kind: 'head',
     rows: plan.rows,
