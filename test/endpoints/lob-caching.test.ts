@@ -6,9 +6,10 @@ import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { sha256Hex } from '../../server/http/api-keys.ts'
 import { isFinalAnswer } from '../../server/endpoints/lob.ts'
+import { EVENT_CLEAR, EVENT_GAP } from '../../shared/lob-v1.ts'
 import { MS_PER_DAY } from '../../shared/utc-date.ts'
 import { MemoryStore, marketRow, seriesRow } from '../support/memory-store.ts'
-import { bookEvent, DAY_START, writeEvents } from '../support/recorded-events.ts'
+import { bookEvent, DAY_START, HOUR, writeEvents } from '../support/recorded-events.ts'
 import { SAMPLE_LAKE, startSampleServer } from '../support/sample-server.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
 import { readProblem } from '../support/test-server.ts'
@@ -77,6 +78,34 @@ test('an answer that broke off at one server is resumed at another with a copy o
     assert.equal(rest.headers.get('etag'), whole.headers.get('etag'))
     assert.equal(text.slice(0, 1000) + (await rest.text()), text)
   }
+})
+
+test('a known receipt counts the gaps anew when the file of the date before changes', async (t) => {
+  const lake = await temporaryDirectory(t)
+  // A market that does not close on these dates.
+  const lostMarket = 'KXHIGHNY-26JUL09-B'
+  const next = DAY_START + 24n * HOUR
+  const known = [
+    bookEvent('KXHIGHNY-26JUL09-A', next, EVENT_CLEAR),
+    bookEvent(lostMarket, next + 6n * HOUR, EVENT_CLEAR),
+  ]
+  await writeEvents(lake, known)
+  const { url } = await startSampleServer(t, { lake })
+  const read = async () => {
+    const response = await fetch(`${url}/api/v1/lob/receipt?series=KXHIGHNY&date=2026-07-02`)
+    const { gap_s, etag } = (await response.json()) as { gap_s: number; etag: string }
+    return { gap_s, etag, tag: response.headers.get('etag') }
+  }
+  const before = await read()
+  const lost = [
+    bookEvent(lostMarket, DAY_START, EVENT_CLEAR),
+    bookEvent(lostMarket, DAY_START + HOUR, EVENT_GAP),
+  ]
+  await writeEvents(lake, lost)
+  const after = await read()
+  assert.equal(after.etag, before.etag)
+  assert.deepEqual([before.gap_s, after.gap_s], [0, 6 * 3600])
+  assert.notEqual(after.tag, before.tag)
 })
 
 test('closed days in old files are immutable, all others are revalidated', async (t) => {

@@ -188,7 +188,7 @@ test('names partial dates, and a receipt states for how long books are known and
   const quiet = await collectLob(lake, lobQuery({ ...series, dates, hour: 5 }))
   assert.deepEqual(quiet.head?.partialDates, [])
   const receiptOf = async (query: LobQuery) =>
-    (await collectLob(lake, query, { part: 'receipt' })).head?.receiptPlan
+    (await collectLob(lake, query, { part: 'receipt' })).head?.bookTimes
   const day = await receiptOf(lobQuery({ ...series, dates: ['2026-07-01'] }))
   assert.deepEqual([day?.knownS, day?.gapS], [21 * 3600 - 600, 600 + 2 * 3600])
   const hour = await receiptOf(lobQuery({ ...series, dates: ['2026-07-01'], hour: 2 }))

@@ -2,7 +2,7 @@
 // are known.
 
 import { ApiError } from '../../shared/errors.ts'
-import type { LobReceipt } from '../../shared/lob-receipt.ts'
+import type { BookTimes } from '../../shared/lob-receipt.ts'
 import type { LobQuery, RowPlace } from '../../shared/lob-task.ts'
 import { addDays, instantText, NS_PER_SECOND, utcDateStartMs } from '../../shared/utc-date.ts'
 import {
@@ -130,7 +130,7 @@ export function bookTimes(
   { dates, lastRow }: LobPlan,
   fileOf: FileOfDate,
   closesAtMs: CloseTimes = {},
-): Pick<LobReceipt, 'knownS' | 'gapS'> {
+): BookTimes {
   const { after, intervalS } = query
   const window = windowOf(query)
   let [knownNs, gapNs] = [0, 0]

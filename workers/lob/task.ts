@@ -103,7 +103,11 @@ async function answer(task: LobTask, progress: Progress, bounds: SharingBounds):
   refuseGaps(query, plan, fileOf)
   if (task.isUnlimited !== true) refuseTooManyRows(query, plan)
   const outline = task.isUnlimited === true ? outlineOf(plan, query, fileOf) : undefined
-  const head = { ...headOf(task, series, plan, files), outline }
+  const present = headOf(task, series, plan, files)
+  const isReceipt = task.part === 'receipt' && assistance === null
+  // After the head, which lists the opened files: the times also depend on the file of the date before.
+  const times = isReceipt ? bookTimes(query, plan, fileOf, closesAtMs) : undefined
+  const head = { ...present, outline, bookTimes: times }
   if (assistance !== null && assistance.identity !== head.identity) {
     // An assistant that opened other files than the leader must not make rows.
     port.postMessage({ kind: 'end', rows: 0 })
@@ -125,7 +129,7 @@ interface RowsAnswer {
 
 /** Writes the rows of a plan, or this thread's sections of it. */
 async function answerRows(
-  { query, catalogue, part, assistance, port }: LobTask,
+  { query, part, assistance, port }: LobTask,
   progress: Progress,
   bounds: SharingBounds,
   { head, plan, fileOf }: RowsAnswer,
@@ -154,7 +158,6 @@ async function answerRows(
     isReceipt && assistance === null
       ? {
           ...planReceipt(query, plan, sections),
-          ...bookTimes(query, plan, fileOf, catalogue?.closesAtMs),
           markets: ids.length,
         }
       : undefined
