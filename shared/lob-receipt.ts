@@ -19,7 +19,7 @@ export interface LobBlock {
   readonly sha256: string
 }
 
-/** Seconds in which the books of an answer's markets are known, and in which they are in a gap, within the requested hours. */
+/** Seconds in which the requested books are known, and in which they are in a gap, within the requested hours. */
 export interface BookTimes {
   readonly knownS: number
   readonly gapS: number

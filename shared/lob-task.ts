@@ -162,7 +162,7 @@ export interface LobHead extends StreamHead {
   readonly lastRow: RowPlace | null
   /** Requested dates that have no file, ascending. */
   readonly missingDates: readonly string[]
-  /** Requested dates that are only partly known, among those with rows of the answer. */
+  /** Requested dates on which a requested book is only partly known; none after the last row. */
   readonly partialDates: readonly string[]
   /** The files that were searched for the answer, below the lake's root. */
   readonly files: readonly string[]

@@ -103,10 +103,10 @@ async function answer(task: LobTask, progress: Progress, bounds: SharingBounds):
   refuseGaps(query, plan, fileOf)
   if (task.isUnlimited !== true) refuseTooManyRows(query, plan)
   const outline = task.isUnlimited === true ? outlineOf(plan, query, fileOf) : undefined
-  const present = headOf(task, series, plan, files)
+  const present = headOf(task, series, plan, files, isWanted)
   const isReceipt = task.part === 'receipt' && assistance === null
   // After the head, which lists the opened files: the times also depend on the file of the date before.
-  const times = isReceipt ? bookTimes(query, plan, fileOf, closesAtMs) : undefined
+  const times = isReceipt ? bookTimes(query, plan, fileOf, isWanted, closesAtMs) : undefined
   const head = { ...present, outline, bookTimes: times }
   if (assistance !== null && assistance.identity !== head.identity) {
     // An assistant that opened other files than the leader must not make rows.
@@ -236,7 +236,7 @@ interface InstantAnswer {
 async function answerAt(task: LobTask, progress: Progress, asked: InstantAnswer): Promise<void> {
   const { query, catalogue, headOnly, port } = task
   const { series, fileOf, plan, isWanted, at } = asked
-  const head = { ...headOf(task, series, plan, progress.files), rows: 0 }
+  const head = { ...headOf(task, series, plan, progress.files, isWanted), rows: 0 }
   if (headOnly || head.isHeld) {
     port.postMessage(head)
     port.postMessage({ kind: 'end', rows: 0 })
@@ -263,6 +263,7 @@ function headOf(
   series: string,
   plan: LobPlan,
   files: ReadonlyMap<string, LakeFile | undefined>,
+  isWanted: (marketId: string) => boolean,
 ): LobHead {
   const dates = [...files.keys()].toSorted()
   const contents = dates.map((date) => `${date} ${files.get(date)?.contents ?? 'none'}`)
@@ -272,7 +273,7 @@ function headOf(
     rows: plan.rows,
     lastRow: plan.lastRow,
     missingDates: plan.missingDates,
-    partialDates: partialDates(query, plan, (date) => files.get(date), catalogue?.closesAtMs),
+    partialDates: partialDates(query, plan, (date) => files.get(date), isWanted, catalogue?.closesAtMs),
     files: dates.map((date) => files.get(date)?.name ?? lobKey(query.source, series, date)),
     stamps: dates.map((date) => files.get(date)?.stamp ?? ''),
     identity,
