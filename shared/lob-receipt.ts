@@ -19,14 +19,17 @@ export interface LobBlock {
   readonly sha256: string
 }
 
+/** Seconds in which the requested books are known, and in which they are in a gap, within the requested hours. */
+export interface BookTimes {
+  readonly knownS: number
+  readonly gapS: number
+}
+
 export interface LobReceipt {
   readonly bytes: number
   /** The digest of the body, lower-case hex digits. */
   readonly sha256: string
   readonly rows: number
-  /** Seconds in which the books of its markets are known, and in which they are in a gap, within the requested hours. */
-  readonly knownS: number
-  readonly gapS: number
   /** Ticks of the first and last row, seconds since the Unix epoch; null without rows. */
   readonly firstSeconds: number | null
   readonly lastSeconds: number | null

@@ -2,7 +2,7 @@
 
 import type { FormatName } from './formats.ts'
 import type { LakePin } from './lake-pin.ts'
-import type { ReceiptPlan } from './lob-receipt.ts'
+import type { BookTimes, ReceiptPlan } from './lob-receipt.ts'
 import type { LobSource } from './lob-sources.ts'
 import type { StreamHead } from './stream-task.ts'
 
@@ -162,7 +162,7 @@ export interface LobHead extends StreamHead {
   readonly lastRow: RowPlace | null
   /** Requested dates that have no file, ascending. */
   readonly missingDates: readonly string[]
-  /** Requested dates that are only partly known, among those with rows of the answer. */
+  /** Requested dates on which a requested book is only partly known; none after the last row. */
   readonly partialDates: readonly string[]
   /** The files that were searched for the answer, below the lake's root. */
   readonly files: readonly string[]
@@ -176,6 +176,11 @@ export interface LobHead extends StreamHead {
   readonly isHeld: boolean
   /** Set if the receipt was requested and the client does not hold the answer. */
   readonly receiptPlan?: ReceiptPlan
+  /**
+   * Set if the receipt was requested. Not part of a known receipt: they also depend on the file of the date before, which the
+   * bytes of the answer do not.
+   */
+  readonly bookTimes?: BookTimes | undefined
   /** Set if the rows are not limited. */
   readonly outline?: LobOutline | undefined
   /** Null if the answer is too small to divide among threads, or its format does not allow it. */

@@ -121,6 +121,7 @@ export function lobReceiptEndpoint(service: LobService): Endpoint {
       try {
         const opening = openingOf(service, query, context, values.version)
         const { head, receipt } = (await receiptOf(service, query, opening))!
+        const { knownS, gapS } = head.bookTimes!
         const validator = validatorOf(service, query, head)
         const named = versionHeader(service.versions, 'lob', head, values.version)
         const version = named['Lake-Version'] ?? null
@@ -139,11 +140,11 @@ export function lobReceiptEndpoint(service: LobService): Endpoint {
             hour: new Date(seconds * 1000).toISOString().replace('.000', ''),
             ...block,
           })),
-          known_s: receipt.knownS,
-          gap_s: receipt.gapS,
+          known_s: knownS,
+          gap_s: gapS,
           missing_dates: head.missingDates,
         })
-        const etag = strongEtag('receipt', head.identity, version ?? '')
+        const etag = strongEtag('receipt', head.identity, version ?? '', `${knownS} ${gapS}`)
         return { ...reply, headers: { ...headers, ...named, ...validatorHeaders({ ...validator, etag }) } }
       } catch (error) {
         throw refusalOf(error, query, service)

@@ -2,6 +2,7 @@
 // key-value metadata. Rule: contract.md 35. Instants become ns after the file's UTC midnight, as doubles, which are exact within
 // a hundred days of it.
 
+import { createHash } from 'node:crypto'
 import { parquetMetadata, type FileMetaData, type SchemaElement, type SchemaTree } from 'hyparquet'
 import { getSchemaPath } from 'hyparquet/src/schema.js'
 import { lobFooterChecksum } from '../lob-checksum.ts'
@@ -42,6 +43,8 @@ export interface FileFooter {
   readonly markets: readonly FooterMarket[] | undefined
   readonly hasHourlyKeyframes: boolean
   readonly gaps: number
+  /** A digest of the footer, if it has the checksums of all columns: it identifies the contents of the file. */
+  readonly contents: string | undefined
 }
 
 /**
@@ -57,7 +60,8 @@ export function parseFooter(tail: Uint8Array, fileBytes: number, date: string, b
     tail.length - 8,
     true,
   )
-  const checksum = lobFooterChecksum(tail.subarray(tail.length - 8 - thriftBytes, tail.length - 8))
+  const thrift = tail.subarray(tail.length - 8 - thriftBytes, tail.length - 8)
+  const checksum = lobFooterChecksum(thrift)
   if (checksum !== undefined && checksum.stored !== checksum.computed) {
     throw new Error('its footer has a wrong checksum')
   }
@@ -86,7 +90,12 @@ export function parseFooter(tail: Uint8Array, fileBytes: number, date: string, b
     markets: marketsJson === undefined ? undefined : parseMarkets(marketsJson, baseNs),
     gaps: Number(keyValues.get(LOB_FOOTER_KEYS.gaps) ?? 0),
     hasHourlyKeyframes: keyValues.get(LOB_FOOTER_KEYS.keyframes) === KEYFRAMES_HOURLY,
+    contents: areAllChecked(rowGroups) ? createHash('sha256').update(thrift).digest('base64url') : undefined,
   }
+}
+
+function areAllChecked(rowGroups: readonly RowGroup[]): boolean {
+  return rowGroups.every(({ columns }) => Object.values(columns).every(({ crc32 }) => crc32 !== undefined))
 }
 
 /** Locates the columns of each row group. Throws a plain Error if the file is not a consistent lob.v1 file. */

@@ -1,13 +1,15 @@
 // Entity tags and Cache-Control of order-book responses, and the effect of the catalogue on them, with the real worker.
 
 import assert from 'node:assert/strict'
-import { cpSync, readdirSync, utimesSync, writeFileSync, readFileSync } from 'node:fs'
+import { cpSync, readdirSync, rmSync, utimesSync, writeFileSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { sha256Hex } from '../../server/http/api-keys.ts'
 import { isFinalAnswer } from '../../server/endpoints/lob.ts'
+import { EVENT_CLEAR, EVENT_GAP } from '../../shared/lob-v1.ts'
 import { MS_PER_DAY } from '../../shared/utc-date.ts'
 import { MemoryStore, marketRow, seriesRow } from '../support/memory-store.ts'
+import { bookEvent, DAY_START, HOUR, writeEvents } from '../support/recorded-events.ts'
 import { SAMPLE_LAKE, startSampleServer } from '../support/sample-server.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
 import { readProblem } from '../support/test-server.ts'
@@ -34,7 +36,7 @@ async function startOldLake(t: TestContext, store?: MemoryStore) {
 
 const DAY = 'series=KXHIGHNY&date=2026-07-02&interval=3600&levels=2'
 
-test('a response that the client holds is 304 until one of its files changes', async (t) => {
+test('a response that the client holds is 304 until the contents of a file change', async (t) => {
   const { lake, get } = await startOldLake(t)
   const first = await get(DAY)
   const etag = first.headers.get('etag') ?? ''
@@ -54,10 +56,56 @@ test('a response that the client holds is 304 until one of its files changes', a
     assert.equal((await get(other, { 'if-none-match': etag })).status, 200, other)
   const path = join(lake, 'lob/source=kalshi/series=KXHIGHNY/date=2026-07-02/lob.parquet')
   writeFileSync(path, readFileSync(path))
-  const rewritten = await get(DAY, { 'if-none-match': etag })
-  assert.equal(rewritten.status, 200)
-  assert.notEqual(rewritten.headers.get('etag'), etag)
-  assert.equal(await rewritten.text(), bytes)
+  assert.equal((await get(DAY, { 'if-none-match': etag })).status, 304, 'written again')
+  rmSync(path)
+  await writeEvents(lake, [bookEvent(MARKET, DAY_START + BigInt(MS_PER_DAY) * 1_000_000n, 0)])
+  const other = await get(DAY, { 'if-none-match': etag })
+  assert.equal(other.status, 200)
+  assert.notEqual(other.headers.get('etag'), etag)
+  assert.notEqual(await other.text(), bytes)
+})
+
+test('an answer that broke off at one server is resumed at another with a copy of the files', async (t) => {
+  const [one, other] = [await startOldLake(t), await startOldLake(t)]
+  for (const query of [`${DAY}&format=csv`, `${DAY}&format=ndjson&on_gap=skip`]) {
+    const whole = await one.get(query)
+    const text = await whole.text()
+    const rest = await other.get(query, {
+      range: 'bytes=1000-',
+      'if-range': whole.headers.get('etag') ?? '',
+    })
+    assert.equal(rest.status, 206)
+    assert.equal(rest.headers.get('etag'), whole.headers.get('etag'))
+    assert.equal(text.slice(0, 1000) + (await rest.text()), text)
+  }
+})
+
+test('a known receipt counts the gaps anew when the file of the date before changes', async (t) => {
+  const lake = await temporaryDirectory(t)
+  // A market that does not close on these dates.
+  const lostMarket = 'KXHIGHNY-26JUL09-B'
+  const next = DAY_START + 24n * HOUR
+  const known = [
+    bookEvent('KXHIGHNY-26JUL09-A', next, EVENT_CLEAR),
+    bookEvent(lostMarket, next + 6n * HOUR, EVENT_CLEAR),
+  ]
+  await writeEvents(lake, known)
+  const { url } = await startSampleServer(t, { lake })
+  const read = async () => {
+    const response = await fetch(`${url}/api/v1/lob/receipt?series=KXHIGHNY&date=2026-07-02`)
+    const { gap_s, etag } = (await response.json()) as { gap_s: number; etag: string }
+    return { gap_s, etag, tag: response.headers.get('etag') }
+  }
+  const before = await read()
+  const lost = [
+    bookEvent(lostMarket, DAY_START, EVENT_CLEAR),
+    bookEvent(lostMarket, DAY_START + HOUR, EVENT_GAP),
+  ]
+  await writeEvents(lake, lost)
+  const after = await read()
+  assert.equal(after.etag, before.etag)
+  assert.deepEqual([before.gap_s, after.gap_s], [0, 6 * 3600])
+  assert.notEqual(after.tag, before.tag)
 })
 
 test('closed days in old files are immutable, all others are revalidated', async (t) => {

@@ -361,8 +361,6 @@ test('the newest receipts are kept up to a bound', () => {
     firstSeconds: 0,
     lastSeconds: 0,
     markets: 1,
-    knownS: 0,
-    gapS: 0,
   }
   const asked = (limit: number): LobQuery => lobQuery({ series: SERIES, dates: DATES, limit })
   const blocks = Array.from({ length: 9 }, () => block)

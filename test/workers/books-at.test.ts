@@ -272,6 +272,32 @@ test('the state says whether a book is known, and a book that is not yet known h
   assert.deepEqual([closed?.['state'], closed?.['last_event_ts']], ['closed', DAY_START + 2n * HOUR])
 })
 
+test('hours after the end of the recording, a book is the last one', async (t) => {
+  const lake = await temporaryDirectory(t)
+  const covered = DAY_START + 2n * HOUR + HOUR / 2n
+  await writeEvents(
+    lake,
+    [
+      bookEvent(ID, DAY_START + HOUR, 0),
+      bookEvent(ID, DAY_START + HOUR, 1, 0, 4_000, 3_000_000),
+      bookEvent(ID, covered - SECOND, 1, 1, 6_000, 5_000_000),
+    ],
+    {},
+    covered,
+  )
+  for (const by of ['exchange', 'received'] as const) {
+    const [last] = await booksAt(lake, { ns: String(covered), by })
+    for (const later of [covered + 1n, covered + HOUR, DAY_START + DAY_NS - 1n]) {
+      const [record] = await booksAt(lake, { ns: String(later), by })
+      assert.deepEqual(withoutProvenance([record!]), withoutProvenance([last!]), `${by} ${later}`)
+      assert.deepEqual(
+        [record?.provenance['state'], record?.provenance['last_event_ts']],
+        ['not_recorded', covered - SECOND],
+      )
+    }
+  }
+})
+
 test('an instant reads only the row groups of its hour', async (t) => {
   await provenanceAt(12n * HOUR)
   let reads = 0

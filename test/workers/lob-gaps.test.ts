@@ -188,9 +188,31 @@ test('names partial dates, and a receipt states for how long books are known and
   const quiet = await collectLob(lake, lobQuery({ ...series, dates, hour: 5 }))
   assert.deepEqual(quiet.head?.partialDates, [])
   const receiptOf = async (query: LobQuery) =>
-    (await collectLob(lake, query, { part: 'receipt' })).head?.receiptPlan
+    (await collectLob(lake, query, { part: 'receipt' })).head?.bookTimes
   const day = await receiptOf(lobQuery({ ...series, dates: ['2026-07-01'] }))
   assert.deepEqual([day?.knownS, day?.gapS], [21 * 3600 - 600, 600 + 2 * 3600])
   const hour = await receiptOf(lobQuery({ ...series, dates: ['2026-07-01'], hour: 2 }))
   assert.deepEqual([hour?.knownS, hour?.gapS], [3000, 600])
+})
+
+test('a book without rows counts: one that is never known, and one that on_gap=skip leaves out', async (t) => {
+  const lake = await temporaryDirectory(t)
+  const events = [
+    bookEvent('A', DAY_START, EVENT_CLEAR),
+    bookEvent('B', DAY_START, EVENT_CLEAR),
+    bookEvent('B', DAY_START + 5n * HOUR, EVENT_GAP),
+    bookEvent('C', DAY_START + 20n * HOUR, EVENT_SET, 0, 4_000, 1_000_000),
+  ]
+  await writeEvents(lake, events, {}, DAY_START + 24n * HOUR - 1n)
+  const factsOf = async (query: Partial<LobQuery>) => {
+    const asked = { market: null, series: SERIES, dates: ['2026-07-01'], intervalS: 300, ...query }
+    const { head, endRows } = await collectLob(lake, lobQuery(asked), { part: 'receipt' })
+    return [endRows, head?.partialDates.length, head?.bookTimes?.gapS]
+  }
+  assert.deepEqual(await factsOf({ hour: 4 }), [24, 0, 0])
+  assert.deepEqual(await factsOf({ hour: 6 }), [24, 1, 3600])
+  assert.deepEqual(await factsOf({ hour: 6, onGap: 'skip' }), [12, 1, 3600])
+  assert.deepEqual(await factsOf({ hour: 21, onGap: 'skip' }), [12, 1, 2 * 3600])
+  assert.deepEqual(await factsOf({ hour: 21, market: 'A', series: null }), [12, 0, 0])
+  assert.deepEqual(await factsOf({ hour: 21, market: 'C', series: null }), [0, 1, 3600])
 })

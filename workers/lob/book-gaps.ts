@@ -2,7 +2,7 @@
 // are known.
 
 import { ApiError } from '../../shared/errors.ts'
-import type { LobReceipt } from '../../shared/lob-receipt.ts'
+import type { BookTimes } from '../../shared/lob-receipt.ts'
 import type { LobQuery, RowPlace } from '../../shared/lob-task.ts'
 import { addDays, instantText, NS_PER_SECOND, utcDateStartMs } from '../../shared/utc-date.ts'
 import {
@@ -90,15 +90,18 @@ function windowOf({ hour }: LobQuery): { readonly from: number; readonly to: num
   return hour === null ? { from: 0, to: DAY_NS } : { from: hour * HOUR_NS, to: (hour + 1) * HOUR_NS }
 }
 
-/** The dates on which a book of the plan has a gap or is not recorded for a second or more. Scans no file. */
+/**
+ * The dates on which a requested book, with or without rows, has a gap or is not recorded for a second or more. Scans no file.
+ */
 export function partialDates(
   query: LobQuery,
   { dates }: LobPlan,
   fileOf: FileOfDate,
+  isWanted: (marketId: string) => boolean,
   closesAtMs: CloseTimes = {},
 ): string[] {
   const window = windowOf(query)
-  const partial = dates.filter(({ date, markets }) => {
+  const partial = dates.filter(({ date }) => {
     const file = fileOf(date)!
     const coverage = statedCoverage(file)
     // The file does not say which market has a gap, and may not state its end. Figures that another request has counted are
@@ -109,12 +112,13 @@ export function partialDates(
         hasGaps || (stated !== undefined && DAY_NS - stated.to + Math.max(0, stated.from) > UNRECORDED_NS_MIN)
       )
     }
-    return markets.some(({ id }) => {
-      const stretches = stretchesOf(coverage, coverage.markets.get(id), {
-        before: 'none',
-        closes: closeOf(id, date, closesAtMs),
-      })
-      const { gap, unrecorded } = timesWithin(stretches, window)
+    return [...coverage.markets].some(([id, market]) => {
+      if (!isWanted(id)) return false
+      const closes = closeOf(id, date, closesAtMs)
+      const { gap, unrecorded } = timesWithin(
+        stretchesOf(coverage, market, { before: 'none', closes }),
+        window,
+      )
       return gap > 0 || unrecorded >= UNRECORDED_NS_MIN
     })
   })
@@ -122,38 +126,40 @@ export function partialDates(
 }
 
 /**
- * How long the books of a plan are known and in a gap, within the hours of the query and the time of the rows that `after` and
- * `limit` keep. May scan files.
+ * How long the requested books, with or without rows, are known and in a gap, within the hours of the query and the time of the
+ * rows that `after` and `limit` keep. May scan files.
  */
 export function bookTimes(
   query: LobQuery,
   { dates, lastRow }: LobPlan,
   fileOf: FileOfDate,
+  isWanted: (marketId: string) => boolean,
   closesAtMs: CloseTimes = {},
-): Pick<LobReceipt, 'knownS' | 'gapS'> {
+): BookTimes {
   const { after, intervalS } = query
   const window = windowOf(query)
   let [knownNs, gapNs] = [0, 0]
-  for (const { date, startSeconds, markets } of dates) {
-    const tickOf = (place: RowPlace | null, none: number): number =>
-      place === null ? none : Math.floor((place.seconds - startSeconds) / intervalS)
-    const [tickBefore, tickLast] = [tickOf(after, -1), tickOf(lastRow, Infinity)]
+  for (const { date, startSeconds } of dates) {
+    /** The first tick of a market after a place. */
+    const tickAfter = ({ seconds, marketId }: RowPlace, id: string): number => {
+      const ticks = (seconds - startSeconds) / intervalS
+      return Number.isInteger(ticks) && marketId !== null && id > marketId ? ticks : Math.floor(ticks) + 1
+    }
     const coverage = coverageOf(fileOf(date)!)
     const previous = fileOf(addDays(date, -1))
-    for (const { id, firstTick, lastTick } of markets) {
+    for (const [id, market] of coverage.markets) {
+      if (!isWanted(id)) continue
       // A row's time lasts until the next row, so the times of two pages do not overlap.
-      const [from, to] = [Math.min(firstTick, tickBefore + 1), Math.max(lastTick + 1, tickLast)]
+      const from = after === null ? 0 : tickAfter(after, id)
+      const to = lastRow === null ? Infinity : tickAfter(lastRow, id)
       const changes = previous && coverageOf(previous).markets.get(id)?.changes
       const before: BookBefore =
         changes === undefined ? 'none' : changes.length % 2 === 0 ? 'known' : 'unknown'
       const closes = closeOf(id, date, closesAtMs)
-      const { known, gap } = timesWithin(
-        stretchesOf(coverage, coverage.markets.get(id), { before, closes }),
-        {
-          from: Math.max(window.from, from * intervalS * NS_PER_SECOND),
-          to: Math.min(window.to, to * intervalS * NS_PER_SECOND),
-        },
-      )
+      const { known, gap } = timesWithin(stretchesOf(coverage, market, { before, closes }), {
+        from: Math.max(window.from, from * intervalS * NS_PER_SECOND),
+        to: Math.min(window.to, to * intervalS * NS_PER_SECOND),
+      })
       knownNs += known
       gapNs += gap
     }

@@ -60,10 +60,13 @@ export function booksAt(job: InstantJob): string[] {
   return replays.flatMap((replay) => replay.record(file, job))
 }
 
-/** The hour with whose keyframes the replay begins; -Infinity (the start of the file) if it has no keyframes. */
+/**
+ * The hour with whose keyframes the replay begins; -Infinity (the start of the file) if it has no keyframes. The hours after the
+ * end of the recording have none.
+ */
 function firstHourOf({ index, baseNs }: LakeFile, instant: number, by: LobInstant['by']): number {
   if (!index.isSeekable) return Number.NEGATIVE_INFINITY
-  const hour = Math.floor(instant / HOUR_NS)
+  const hour = Math.floor(Math.min(instant, index.coversTo) / HOUR_NS)
   if (by === 'exchange') return hour
   const late = index.rowGroups.find((group) => receiptsOf(group, baseNs).max > instant)
   return Math.min(hour, late?.hour ?? hour)

@@ -52,6 +52,8 @@ export interface FileIndex {
   readonly tellsMidnight: boolean
   /** Some book has a gap in it. */
   readonly hasGaps: boolean
+  /** Identifies the contents of the file (`FileFooter`); undefined if the footer cannot. */
+  readonly contents: string | undefined
 }
 
 interface ChunkReader {
@@ -98,6 +100,7 @@ function indexFromFooter(footer: FileFooter): FileIndex | undefined {
     mayLackBooks: false,
     tellsMidnight: true,
     hasGaps: footer.gaps > 0,
+    contents: footer.contents,
   }
 }
 
@@ -155,6 +158,7 @@ class FileScan {
       mayLackBooks: !tellsMidnight && (this.#isContinued || !hasKeyframes),
       tellsMidnight,
       hasGaps: this.#hasGaps,
+      contents: this.#footer.contents,
     }
   }
 

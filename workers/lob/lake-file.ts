@@ -109,6 +109,11 @@ export class LakeFile {
     return this.#pinned?.sha256 ?? identityOf(this.#stat)
   }
 
+  /** The same for all copies of a file if its footer has checksums of its contents; else as `identity`. */
+  get contents(): string {
+    return this.index.contents ?? this.identity
+  }
+
   get stamp(): string {
     return identityOf(this.#stat)
   }

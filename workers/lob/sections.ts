@@ -90,7 +90,7 @@ export function planReceipt(
   query: LobQuery,
   plan: LobPlan,
   blocks: readonly Section[],
-): Omit<ReceiptPlan, 'markets' | 'knownS' | 'gapS'> {
+): Omit<ReceiptPlan, 'markets'> {
   const span = spanOf(query, plan)
   return {
     rows: plan.rows,

@@ -103,7 +103,11 @@ async function answer(task: LobTask, progress: Progress, bounds: SharingBounds):
   refuseGaps(query, plan, fileOf)
   if (task.isUnlimited !== true) refuseTooManyRows(query, plan)
   const outline = task.isUnlimited === true ? outlineOf(plan, query, fileOf) : undefined
-  const head = { ...headOf(task, series, plan, files), outline }
+  const present = headOf(task, series, plan, files, isWanted)
+  const isReceipt = task.part === 'receipt' && assistance === null
+  // After the head, which lists the opened files: the times also depend on the file of the date before.
+  const times = isReceipt ? bookTimes(query, plan, fileOf, isWanted, closesAtMs) : undefined
+  const head = { ...present, outline, bookTimes: times }
   if (assistance !== null && assistance.identity !== head.identity) {
     // An assistant that opened other files than the leader must not make rows.
     port.postMessage({ kind: 'end', rows: 0 })
@@ -125,7 +129,7 @@ interface RowsAnswer {
 
 /** Writes the rows of a plan, or this thread's sections of it. */
 async function answerRows(
-  { query, catalogue, part, assistance, port }: LobTask,
+  { query, part, assistance, port }: LobTask,
   progress: Progress,
   bounds: SharingBounds,
   { head, plan, fileOf }: RowsAnswer,
@@ -154,7 +158,6 @@ async function answerRows(
     isReceipt && assistance === null
       ? {
           ...planReceipt(query, plan, sections),
-          ...bookTimes(query, plan, fileOf, catalogue?.closesAtMs),
           markets: ids.length,
         }
       : undefined
@@ -233,7 +236,7 @@ interface InstantAnswer {
 async function answerAt(task: LobTask, progress: Progress, asked: InstantAnswer): Promise<void> {
   const { query, catalogue, headOnly, port } = task
   const { series, fileOf, plan, isWanted, at } = asked
-  const head = { ...headOf(task, series, plan, progress.files), rows: 0 }
+  const head = { ...headOf(task, series, plan, progress.files, isWanted), rows: 0 }
   if (headOnly || head.isHeld) {
     port.postMessage(head)
     port.postMessage({ kind: 'end', rows: 0 })
@@ -254,22 +257,23 @@ function outlineOf(plan: LobPlan, query: LobQuery, fileOf: FileOfDate): LobOutli
   }
 }
 
-/** The head of the answer. The identities of the open files tell whether the client holds it; no row has been read. */
+/** The head of the answer. The contents of the open files tell whether the client holds it; no row has been read. */
 function headOf(
   { query, catalogue, validation: { seed, held } }: LobTask,
   series: string,
   plan: LobPlan,
   files: ReadonlyMap<string, LakeFile | undefined>,
+  isWanted: (marketId: string) => boolean,
 ): LobHead {
   const dates = [...files.keys()].toSorted()
-  const identities = dates.map((date) => `${date} ${files.get(date)?.identity ?? 'none'}`)
-  const identity = contentIdentity([seed, series, JSON.stringify({ query, catalogue }), ...identities])
+  const contents = dates.map((date) => `${date} ${files.get(date)?.contents ?? 'none'}`)
+  const identity = contentIdentity([seed, series, JSON.stringify({ query, catalogue }), ...contents])
   return {
     kind: 'head',
     rows: plan.rows,
     lastRow: plan.lastRow,
     missingDates: plan.missingDates,
-    partialDates: partialDates(query, plan, (date) => files.get(date), catalogue?.closesAtMs),
+    partialDates: partialDates(query, plan, (date) => files.get(date), isWanted, catalogue?.closesAtMs),
     files: dates.map((date) => files.get(date)?.name ?? lobKey(query.source, series, date)),
     stamps: dates.map((date) => files.get(date)?.stamp ?? ''),
     identity,
