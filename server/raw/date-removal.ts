@@ -9,7 +9,7 @@ import { isSealed, readManifest, segmentsOnDisk, unlistedIn, writeManifest } fro
 
 /**
  * Removes the raw segments of a date and seals it. Does nothing without a manifest, or if the date has a segment that is not folded
- * yet: a recorder publishes slices at any time. Completes a removal that was killed. Returns whether this call sealed the date.
+ * yet: a recorder publishes slices at any time. Completes a removal that was killed. Returns whether the date is sealed.
  */
 export async function sealDate(lake: string, source: LobSource, date: string): Promise<boolean> {
   const names = await segmentsOnDisk(lake, source, date)
@@ -21,7 +21,7 @@ export async function sealDate(lake: string, source: LobSource, date: string): P
   else if (!isSealed(manifest)) return false
   const directory = rawDateDirectory(lake, source, date)
   for (const name of names) await rm(join(directory, name), { force: true })
-  return isOpen
+  return true
 }
 
 /** Removes empty directories of raw segments, which a failed import leaves behind. */
