@@ -17,9 +17,13 @@ export async function sealDate(lake: string, source: LobSource, date: string): P
   if (manifest === undefined || unlistedIn(manifest, names) !== undefined) return false
   const isOpen = manifest.segments.length > 0
   const { epoch, segments } = manifest
-  if (isOpen) await writeManifest(lake, { ...manifest, epoch: epoch + 1, segments: [], sealed: segments })
-  else if (!isSealed(manifest)) return false
   const directory = rawDateDirectory(lake, source, date)
+  if (isOpen) {
+    // A killed replacement has left segments. Beside a seal that does not list them, they would count as later ones.
+    const listed = new Set(segments.map(({ name }) => name))
+    for (const name of names) if (!listed.has(name)) await rm(join(directory, name), { force: true })
+    await writeManifest(lake, { ...manifest, epoch: epoch + 1, segments: [], sealed: segments })
+  } else if (!isSealed(manifest)) return false
   for (const name of names) await rm(join(directory, name), { force: true })
   return true
 }
