@@ -96,7 +96,7 @@ export class SourceFold {
       if (isKept) continue
       const nextState = await this.#stateOf(next)
       if (!waiting.has(next) && hasNext) {
-        const opening = this.#openingOf(folded.state, (await this.#outlinesOf(next)) ?? [], next)
+        const opening = openingOf(folded.state, (await this.#outlinesOf(next)) ?? [], next)
         if (nextState === undefined || nextState.opening !== digestOf(opening)) waiting.add(next)
       }
     }
@@ -141,7 +141,7 @@ export class SourceFold {
     const reading = this.#readings.get(date)!
     const outlines = reading.outlines()
     const before = await this.#stateOf(addDays(date, -1))
-    const opening = before === undefined ? NO_OPENING : this.#openingOf(before, outlines, date)
+    const opening = before === undefined ? NO_OPENING : openingOf(before, outlines, date)
     const links = linkDates(before?.chains ?? [], outlines, date)
     const chainOf = continueChains(reading, opening, before, links)
     const after = (await this.#outlinesOf(addDays(date, 1))) ?? []
@@ -183,18 +183,6 @@ export class SourceFold {
     return folded
   }
 
-  /** The books with which `date` begins: those of chains of the date before that continue. */
-  #openingOf(before: FoldState, outlines: readonly ChainOutline[], date: string): Opening {
-    const continued = new Set(continuationOf(before.chains, outlines, date).continued)
-    return {
-      markets: before.closing.flatMap(({ id, series, books }) => {
-        const own = books.filter(({ chain }) => continued.has(chain))
-        return own.length === 0 ? [] : [{ id, series, books: own }]
-      }),
-      followed: before.followed.filter(([chain]) => continued.has(chain)),
-    }
-  }
-
   #foldOf(
     reading: DateReading,
     recording: SeriesRecording,
@@ -218,6 +206,25 @@ export class SourceFold {
       onFile: (writer) => this.writers.push(writer),
       onRows: (date, rows) => onWrite?.({ series: recording.series, date, rows, events }),
     })
+  }
+}
+
+/** Whether a date begins with the books that the date before has at its end, and that date ends as the messages after it show. */
+export function followsOn(before: FoldState, state: FoldState, date: string): boolean {
+  const { continued } = continuationOf(before.chains, state.chains, date)
+  const opening = openingOf(before, state.chains, date)
+  return digestOf(continued) === digestOf(before.continued) && digestOf(opening) === state.opening
+}
+
+/** The books with which `date` begins: those of chains of the date before that continue. */
+function openingOf(before: FoldState, outlines: readonly ChainOutline[], date: string): Opening {
+  const continued = new Set(continuationOf(before.chains, outlines, date).continued)
+  return {
+    markets: before.closing.flatMap(({ id, series, books }) => {
+      const own = books.filter(({ chain }) => continued.has(chain))
+      return own.length === 0 ? [] : [{ id, series, books: own }]
+    }),
+    followed: before.followed.filter(([chain]) => continued.has(chain)),
   }
 }
 

@@ -10,7 +10,7 @@ import { PublishedInPartError, foldRawDates } from '../fold/fold-raw-dates.ts'
 import type { WrittenLobFile } from '../lake/lob-publication.ts'
 import type { DateRule, FoldCounts, FoldListeners, FoldOrder, FoldOutcome } from '../fold/fold-order.ts'
 import { removeEmptyRawDirectories, sealDate } from '../raw/date-removal.ts'
-import { isFetched, readManifest, segmentsOnDisk } from '../raw/date-manifest.ts'
+import { isFetched, isSealed, readManifest, segmentsOnDisk } from '../raw/date-manifest.ts'
 import type { SegmentFacts } from '../raw/segment-writer.ts'
 import { dateRules } from './date-rules.ts'
 import type { MarketDay } from '../fold/fold-report.ts'
@@ -90,7 +90,10 @@ class LakeImport {
   }
 
   async run(): Promise<ImportResult> {
-    const { tally: input, badLines, dates, segments } = this.#recordings
+    const { tally: input, badLines, dates } = this.#recordings
+    const count = this.#recordings.segments.length
+    if (!this.#options.replace && this.#options.keepsRaw === false) await this.#dropSealed(dates)
+    const { segments } = this.#recordings
     const rules = await dateRules(
       this.#options,
       segments.map(({ facts }) => facts),
@@ -100,7 +103,7 @@ class LakeImport {
     let outcome: FoldOutcome
     try {
       await this.#recordings.publish()
-      outcome = await this.#fold(dates, rules)
+      outcome = await this.#fold(this.#recordings.dates, rules)
     } catch (error) {
       if (!(error instanceof PublishedInPartError)) await this.#remove(added)
       throw error
@@ -114,10 +117,25 @@ class LakeImport {
       tally,
       badLines,
       days: reportedDays(outcome, dates),
-      segments: { added: added.length, present: segments.length - added.length },
+      segments: { added: added.length, present: count - added.length },
       sealed,
       kept: this.#options.keepsRaw === false ? dates.filter((date) => !sealed.includes(date)) : [],
     }
+  }
+
+  /**
+   * Leaves out segments that a seal has removed: the files of the date have their messages. So the same import again completes one that
+   * was killed while it sealed its dates.
+   */
+  async #dropSealed(dates: readonly string[]): Promise<void> {
+    const { lake, source } = this.#options
+    const sealed = new Set<string>()
+    for (const date of dates) {
+      const manifest = await readManifest(lake, source, date)
+      if (manifest === undefined || !isSealed(manifest)) continue
+      for (const segment of manifest.sealed ?? []) sealed.add(`${date}/${segment.name}`)
+    }
+    await this.#recordings.drop(({ facts: { date, name } }) => sealed.has(`${date}/${name}`))
   }
 
   async #fold(dates: readonly string[], rules: ReadonlyMap<string, DateRule>): Promise<FoldOutcome> {

@@ -94,6 +94,12 @@ export class SegmentedRecordings {
     this.segments = [...byPath.values()]
   }
 
+  /** Removes segments that are not to be published. */
+  async drop(isDropped: (segment: StagedSegment) => boolean): Promise<void> {
+    for (const segment of this.segments.filter(isDropped)) await segment.discard()
+    this.segments = this.segments.filter((segment) => !isDropped(segment))
+  }
+
   /** Removes what was not published. */
   async discard(): Promise<void> {
     for (const segment of this.segments) await segment.discard()

@@ -9,7 +9,7 @@ import { isSealed, readManifest, segmentsOnDisk, unlistedIn, writeManifest } fro
 
 /**
  * Removes the raw segments of a date and seals it. Does nothing without a manifest, or if the date has a segment that is not folded
- * yet: a recorder publishes slices at any time. Completes a removal that was killed. Returns whether this call sealed the date.
+ * yet: a recorder publishes slices at any time. Completes a removal that was killed. Returns whether the date is sealed.
  */
 export async function sealDate(lake: string, source: LobSource, date: string): Promise<boolean> {
   const names = await segmentsOnDisk(lake, source, date)
@@ -17,11 +17,15 @@ export async function sealDate(lake: string, source: LobSource, date: string): P
   if (manifest === undefined || unlistedIn(manifest, names) !== undefined) return false
   const isOpen = manifest.segments.length > 0
   const { epoch, segments } = manifest
-  if (isOpen) await writeManifest(lake, { ...manifest, epoch: epoch + 1, segments: [], sealed: segments })
-  else if (!isSealed(manifest)) return false
   const directory = rawDateDirectory(lake, source, date)
+  if (isOpen) {
+    // A killed replacement has left segments. Beside a seal that does not list them, they would count as later ones.
+    const listed = new Set(segments.map(({ name }) => name))
+    for (const name of names) if (!listed.has(name)) await rm(join(directory, name), { force: true })
+    await writeManifest(lake, { ...manifest, epoch: epoch + 1, segments: [], sealed: segments })
+  } else if (!isSealed(manifest)) return false
   for (const name of names) await rm(join(directory, name), { force: true })
-  return isOpen
+  return true
 }
 
 /** Removes empty directories of raw segments, which a failed import leaves behind. */

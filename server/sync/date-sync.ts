@@ -12,13 +12,18 @@
 // that no manifest lists are folded where no epoch was raised, and removed from the bucket where one was. Segments of rows that
 // REST gave are no recording: a replacement keeps them on both sides, and only a date that is sealed loses them. A seal names the
 // segments that it removes: where the other side has more, an operator decides.
+//
+// The files of a date begin with books of the date before. If that date has lost segments since, the date is folded again.
 
 import { dirname, join } from 'node:path'
-import { RAW_MANIFEST_NAME, rawSegmentOfName } from '../../shared/lake-layout.ts'
+import { RAW_MANIFEST_NAME, rawDateDirectory, rawSegmentOfName } from '../../shared/lake-layout.ts'
+import { addDays } from '../../shared/utc-date.ts'
 import { FOLD_VERSION } from '../fold/fold-raw-dates.ts'
-import { FOLD_STATE_NAME } from '../fold/fold-state.ts'
+import { FOLD_STATE_NAME, readFoldState } from '../fold/fold-state.ts'
+import type { FoldState } from '../fold/fold-state.ts'
 import { isUnkept } from '../fold/kept-rows.ts'
 import { BUSY_WAIT_MS_MAX, MergeBusy, withLock } from '../fold/series-lock.ts'
+import { followsOn } from '../fold/source-fold.ts'
 import { manifestText, readManifest, writeManifest } from '../raw/date-manifest.ts'
 import { inParallel } from './in-parallel.ts'
 import { ObjectChanged } from './object-store.ts'
@@ -78,6 +83,8 @@ class DateSync {
   #hadSegments = false
   /** Whether the lake's recorder may write to the date, and the lake held nothing of it. */
   #takesOver = false
+  /** Whether the lake's files are known to begin with the books of the date before. */
+  #isFollowing = false
   foldCount = 0
 
   constructor(transfers: Transfers, folder: RawFolder | undefined, date: RawDate) {
@@ -92,7 +99,10 @@ class DateSync {
     try {
       for (let step = 1; step <= STEPS_MAX; step++) {
         if (isStale || step > 1) await this.#date.list(this.#transfers)
-        if ((this.#isNoted() && (await this.#isSettled())) || (await this.#step())) return
+        if (this.#isNoted() && (await this.#isSettled())) {
+          // This step has nothing to do. The one before may have pulled files that other segments precede here.
+          if (step === 1 || !this.#transfers.isPush || !(await this.#foldAfterOther())) return
+        } else if (await this.#step()) return
       }
     } catch (error) {
       // Another process writes to the date: the next synchronization continues.
@@ -167,6 +177,8 @@ class DateSync {
       if (await this.#fold()) return false
       if (verdict === 'union') return true
     }
+    const isOurs = verdict === 'local' || (verdict === 'equal' && isPush)
+    if (isOurs && (await this.#foldAfterOther())) return false
     if (verdict === 'remote') return await this.#send('pull')
     if (verdict === 'local') return isPush ? await this.#send('push') : true
     return (await this.#removeUncounted()) ? false : await this.#level()
@@ -299,6 +311,18 @@ class DateSync {
     }
     this.foldCount += 1
     return true
+  }
+
+  /** Folds the date again if its files begin with books of segments that the date before no longer has. Whether it was folded. */
+  async #foldAfterOther(): Promise<boolean> {
+    const { source, date, counting } = this.#date
+    if (this.#isFollowing || counting.size === 0) return false
+    this.#isFollowing = true
+    const stateOf = async (one: string): Promise<FoldState | undefined> =>
+      await readFoldState(rawDateDirectory(this.#transfers.options.lake, source, one)).catch(() => undefined)
+    const state = await stateOf(date)
+    const before = state && (await stateOf(addDays(date, -1)))
+    return before !== undefined && !followsOn(before, state!, date) && (await this.#fold())
   }
 
   /** Makes the receiving side equal to the sending side. False if the date must be listed again. */

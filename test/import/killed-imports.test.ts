@@ -6,6 +6,9 @@ import { cp, mkdir, rename, utimes, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { isDeepStrictEqual } from 'node:util'
+import type { ImportResult } from '../../server/import/recording-import.ts'
+import { segmentsOnDisk } from '../../server/raw/date-manifest.ts'
+import { sealDate } from '../../server/raw/date-removal.ts'
 import { rawDateDirectory } from '../../shared/lake-layout.ts'
 import type { LobSource } from '../../shared/lob-sources.ts'
 import { runImport } from '../support/import-harness.ts'
@@ -120,6 +123,37 @@ async function putBackManifest(lake: string, source: LobSource, work: () => Prom
   await work()
   for (const [path, copy] of copies) await rename(copy, path)
 }
+
+test('the same import again completes one that was killed while it sealed its dates', async (t) => {
+  const directory = await temporaryDirectory(t)
+  const lines = PARTS.kalshi.flatMap((text) => text.trimEnd().split('\n'))
+  // Two dates.
+  const ms = MS + 86_400_000
+  lines.push(JSON.stringify({ recv_ts: ms, msg: snapshot(1, { yes: [[41, 9]] }, 2) }))
+  const add = async (lake: string): Promise<ImportResult> =>
+    await runImport(lake, 'kalshi', { lines }, { keepsRaw: false })
+  const whole = join(directory, 'whole')
+  const { sealed } = await add(whole)
+  assert.equal(sealed.length, 2)
+  const expected = (await entriesBelow(whole)).toSorted()
+  const lake = join(directory, 'lake')
+  await runImport(lake, 'kalshi', { lines })
+  const [first] = sealed
+  const segments = await segmentsOnDisk(lake, 'kalshi', first!)
+  const kept = join(directory, 'kept')
+  await cp(rawDateDirectory(lake, 'kalshi', first!), kept, { recursive: true })
+  await sealDate(lake, 'kalshi', first!)
+  for (const name of segments)
+    await cp(join(kept, name), join(rawDateDirectory(lake, 'kalshi', first!), name))
+  for (let count = 0; count < 2; count++) {
+    const again = await add(lake)
+    assert.deepEqual([again.sealed, again.kept, again.segments.added], [sealed, [], 0])
+    assert.deepEqual((await entriesBelow(lake)).toSorted(), expected)
+    assert.deepEqual(await lakeHashes(lake), await lakeHashes(whole))
+  }
+  // Without the option, the recording may be meant to be kept.
+  await assert.rejects(runImport(lake, 'kalshi', { lines }), /is sealed/)
+})
 
 test('a fold removes temporary files of killed folds after a day, and no younger ones', async (t) => {
   const lake = join(await temporaryDirectory(t), 'lake')

@@ -2,7 +2,8 @@
 
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
-import { rm } from 'node:fs/promises'
+import { mkdir, rm, rmdir } from 'node:fs/promises'
+import { join } from 'node:path'
 import { test } from 'node:test'
 import type { TestContext } from 'node:test'
 import { pruneRaw } from '../../server/commands/prune-raw.ts'
@@ -343,4 +344,20 @@ test('a seal of an earlier version, which names no segments, removes them all', 
   await lakes.push(lakes.b)
   await lakes.pull(lakes.a)
   await lakes.assertEqual()
+})
+
+test('a seal removes what a killed replacement has left before it is written', async (t) => {
+  const lake = await temporaryDirectory(t)
+  await importInto(lake, 'NY')
+  const [replaced] = await segmentsOnDisk(lake, SOURCE, DATE)
+  const path = join(rawDateDirectory(lake, SOURCE, DATE), replaced!)
+  await replaceIn(lake)
+  // A directory of its name stops the removal.
+  await rm(path)
+  await mkdir(path)
+  await assert.rejects(sealDate(lake, SOURCE, DATE))
+  assert.equal((await readManifest(lake, SOURCE, DATE))?.sealed, undefined)
+  await rmdir(path)
+  assert.equal(await sealDate(lake, SOURCE, DATE), true)
+  assert.deepEqual(await segmentsOnDisk(lake, SOURCE, DATE), [])
 })
