@@ -20,7 +20,7 @@ import { LocalKalshi } from '../support/local-kalshi.ts'
 import { recordKalshi } from '../support/recorder-harness.ts'
 import { refold } from '../support/refolded-lake.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
-import { fetchTrades, foldAll, frameOf, randomTrades, recordTrades } from './random-trades.ts'
+import { fetchTrades, foldAll, frameOf, randomTrades, recordTrades, recordingOf } from './random-trades.ts'
 import type { TrueTrade } from './random-trades.ts'
 import { readTrades } from './trade-rows.ts'
 
@@ -289,6 +289,39 @@ test('a trade is not duplicated if its REST row is of the next date or its frame
         [3000, own.isBid ? 'bid' : 'ask', 'rest'],
       ],
     )
+  }
+})
+
+test('rows that were fetched under other names of a series leave recorded markets in their own', async (t) => {
+  const root = await temporaryDirectory(t)
+  const trades = randomTrades('polymarket', 1, 20)
+  const market = '0xaa:11'
+  const recorded = trades.filter((each) => each.market === market)
+  for (const names of [
+    ['rain', 'wind'],
+    ['wind', 'rain'],
+  ]) {
+    const lake = join(root, names[0]!)
+    await runImport(
+      lake,
+      'polymarket',
+      { lines: recordingOf('polymarket', recorded, false) },
+      { series: 'snow' },
+    )
+    for (const series of names)
+      await fetchTrades(lake, 'polymarket', trades, {
+        date: '2026-07-01',
+        series,
+        atMs: series.charCodeAt(0),
+      })
+    await foldAll(lake, 'polymarket')
+    assert.deepEqual((await readdir(join(lake, 'trades', 'source=polymarket'))).toSorted(), [
+      'series=rain',
+      'series=snow',
+    ])
+    // In the order of the names of series.
+    const found = (await readTrades(lake, 'polymarket')).map(({ marketId }) => marketId === market)
+    assert.deepEqual(found, [...trades.slice(recorded.length).map(() => false), ...recorded.map(() => true)])
   }
 })
 
