@@ -205,13 +205,18 @@ class RawFold {
     names: ReadonlyMap<string, readonly string[]>,
     signal: AbortSignal,
   ): Promise<void> {
-    const { lake, source } = this.#order
+    const { lake, source, rules } = this.#order
+    // A fold also derives the trades of the neighbouring dates, which are in the segments of their neighbours too.
+    const near = new Map(names)
+    for (const { date } of folded)
+      for (const each of utcDatesBetween(addDays(date, -2), addDays(date, 2)))
+        if (!near.has(each)) near.set(each, await segmentsOf(lake, source, each, rules?.get(each)))
     await foldTrades(
       folded.map(({ date }) => date),
       {
         lake,
         source,
-        segmentsOf: (date) => names.get(date) ?? [],
+        segmentsOf: (date) => near.get(date) ?? [],
         linesOf: (name) => this.#decoded?.tradesOf(name),
         isSealed: async (date) => {
           const manifest = await readManifest(lake, source, date)

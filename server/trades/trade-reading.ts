@@ -65,7 +65,10 @@ export class DateTrades {
   readonly #fromMs: number
   readonly #options: TradeReadingOptions
   readonly #set: TradeSet
+  /** By market, as recordings state it. */
   readonly #series = new Map<string, string>()
+  /** By market, that for which rows were fetched: it may have had another name on this date. */
+  readonly #fetchedFor = new Map<string, string>()
   /** The neighbouring dates whose trades are in its segments too. */
   readonly neighbours = new Set<string>()
   /** Messages of trades that cannot be read, or whose market cannot be stored. */
@@ -80,7 +83,7 @@ export class DateTrades {
 
   /**
    * Reads all segments that may have trades of the date: its own, and the hour at midnight of the neighbouring dates, because lines
-   * are stored under the hour that was open when they arrived.
+   * are stored under the hour that was open when they arrived. Its own are read last: what they say of a market's series counts.
    * @throws {DamagedSegmentError}
    */
   async read(): Promise<void> {
@@ -88,8 +91,8 @@ export class DateTrades {
       this.#options.segmentsOf(date).filter((name) => rawSegmentOfName(name)?.hour === hour)
     const [before, after] = [addDays(this.date, -1), addDays(this.date, 1)]
     for (const name of of(before, LAST_HOUR)) await this.add(before, name)
-    for (const name of this.#options.segmentsOf(this.date)) await this.add(this.date, name)
     for (const name of of(after, 0)) await this.add(after, name)
+    for (const name of this.#options.segmentsOf(this.date)) await this.add(this.date, name)
   }
 
   /** Adds the trades of a segment of a date. */
@@ -122,7 +125,8 @@ export class DateTrades {
   }
 
   #seriesOf(id: string): string {
-    const series = this.#series.get(id) ?? LOB_SOURCES[this.#options.source].seriesOf(id)
+    const stated = this.#series.get(id) ?? this.#fetchedFor.get(id)
+    const series = stated ?? LOB_SOURCES[this.#options.source].seriesOf(id)
     return isMarketId(id) && isSeriesName(series) ? series : UNFILED
   }
 
@@ -138,9 +142,18 @@ export class DateTrades {
       const place = n === undefined ? undefined : n * FRAMES_MAX + index
       if (message === undefined || !this.#takes(message, origin, hour)) continue
       const series = header?.reading?.series
-      if (series !== undefined) this.#series.set(message.marketId, series)
+      if (series !== undefined) this.#noteSeries(message, series, kind)
       this.#set.add(message, { recvTs, origin, group: connection ?? group, place })
     }
+  }
+
+  /** A message of a neighbouring date says nothing: a series may have got another name at midnight. */
+  #noteSeries({ marketId: id, ts }: TradeMessage, series: string, kind: 'frames' | 'rest'): void {
+    const ms = Number(ts / NS_PER_MS) - this.#fromMs
+    if (ms < 0 || ms >= MS_PER_DAY) return
+    if (kind === 'frames') this.#series.set(id, series)
+    // Of several, the first by name: no order of the segments may decide.
+    else if (series < (this.#fetchedFor.get(id) ?? `${series}.`)) this.#fetchedFor.set(id, series)
   }
 
   #messageOf(read: () => TradeMessage | undefined): TradeMessage | undefined {

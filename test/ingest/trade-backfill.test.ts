@@ -9,15 +9,18 @@ import type { TradesSource } from '../../server/ingest/exchange/trades-sources.t
 import { sealDate } from '../../server/raw/date-removal.ts'
 import { missingWindows } from '../../server/storage/cursor-store.ts'
 import { FETCHED, rawDateDirectory } from '../../shared/lake-layout.ts'
+import { MS_PER_DAY } from '../../shared/utc-date.ts'
 import { runImport } from '../support/import-harness.ts'
 import { type Answer, type AskedRequest, send } from '../support/local-upstream.ts'
 import { storeOfThisFile } from '../support/postgres.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
 import { DATE, fetchTrades, foldAll, randomTrades, recordingOf, rowOf } from '../trades/random-trades.ts'
+import type { TrueTrade } from '../trades/random-trades.ts'
 import {
   DAY,
   type TradeExchange,
   backfillOnce,
+  bookLines,
   heal,
   seedMarkets,
   startTradeExchange,
@@ -235,6 +238,37 @@ test('a fault of one request does not repeat other requests', async (t) => {
   assert.equal(await tradeCount(), 420)
   // From the last page of the first step on, and one page of the other request.
   assert.equal(exchange.asked.filter(isTrades).length - before, 420 - 199 + 1)
+})
+
+test('if a series gets another name, each date has its trades under the name of its books', async (t) => {
+  const lake = join(await temporaryDirectory(t), 'lake')
+  const exchange = await startTradeExchange(t)
+  await file.store.postgres.run({ text: 'DELETE FROM ingest_cursors', parameters: [] })
+  const first = randomTrades('polymarket', 7, 40)
+  const nextUs = BigInt(DAY.toMs) * 1000n
+  const next = first.map((trade) => ({
+    ...trade,
+    us: trade.us + BigInt(MS_PER_DAY) * 1000n,
+    id: `${trade.id}n`,
+  }))
+  // Messages of a trade may be a few minutes apart, so a fold reads those after midnight too.
+  const soon = { ...next[0]!, us: nextUs + 60_000_000n, id: 'soon' }
+  exchange.trades = [...first, soon, ...next]
+  const recorded = (ms: number, trade: TrueTrade): string[] => [
+    ...bookLines(ms),
+    ...recordingOf('polymarket', [trade], false),
+  ]
+  const heard = first.find(({ market }) => market === soon.market)!
+  await runImport(lake, 'polymarket', { lines: recorded(DAY.fromMs, heard) }, { series: 'old' })
+  await runImport(lake, 'polymarket', { lines: recorded(DAY.toMs, soon) }, { series: 'new' })
+  const span = { fromMs: DAY.fromMs, toMs: DAY.toMs + MS_PER_DAY }
+  await backfillOnce(exchange, lake, 'polymarket', file.store.postgres, { span })
+  const names = await readdir(join(lake, 'trades', 'source=polymarket'), { recursive: true })
+  assert.deepEqual(names.filter((name) => name.endsWith('.parquet')).toSorted(), [
+    join('series=new', 'date=2026-07-02', 'trades.parquet'),
+    join('series=old', 'date=2026-07-01', 'trades.parquet'),
+  ])
+  assert.equal((await readTrades(lake, 'polymarket')).length, 81)
 })
 
 test('the next run folds trades that were fetched but not folded before a kill', async (t) => {

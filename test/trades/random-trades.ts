@@ -165,9 +165,14 @@ export async function fetchTrades(
   lake: string,
   source: LobSource,
   trades: readonly TrueTrade[],
-  { date = DATE, hour = 0, atMs = Date.parse('2026-08-01T00:00:00Z') } = {},
+  {
+    date = DATE,
+    hour = 0,
+    atMs = Date.parse('2026-08-01T00:00:00Z'),
+    series = undefined as string | undefined,
+  } = {},
 ): Promise<void> {
-  const reading = { sequence: 'strict', useYesPrice: false } as const
+  const reading = { series, sequence: 'strict', useYesPrice: false } as const
   const writer = await SegmentWriter.open(lake, { source, reading })
   const recvTs = BigInt(atMs) * 1_000_000n
   for (const trade of trades.toReversed())

@@ -160,7 +160,7 @@ export function heal(exchange: TradeExchange): void {
   Object.assign(exchange, { fault: () => undefined, isHistoryEmpty: false, cutoffMs: DAY.toMs })
 }
 
-/** A back-fill of the day, which an abort may end. */
+/** A back-fill of the day, or of a longer span, which an abort may end. */
 export async function backfillOnce(
   exchange: TradeExchange,
   lake: string,
@@ -169,7 +169,8 @@ export async function backfillOnce(
   {
     signal = new AbortController().signal,
     onEvent,
-  }: { signal?: AbortSignal; onEvent?: (event: IngestEvent) => void } = {},
+    span = DAY,
+  }: { signal?: AbortSignal; onEvent?: (event: IngestEvent) => void; span?: TimeWindow } = {},
 ): Promise<RunOutcome> {
   const clock = { nowMs: () => NOW_MS, sleep: async () => {} }
   const http = {
@@ -184,7 +185,7 @@ export async function backfillOnce(
       : new PolymarketTradeArchive({ ...http, baseUrl: `${exchange.baseUrl}/polymarket` })
   const trades = tradeSource({ source, archive, lake, folding: foldRawDates })
   try {
-    return await backfillSource(trades, DAY, { postgres, clock, signal, onEvent })
+    return await backfillSource(trades, span, { postgres, clock, signal, onEvent })
   } finally {
     await trades.close()
   }
@@ -224,20 +225,7 @@ export async function backfill(
 /** What says which markets there are: Kalshi's catalogue in the store, and Polymarket's books in the lake. */
 export async function seedMarkets(lake: string, source: LobSource, postgres: Postgres): Promise<void> {
   if (source === 'polymarket') {
-    const lines = MARKETS.polymarket.map((id, index) => {
-      const [market, asset_id] = id.split(':')
-      const timestamp = String(DAY.fromMs + 1000 + index)
-      const book = {
-        event_type: 'book',
-        market,
-        asset_id,
-        timestamp,
-        bids: [{ price: '0.4', size: '5' }],
-        asks: [],
-      }
-      return JSON.stringify({ recv_ts: DAY.fromMs + 1000 + index, msg: book })
-    })
-    await runImport(lake, source, { lines })
+    await runImport(lake, source, { lines: bookLines(DAY.fromMs) })
     return
   }
   await postgres.transaction(async (transaction) => {
@@ -260,5 +248,18 @@ export async function seedMarkets(lake: string, source: LobSource, postgres: Pos
         { source: 'exchange-catalogue', scope },
         { fromMs: DAY.fromMs - MS_PER_DAY, toMs: NOW_MS },
       )
+  })
+}
+
+/** A recording of one book of each Polymarket token, a second after `ms`. */
+export function bookLines(ms: number): string[] {
+  return MARKETS.polymarket.map((id, index) => {
+    const [market, asset_id] = id.split(':')
+    const recvMs = ms + 1000 + index
+    const book = { event_type: 'book', market, asset_id, timestamp: String(recvMs) }
+    return JSON.stringify({
+      recv_ts: recvMs,
+      msg: { ...book, bids: [{ price: '0.4', size: '5' }], asks: [] },
+    })
   })
 }

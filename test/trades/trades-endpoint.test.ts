@@ -1,15 +1,17 @@
 // /api/v1/trades against a naive reference: random requests in four formats and by pages, and what it refuses.
 
 import assert from 'node:assert/strict'
-import { mkdir, writeFile } from 'node:fs/promises'
+import { link, mkdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { stageTradesFile } from '../../server/trades/trades-file.ts'
 import { publishTrades } from '../../server/trades/trades-fold.ts'
 import { tradesKey } from '../../shared/lake-layout.ts'
 import { LOB_SOURCES, type LobSource } from '../../shared/lob-sources.ts'
+import { RECORD_LAKE_FILES_MAX } from '../../shared/limits.ts'
 import { TRADE_FIELDS } from '../../shared/trade-fields.ts'
 import type { Trade } from '../../shared/trades-v1.ts'
+import { addDays } from '../../shared/utc-date.ts'
 import { withDuckDb } from '../support/duckdb.ts'
 import { runs } from '../support/effort.ts'
 import { storeOfThisFile } from '../support/postgres.ts'
@@ -265,6 +267,8 @@ test('a name in the catalogue or the order books without trades gets an empty re
     'series=KXQUIET',
   ]
   known.push('market=KXRAIN-26JUL09-T1', 'event=KXRAIN-26JUL09', 'series=KXRAIN-26JUL09', 'series=KXBOOKS')
+  // Each name is known, and they have no trades in common.
+  known.push('series=KXQUIET&market=KXRAIN-26JUL01-T1', 'series=KXBOOKS&event=KXRAIN-26JUL01')
   const unknown = ['market=KXRAIN-26JUL09-T2', 'series=KXRAIN-26JUL10', 'source=polymarket&series=KXQUIET']
   for (const name of [...known, ...unknown]) {
     const statuses = [0, 5].map(async (offset) => {
@@ -273,6 +277,24 @@ test('a name in the catalogue or the order books without trades gets an empty re
       return response.status
     })
     assert.deepEqual(await Promise.all(statuses), unknown.includes(name) ? [404, 404] : [200, 200], name)
+  }
+})
+
+test('an empty response does not depend on how many other dates the series has', async () => {
+  const { url, lake } = await served()
+  await fill(lake, randomOf(14))
+  const source = join(lake, tradesKey('kalshi', 'KXRAIN', '2026-07-02'))
+  for (let day = 0; day <= RECORD_LAKE_FILES_MAX; day++) {
+    const path = join(lake, tradesKey('kalshi', 'KXRAIN', addDays('2000-01-01', day)))
+    await mkdir(dirname(path), { recursive: true })
+    await link(source, path)
+  }
+  for (const [market, status] of [
+    ['KXRAIN-26JUL01-T1', 200],
+    ['KXRAIN-26JUL01-T9', 404],
+  ] as const) {
+    const response = await fetch(`${url}/api/v1/trades?market=${market}&date=1999-01-01`)
+    assert.equal(response.status, status, await response.text())
   }
 })
 

@@ -13,13 +13,14 @@ import { sealDate } from '../../server/raw/date-removal.ts'
 import { DirectoryStore } from '../../server/sync/directory-store.ts'
 import { syncLake } from '../../server/sync/lake-sync.ts'
 import { lobFilePath, tradesKey } from '../../shared/lake-layout.ts'
+import { MS_PER_DAY } from '../../shared/utc-date.ts'
 import { runImport } from '../support/import-harness.ts'
 import { MS, T, delta, snapshot, trade } from '../support/kalshi-frames.ts'
 import { LocalKalshi } from '../support/local-kalshi.ts'
 import { recordKalshi } from '../support/recorder-harness.ts'
 import { refold } from '../support/refolded-lake.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
-import { fetchTrades, foldAll, frameOf, randomTrades, recordTrades } from './random-trades.ts'
+import { fetchTrades, foldAll, frameOf, randomTrades, recordTrades, recordingOf } from './random-trades.ts'
 import type { TrueTrade } from './random-trades.ts'
 import { readTrades } from './trade-rows.ts'
 
@@ -127,6 +128,27 @@ test('a trade is in the file of its own date, whatever hour it is filed under', 
   const other = join(lake, '..', 'other')
   for (const line of lines.toReversed()) await runImport(other, 'kalshi', { lines: [line] })
   assert.ok(a.equals(await readFile(pathOf(other))) && b.equals(await readFile(pathOf(other, '2026-06-25'))))
+})
+
+test('the recordings of a connection, imported day by day, leave the trades of earlier dates', async (t) => {
+  const root = await temporaryDirectory(t)
+  const [lake, other] = [join(root, 'lake'), join(root, 'other')]
+  const rain = 'KXRAIN-26JUN24-T1'
+  // The first trade of each recording is of the date before.
+  const days = [0, 1, 2, 3].map((day) => {
+    const ms = MIDNIGHT + day * MS_PER_DAY
+    const seq = 2 * day + 1
+    return [
+      at(ms + 20, seq === 1 ? snapshot(1, { ts_ms: ms + 10 }) : delta(seq, { ts_ms: ms + 10 })),
+      at(ms + 50, trade(`late ${day}`, ms - 5)),
+      at(ms + 100, trade(`rain ${day}`, ms + 90, 1, rain)),
+      at(ms + MS_PER_DAY - 1000, delta(seq + 1, { ts_ms: ms + MS_PER_DAY - 1010 })),
+    ]
+  })
+  for (const lines of days) await runImport(lake, 'kalshi', { lines })
+  await runImport(other, 'kalshi', { lines: days.flat() })
+  assert.equal((await idsOf(other)).length, 8)
+  assert.deepEqual(await readTrades(lake, 'kalshi'), await readTrades(other, 'kalshi'))
 })
 
 test('the raw folder of one lake, with rows of REST, is a recording that another can import', async (t) => {
@@ -267,6 +289,39 @@ test('a trade is not duplicated if its REST row is of the next date or its frame
         [3000, own.isBid ? 'bid' : 'ask', 'rest'],
       ],
     )
+  }
+})
+
+test('rows that were fetched under other names of a series leave recorded markets in their own', async (t) => {
+  const root = await temporaryDirectory(t)
+  const trades = randomTrades('polymarket', 1, 20)
+  const market = '0xaa:11'
+  const recorded = trades.filter((each) => each.market === market)
+  for (const names of [
+    ['rain', 'wind'],
+    ['wind', 'rain'],
+  ]) {
+    const lake = join(root, names[0]!)
+    await runImport(
+      lake,
+      'polymarket',
+      { lines: recordingOf('polymarket', recorded, false) },
+      { series: 'snow' },
+    )
+    for (const series of names)
+      await fetchTrades(lake, 'polymarket', trades, {
+        date: '2026-07-01',
+        series,
+        atMs: series.charCodeAt(0),
+      })
+    await foldAll(lake, 'polymarket')
+    assert.deepEqual((await readdir(join(lake, 'trades', 'source=polymarket'))).toSorted(), [
+      'series=rain',
+      'series=snow',
+    ])
+    // In the order of the names of series.
+    const found = (await readTrades(lake, 'polymarket')).map(({ marketId }) => marketId === market)
+    assert.deepEqual(found, [...trades.slice(recorded.length).map(() => false), ...recorded.map(() => true)])
   }
 })
 

@@ -54,14 +54,14 @@ const SERIES_PREFIX = 'series='
 export async function answerTrades(query: TradeQuery, request: RecordRequest): Promise<RecordAnswer> {
   const { context, signal, identity, pinned } = request
   const selection = selectionOf(context.lake, query, pinned)
-  const parts = partsOf(context.lake, query, selection.series, pinned)
+  const parts = inOrder(partsOf(context.lake, query, selection.series, pinned))
   identity.settle({ parts, facts: selection.series, lakeOnly: { seenFiles: null } })
   assertInPlace(request, 0, parts.length)
   for (const part of parts) await context.checks.checkContract(context.duck, part, TRADES_FILE, signal)
   const reading = new TradeReading(query, parts, selection.where, request)
   const isShort = query.offset + query.limit < RECORD_STORE_BATCH_ROWS
   const answer = isShort ? await reading.held() : await reading.counted()
-  if (answer.rows === 0) await reading.assertKnown(selection)
+  if (answer.rows === 0) await reading.assertKnown()
   return answer
 }
 
@@ -96,7 +96,7 @@ function eventSql(event: string): string {
   return `starts_with(market_id, ${sqlText(`${event}-`)}) AND NOT contains(substr(market_id, ${event.length + 2}), '-')`
 }
 
-/** The files of the range, in the order of their dates. Throws ApiError if there are too many. */
+/** The files of the range, by series and date. */
 function partsOf(
   lake: string,
   { source, fromMs, toMs }: TradeQuery,
@@ -117,7 +117,7 @@ function partsOf(
       if (part !== undefined) parts.push(part)
     }
   }
-  return inOrder(parts)
+  return parts
 }
 
 /** Undefined if there is no file: a directory may exist before its file. */
@@ -182,29 +182,39 @@ class TradeReading {
     return { ...counted, batches: () => this.#stream(counted.rows) }
   }
 
-  /** @throws {ApiError} 404 for a name that neither the lake nor the catalogue has */
-  async assertKnown({ series, where }: Selection): Promise<void> {
-    const { source, market, event, series: named } = this.#query
-    const { context, run, signal, pinned } = this.#request
-    const everywhere = { ...this.#query, fromMs: 0, toMs: Date.UTC(2200, 0) }
-    const parts = partsOf(context.lake, everywhere, series, pinned).slice(-RECORD_LAKE_FILES_MAX)
-    if (parts.length > 0) {
-      if (where.length === 0) return
-      const sql = `SELECT 1 FROM ${readParquetSql(parts.map(({ path }) => path))} WHERE ${where.join(' AND ')} LIMIT 1`
-      if ((await lakeRows(context.duck, parts, sql, signal)).length > 0) return
-    }
-    const inLake = [...series, ...scopesIn(context.lake, `lob/source=${source}`, SERIES_PREFIX)]
+  /** @throws {ApiError} 404 for a name that neither the lake nor the catalogue has, each by itself */
+  async assertKnown(): Promise<void> {
+    const { source, market, event, series } = this.#query
+    const { context, run } = this.#request
     const { isCatalogued } = lobSourceNames(source)
+    const hasBooks =
+      series !== null && scopesIn(context.lake, `lob/source=${source}`, SERIES_PREFIX).includes(series)
     for (const [noun, name, statements] of [
       ['market', market, [marketKnown]],
       ['event', event, [eventKnown]],
-      ['series', named !== null && inLake.includes(named) ? null : named, [seriesKnown, eventKnown]],
+      ['series', hasBooks ? null : series, [seriesKnown, eventKnown]],
     ] as const) {
-      if (name === null) continue
+      if (name === null || (await this.#hasTradesOf({ [noun]: name }))) continue
       const known = isCatalogued ? statements.map((statement) => isKnown(run, statement(name))) : []
       if (!(await Promise.all(known)).includes(true))
         throw new ApiError(`unknown_${noun}`, `The lake has no trades of ${source} ${noun} ${name}.`)
     }
+  }
+
+  /** Whether the lake has trades of a name, of any time. */
+  async #hasTradesOf(name: Partial<TradeQuery>): Promise<boolean> {
+    const { context, signal, pinned } = this.#request
+    const { lake, duck } = context
+    const span = { fromMs: 0, toMs: Date.UTC(2200, 0) }
+    const query = { ...this.#query, market: null, event: null, series: null, ...span, ...name }
+    const { series, where } = selectionOf(lake, query, pinned)
+    // The newest ones, if there are too many.
+    const parts = partsOf(lake, query, series, pinned)
+      .toSorted((a, b) => a.fromMs - b.fromMs)
+      .slice(-RECORD_LAKE_FILES_MAX)
+    if (parts.length === 0 || where.length === 0) return series.includes(query.series ?? '')
+    const sql = `SELECT 1 FROM ${readParquetSql(parts.map(({ path }) => path))} WHERE ${where.join(' AND ')} LIMIT 1`
+    return (await lakeRows(duck, parts, sql, signal)).length > 0
   }
 
   async *#stream(rows: number): AsyncGenerator<RecordBatch, void, void> {

@@ -18,7 +18,7 @@ export class TradeSubscription {
   readonly #subscribed = new Set<string>()
   #sid: number | undefined
   #command: Command | undefined
-  /** The exchange refuses the channel, so this connection records no trades. */
+  /** The exchange refuses the subscription, so this connection records no trades. */
   #isRefused = false
 
   constructor(trouble: (text: string) => void) {
@@ -53,7 +53,10 @@ export class TradeSubscription {
     return JSON.stringify({ id: this.#command.id, cmd, params })
   }
 
-  /** True for the answer to a command, and for the end of the subscription. */
+  /**
+   * True for the answer to a command, and for the end of the subscription. A change of the subscription that is refused counts as
+   * made: it is not requested again, and must not prevent later ones.
+   */
   take({ type, id, sid, code, text }: KalshiControl): boolean {
     const command = this.#command
     if (command === undefined || id !== command.id) {
@@ -62,12 +65,12 @@ export class TradeSubscription {
       return true
     }
     this.#command = undefined
-    if (type === 'error') {
-      this.#isRefused = true
-      this.#trouble(`trades are not recorded: error ${code}: ${text}`)
-      return true
-    }
     if (type === 'subscribed') this.#sid = sid
+    if (type === 'error') {
+      this.#isRefused = command.action === 'subscribe'
+      const what = this.#isRefused ? 'trades are not recorded' : `trades: ${command.action} was refused`
+      this.#trouble(`${what}: error ${code}: ${text}`)
+    }
     for (const ticker of command.tickers) {
       if (command.action === 'delete_markets') this.#subscribed.delete(ticker)
       else this.#subscribed.add(ticker)

@@ -13,7 +13,7 @@ import { foldInThread } from '../../fold/fold-client.ts'
 import type { Folding } from '../../fold/fold-order.ts'
 import { rebuildDates, rebuildPlan } from '../../fold/lake-rebuild.ts'
 import { ClosedDateError, dateRules } from '../../import/date-rules.ts'
-import { marketsInLake } from '../../lake/lake-markets.ts'
+import { marketsInLake, MarketsOfOthers } from '../../lake/lake-markets.ts'
 import { asLakeWriteError } from '../../lake/lake-write-error.ts'
 import { seriesDates } from '../../lake/series-dates.ts'
 import { restText } from '../../raw/segment-lines.ts'
@@ -115,6 +115,8 @@ async function fetchTrades(
       `not every market is known of ${windowTitle(part)}: run exchange-catalogue over these dates too`,
   )
   const rows: (TradeRow & Place)[] = []
+  // A series may get another name: the rows of a market are those of the series that has its order books of the date.
+  const others = new MarketsOfOthers(lake, source, scope)
   let [rowCount, isRefused] = [0, false]
   const write = async (): Promise<void> => {
     rowCount += rows.length
@@ -146,7 +148,7 @@ async function fetchTrades(
       for await (const { rows: found, next } of archive.steps(batch, window, context.signal, from)) {
         for (const row of found) {
           const place = placeIn(row, options, window, problems)
-          if (place !== undefined) rows.push({ ...row, ...place })
+          if (place !== undefined && !(await others.has(place))) rows.push({ ...row, ...place })
         }
         if (problems.length === problemCount) known[key] = next
         if (next === null && rows.length <= WAITING_ROWS_MAX) continue
@@ -176,11 +178,12 @@ interface Walks {
 }
 
 interface Place {
+  readonly marketId: string
   readonly date: string
   readonly hour: number
 }
 
-/** The date and segment hour of a row; undefined if it is outside the window. */
+/** The market, date and segment hour of a row; undefined if it is outside the window. */
 function placeIn(
   { row }: TradeRow,
   { source }: TradeSourceOptions,
@@ -188,10 +191,11 @@ function placeIn(
   problems: string[],
 ): Place | undefined {
   try {
-    const ms = Number(exchangeOf(source).trades!.ofRow(row).ts / NS_PER_MS)
+    const { marketId, ts } = exchangeOf(source).trades!.ofRow(row)
+    const ms = Number(ts / NS_PER_MS)
     if (ms < fromMs || ms >= toMs) return undefined
     const hour = new Date(ms).getUTCHours()
-    return { date: utcDateOf(ms), hour: hour === FIRST_HOUR || hour === LAST_HOUR ? hour : NOON }
+    return { marketId, date: utcDateOf(ms), hour: hour === FIRST_HOUR || hour === LAST_HOUR ? hour : NOON }
   } catch (error) {
     if (!(error instanceof BadLineError)) throw error
     problems.push(error.message)
