@@ -10,6 +10,7 @@ import { DATASETS, type DateRange, type ParameterTexts } from '../export/export-
 import type { ExportTarget } from '../export/export-target.ts'
 import { openExportTarget } from '../export/open-target.ts'
 import { PartThreads } from '../export/part-threads.ts'
+import { PlaceError } from '../export/place-error.ts'
 import {
   choiceOption,
   dateOption,
@@ -171,8 +172,8 @@ export async function withTarget<Value>(
   try {
     return await use(target)
   } catch (error) {
-    const sentence = target.describe(error)
-    throw sentence === undefined ? error : new Error(sentence, { cause: error })
+    const sentence = error instanceof PlaceError ? undefined : target.describe(error)
+    throw sentence === undefined ? error : new PlaceError(sentence, error)
   } finally {
     target.close()
   }
