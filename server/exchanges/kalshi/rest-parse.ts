@@ -16,7 +16,8 @@ import {
   requireInstant,
   requireText,
 } from './rest-fields.ts'
-import { FieldError, type JsonObject, readPrice, readQuantity } from './fixed-point.ts'
+import type { JsonObject } from '../../../shared/parsed-json.ts'
+import { FieldError, readPrice, readQuantity } from './fixed-point.ts'
 
 export const KALSHI = 'kalshi'
 
@@ -49,15 +50,6 @@ export interface MarketName {
   readonly seriesTicker: string
 }
 
-/** The body as a JSON object. @throws {UpstreamError} */
-export function parseBody(body: Buffer): JsonObject {
-  try {
-    return readObject('the answer', JSON.parse(body.toString('utf8')))
-  } catch (error) {
-    throw malformed(error instanceof FieldError ? error.message : 'the answer is no JSON', error)
-  }
-}
-
 /** The temperature series in a response. `active` means that the exchange lists them. */
 export function parseSeries(body: JsonObject, nowMs: number): ExchangeRows<SeriesRecord> {
   const { rows, rejected } = readPage(body, 'series', (entry) => readSeries(entry, nowMs))
@@ -72,13 +64,13 @@ export function parseEvents(body: JsonObject): Page<ExchangeEvent> {
   }))
 }
 
-/** `eventOf` finds an event of the page. A market of another event takes the first word of its ticker as series. */
+/** A market of an event that is not among `events` takes the first word of its ticker as series. */
 export function parseMarkets(
   body: JsonObject,
   nowMs: number,
-  eventOf: (eventTicker: string) => ExchangeEvent | undefined,
+  events: ReadonlyMap<string, ExchangeEvent>,
 ): Page<MarketRecord> {
-  return readPage(body, 'markets', (entry) => readMarket(entry, nowMs, eventOf))
+  return readPage(body, 'markets', (entry) => readMarket(entry, nowMs, events))
 }
 
 /** Traded candles of one market, from a live or historical response. */
@@ -197,10 +189,10 @@ function readSeries(entry: JsonObject, nowMs: number): SeriesRecord | null {
 function readMarket(
   entry: JsonObject,
   nowMs: number,
-  eventOf: (eventTicker: string) => ExchangeEvent | undefined,
+  events: ReadonlyMap<string, ExchangeEvent>,
 ): MarketRecord {
   const eventTicker = requireText(entry, 'event_ticker')
-  const event = eventOf(eventTicker)
+  const event = events.get(eventTicker)
   const rules = readText(entry, 'rules_primary')
   const ranges = entry['price_ranges'] ?? null
   return {

@@ -4,6 +4,7 @@
 
 import { METAR_TEXT_CHARACTERS_MAX } from '../../../shared/limits.ts'
 import type { Observation, ObservationType } from '../../../shared/observation.ts'
+import { isJsonObject } from '../../../shared/parsed-json.ts'
 import type { Station } from '../../../shared/stations.ts'
 import { decodeMetar, MetarError } from '../metar/decode-metar.ts'
 import type { ParsedRow } from '../observation-fetch.ts'
@@ -24,17 +25,13 @@ export function* parseEntries(
 
 function parseEntry(entry: unknown, codes: ReadonlyMap<string, string>): ParsedRow {
   const malformed = { kind: 'rejected', reason: 'malformed' } as const
-  if (!isRecord(entry)) return malformed
+  if (!isJsonObject(entry)) return malformed
   const { icaoId, obsTime, metarType, receiptTime, rawOb } = entry
   if (typeof icaoId !== 'string' || typeof rawOb !== 'string' || !isUnixSeconds(obsTime)) return malformed
   const code = codes.get(icaoId)
   if (code === undefined) return { kind: 'rejected', reason: 'other_station' }
   const observation = observationOf(rawOb, obsTime * 1000, icaoId, { code, metarType, receiptTime })
   return observation === undefined ? malformed : { kind: 'row', observation }
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null
 }
 
 function isUnixSeconds(value: unknown): value is number {

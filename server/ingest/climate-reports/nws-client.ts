@@ -3,6 +3,7 @@
 // so neither a failing store nor a failing product loses a report.
 
 import { BoundedMap } from '../../../shared/bounded-map.ts'
+import { isJsonObject } from '../../../shared/parsed-json.ts'
 import { SYSTEM_CLOCK } from '../../tasks/clock.ts'
 import { withoutFuture } from '../future-reports.ts'
 import { UpstreamError } from '../../upstream/upstream-error.ts'
@@ -129,9 +130,7 @@ export class NwsClient extends UpstreamHttp {
   }
 
   async #fetchText(id: string, signal: AbortSignal | undefined): Promise<string> {
-    const product = this.#readObject(
-      await this.fetchBody({ path: `/products/${id}`, headers: ACCEPT, signal }),
-    )
+    const product = await this.fetchObject({ path: `/products/${id}`, headers: ACCEPT, signal })
     if (product['id'] !== id || typeof product['productText'] !== 'string') {
       throw this.malformed(`product ${id} has no text or another id`)
     }
@@ -143,7 +142,7 @@ export class NwsClient extends UpstreamHttp {
     readonly products: readonly ListedProduct[]
     readonly failures: readonly UpstreamError[]
   } {
-    const items = this.#readObject(body)['@graph']
+    const items = this.readObject(body)['@graph']
     if (!Array.isArray(items)) throw this.malformed('the product list has no @graph')
     const products: ListedProduct[] = []
     const failures: UpstreamError[] = []
@@ -165,21 +164,11 @@ export class NwsClient extends UpstreamHttp {
     failures.push(...byTime.problems.map((problem) => this.malformed(problem)))
     return { products: byTime.told.toSorted((a, b) => a.issuedAtMs - b.issuedAtMs), failures }
   }
-
-  #readObject(body: Buffer): Record<string, unknown> {
-    const value = this.readJson(body)
-    if (!isObject(value)) throw this.malformed('the answer is no JSON object')
-    return value
-  }
 }
 
 function readProduct(item: unknown): ListedProduct | undefined {
-  const { id, issuanceTime, productCode } = isObject(item) ? item : {}
+  const { id, issuanceTime, productCode } = isJsonObject(item) ? item : {}
   const issuedAtMs = typeof issuanceTime === 'string' ? Date.parse(issuanceTime) : Number.NaN
   if (typeof id !== 'string' || !PRODUCT_ID.test(id)) return undefined
   return productCode !== 'CLI' || Number.isNaN(issuedAtMs) ? undefined : { id, issuedAtMs }
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

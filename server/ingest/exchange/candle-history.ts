@@ -19,10 +19,9 @@ import { daysOf, settledPart, windowTitle } from '../archive-windows.ts'
 import type { FetchedRows, IngestStep, SourceContext, SourceHistory } from '../source.ts'
 import { UpstreamError } from '../../upstream/upstream-error.ts'
 import { REFUSED_EVENTS_MAX } from './candle-batches.ts'
-import { CANDLE_INTERVALS, finishedSpans } from './candle-spans.ts'
 import { knownSeries, missingCatalogue } from './catalogue-source.ts'
 import { type ExchangeRows, KALSHI } from '../../exchanges/kalshi/rest-parse.ts'
-import type { KalshiClient } from '../../exchanges/kalshi/rest-client.ts'
+import { finishedSpans, type KalshiClient } from '../../exchanges/kalshi/rest-client.ts'
 
 const NAME = 'exchange-candles'
 /** Days of one window: the number of its minutes is below the limit of one request. */
@@ -231,13 +230,10 @@ async function fetchRoute(
 ): Promise<ExchangeRows<StoredCandle>> {
   const rows: StoredCandle[] = []
   const rejected: string[] = []
-  const toMs = Math.min(part.toMs, nowMs)
-  for (const interval of CANDLE_INTERVALS) {
-    for (const span of finishedSpans(interval, part.fromMs, toMs)) {
-      const found = await client.candles(part, route, span, signal)
-      rows.push(...found.rows)
-      rejected.push(...found.rejected)
-    }
+  for (const span of finishedSpans(part.fromMs, Math.min(part.toMs, nowMs))) {
+    const found = await client.candles(part, route, span, signal)
+    rows.push(...found.rows)
+    rejected.push(...found.rejected)
   }
   return { rows, rejected }
 }

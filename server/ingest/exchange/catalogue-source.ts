@@ -131,7 +131,7 @@ function pollStep(client: KalshiClient, seriesTicker: string, { clock, signal }:
     title: `${seriesTicker}, open or being settled`,
     async fetch() {
       const events = await client.events(query)
-      const markets = await client.markets(query, byTicker(events.rows))
+      const markets = await client.markets('live', query, byTicker(events.rows))
       return {
         write: (transaction) => writeMarkets(transaction, markets.rows),
         problems: [...events.rejected, ...markets.rejected],
@@ -185,13 +185,13 @@ async function fetchPast(
   const query = { seriesTicker, closeFromMs, signal }
   const events = await client.events(query)
   const known = byTicker(events.rows)
-  const live = await client.markets(query, known)
+  const live = await client.markets('live', query, known)
   // Requested after the live list, so that a market that has left it by then is found on the other route.
   const cutoffMs = await client.historicalCutoffMs(signal, true)
   const lists = { seriesTicker, closeFromMs, events: events.rows }
   // A market settled long before its announced close is on the historical route nevertheless.
   const isPast = closeFromMs < cutoffMs || hasGaps(await listGaps(context, { ...lists, markets: live.rows }))
-  const past = isPast ? await client.historicalMarkets(query, known) : NO_ROWS
+  const past = isPast ? await client.markets('historical', query, known) : NO_ROWS
   // If a market is on both routes, the live row is written last.
   const markets = [...past.rows, ...live.rows]
   const cursor = { source: NAME, scope: seriesTicker }
