@@ -83,12 +83,12 @@ export async function completedWindows(postgres: Postgres, cursor: CursorName): 
   return rows.map(windowOf)
 }
 
-/** A source's own state. An earlier version may have written it. */
-export type CursorState = Readonly<Record<string, unknown>>
-
-/** Empty if the source has stored none. */
-export async function readCursorState(postgres: Postgres, cursor: CursorName): Promise<CursorState> {
-  const [row] = await postgres.run<{ readonly state: CursorState | null }>(
+/** A source's own state. An earlier version may have written it, without some members. */
+export async function readCursorState<State extends object = Readonly<Record<string, unknown>>>(
+  postgres: Postgres,
+  cursor: CursorName,
+): Promise<Partial<State>> {
+  const [row] = await postgres.run<{ readonly state: Partial<State> | null }>(
     sql`SELECT state FROM ingest_cursors ${ofCursor(cursor)}`,
   )
   return row?.state ?? {}
@@ -98,7 +98,7 @@ export async function readCursorState(postgres: Postgres, cursor: CursorName): P
 export async function writeCursorState(
   transaction: StoreTransaction,
   { source, scope }: CursorName,
-  state: CursorState,
+  state: object,
 ): Promise<void> {
   await transaction.run(sql`
     INSERT INTO ingest_cursors (source, scope, state) VALUES (${source}, ${scope}, ${JSON.stringify(state)}::jsonb)

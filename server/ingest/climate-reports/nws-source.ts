@@ -4,7 +4,6 @@
 import type { Station } from '../../../shared/stations.ts'
 import { readCursorState, writeCursorState } from '../../storage/cursor-store.ts'
 import type { IngestSource, IngestStep, SourceContext, StationSourceOptions } from '../source.ts'
-import { readStoredValidators } from '../validators-state.ts'
 import type { NwsClient, SeenProducts } from './nws-client.ts'
 import { fetchedReports } from './stored-reports.ts'
 
@@ -19,7 +18,11 @@ export function nwsSource(options: StationSourceOptions<NwsClient>): IngestSourc
     async *poll(context) {
       for (const station of stations) {
         const place = placeOf(station)
-        if (!client.knows(place)) client.recall(place, await storedSeen(context, station))
+        if (!client.knows(place)) {
+          const cursor = { source: NAME, scope: station.code }
+          const { seen } = await readCursorState<{ seen: SeenProducts }>(context.postgres, cursor)
+          client.recall(place, seen ?? { ids: [], validators: null })
+        }
         yield stepOf(options, station, context)
       }
     },
@@ -58,12 +61,4 @@ function stepOf(
 
 function placeOf({ climatePil }: Station): string {
   return climatePil.slice('CLI'.length)
-}
-
-async function storedSeen({ postgres }: SourceContext, { code }: Station): Promise<SeenProducts> {
-  const { seen } = await readCursorState(postgres, { source: NAME, scope: code })
-  const { ids, validators } =
-    typeof seen === 'object' && seen !== null ? (seen as { ids?: unknown; validators?: unknown }) : {}
-  if (!Array.isArray(ids)) return { ids: [], validators: null }
-  return { ids: ids.map(String), validators: readStoredValidators(validators) ?? null }
 }

@@ -39,8 +39,8 @@ export function candleSource({ client, intervalMs }: CandleSourceOptions): Inges
       const { postgres, clock } = context
       const cursors = await readCursorStatus(postgres)
       const live = cursors.find(({ source, scope }) => source === NAME && scope === LIVE)
-      const { known: stored } = await readCursorState(postgres, CURSOR)
-      const known = new Set(Array.isArray(stored) ? stored.map(String) : [])
+      const { known: stored } = await readCursorState<{ known: readonly string[] }>(postgres, CURSOR)
+      const known = new Set(stored)
       yield liveStep(client, { completedToMs: live?.completed_to ?? null, known }, clock.nowMs(), context)
       const look = await lateLook(client, context, polls++)
       // A scope per event would grow without bound, and scopes of old events would look late forever.

@@ -7,7 +7,7 @@ import { archiveSource, monthsOf, settledPart, stationHistory } from '../archive
 import { readCursorState, type TimeWindow, writeCursorState } from '../../storage/cursor-store.ts'
 import { fetchedObservations, toldRows, type ToldRows } from '../fetched-observations.ts'
 import type { FetchedRows, IngestSource, SourceContext, StationSourceOptions } from '../source.ts'
-import { changedDays, readToldDays } from '../told-days.ts'
+import { changedDays, type ToldState } from '../told-days.ts'
 import type { IemClient } from './client.ts'
 
 const NAME = 'iem'
@@ -39,7 +39,7 @@ async function changedReports(
   { postgres, clock }: SourceContext,
 ): Promise<FetchedRows> {
   const cursor = { source: NAME, scope }
-  const changed = changedDays(rows, readToldDays(await readCursorState(postgres, cursor)))
+  const changed = changedDays(rows, await readCursorState<ToldState>(postgres, cursor))
   const settled = settledPart(window, INGEST_ARCHIVE_SETTLE_MS, clock.nowMs())
   const fetched = fetchedObservations(changed.rows, problems, settled)
   return {
