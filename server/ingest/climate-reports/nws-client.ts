@@ -9,14 +9,13 @@ import { withoutFuture } from '../future-reports.ts'
 import { UpstreamError } from '../../upstream/upstream-error.ts'
 import { type ClientOptions, UpstreamHttp, type Validators } from '../../upstream/upstream-http.ts'
 import { type ClimateReport, parseClimateText } from './parse.ts'
-import type { ClimateReportError } from './report-error.ts'
 
 /** New products fetched in one poll of the NWS API; its list of one place covers a week and has about 14. */
 const NWS_PRODUCTS_PER_POLL_MAX = 50
 
 export interface NwsBatch {
   readonly reports: readonly ClimateReport[]
-  readonly errors: readonly ClimateReportError[]
+  readonly errors: readonly string[]
   /** Products that could not be fetched, and list entries that could not be read. The next poll requests them again. */
   readonly failures: readonly UpstreamError[]
   /** The products that count as seen once the reports are stored; null if nothing has changed. */
@@ -108,7 +107,7 @@ export class NwsClient extends UpstreamHttp {
     signal: AbortSignal | undefined,
   ): Promise<Omit<NwsBatch, 'acknowledge' | 'seen'> & { fetched: Set<string> }> {
     const reports: ClimateReport[] = []
-    const errors: ClimateReportError[] = []
+    const errors: string[] = []
     const failures: UpstreamError[] = []
     const fetched = new Set<string>()
     for (const { id } of products.slice(0, NWS_PRODUCTS_PER_POLL_MAX)) {
