@@ -19,6 +19,8 @@ export type ParsedRow =
   | { readonly kind: 'row'; readonly observation: Observation }
   | { readonly kind: 'rejected'; readonly reason: Rejection }
 
+export const MALFORMED: ParsedRow = { kind: 'rejected', reason: 'malformed' }
+
 export interface ObservationRows {
   readonly rows: readonly Observation[]
   readonly rejected: Readonly<Record<Rejection, number>>

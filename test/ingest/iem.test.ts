@@ -344,14 +344,6 @@ test('a request to a busy archive is retried', async (t) => {
   assert.equal(asked.length, 4)
 })
 
-test('a span that is not a window is refused before it is sent', async (t) => {
-  const { client, asked } = await bench(t, [])
-  for (const toMs of [FROM_MS, FROM_MS - 1, FROM_MS + 32 * 86_400_000, Number.NaN]) {
-    await assert.rejects(client.reports({ station: NYC, fromMs: FROM_MS, toMs }), RangeError)
-  }
-  assert.equal(asked.length, 0)
-})
-
 const GOOD = table([CELLS])
 
 for (const [name, answers, failure] of [

@@ -2,7 +2,7 @@
 // requests a minute and 400 entries a response, wants a custom User-Agent and has 15 days of history.
 // Documentation: https://aviationweather.gov/data/api/
 
-import { AWC_ENTRIES_MAX, AWC_HOURS_MAX, AWC_REPORTS_PER_STATION_HOUR_MAX } from '../../../shared/limits.ts'
+import { AWC_ENTRIES_MAX } from '../../../shared/limits.ts'
 import type { Station } from '../../../shared/stations.ts'
 import { collectRows, type ObservationRows } from '../observation-fetch.ts'
 import { UpstreamError } from '../../upstream/upstream-error.ts'
@@ -14,7 +14,7 @@ const RATE = { burst: 1, intervalMs: 600 } as const
 
 export interface AviationWeatherRequest {
   readonly stations: readonly Station[]
-  /** Hours back from now: 1 to 3 for all stations, more for fewer. */
+  /** Hours back from now, so few that the response has less than AWC_ENTRIES_MAX entries. */
   readonly hours: number
   readonly signal?: AbortSignal
 }
@@ -27,20 +27,8 @@ export class AviationWeatherClient extends UpstreamHttp {
     super({ ...options, name: AWC, rate: RATE })
   }
 
-  /**
-   * The reports of the last hours; null if nothing has changed. Throws `UpstreamError`, and `RangeError` if the feed would truncate
-   * the response.
-   */
+  /** The reports of the last hours; null if nothing has changed. Throws `UpstreamError`. */
   async reports({ stations, hours, signal }: AviationWeatherRequest): Promise<ObservationRows | null> {
-    const entriesMax = stations.length * hours * AWC_REPORTS_PER_STATION_HOUR_MAX
-    if (stations.length === 0 || !Number.isInteger(hours) || hours < 1 || hours > AWC_HOURS_MAX) {
-      throw new RangeError(`hours must be 1 to ${AWC_HOURS_MAX} of at least one station`)
-    }
-    if (entriesMax > AWC_ENTRIES_MAX) {
-      throw new RangeError(
-        `${stations.length} stations for ${hours} hours may exceed ${AWC_ENTRIES_MAX} entries`,
-      )
-    }
     const ids = stations.map(({ icao }) => icao).join(',')
     const path = `/api/data/metar?ids=${ids}&format=json&taf=false&hours=${hours}`
     const answer = await this.fetch({

@@ -3,14 +3,10 @@
 
 import type { Observation, ObservationType } from '../../../shared/observation.ts'
 import type { Station } from '../../../shared/stations.ts'
-import { MS_PER_DAY } from '../../../shared/utc-date.ts'
 import type { TimeWindow } from '../../storage/cursor-store.ts'
 import { collectRows, type ObservationRows } from '../observation-fetch.ts'
 import { type ClientOptions, UpstreamHttp } from '../../upstream/upstream-http.ts'
 import { IEM, IEM_COLUMNS, parseAsosCsv } from './parse.ts'
-
-/** Days of one request. The archive allows more but answers slowly. */
-const IEM_WINDOW_DAYS_MAX = 31
 
 /** The limit applies to an address over all services of the archive: pass one `budget` to all of their clients. */
 export const IEM_RATE = { burst: 1, intervalMs: 1000 } as const
@@ -31,15 +27,8 @@ export class IemClient extends UpstreamHttp {
     super({ ...options, name: IEM, rate: IEM_RATE })
   }
 
-  /**
-   * Every report of one station in one window, routine and special. Throws `UpstreamError` if either request fails, and
-   * `RangeError` for a window longer than a month.
-   */
+  /** Every report of one station in a window of at most a month, routine and special. Throws `UpstreamError` if either request fails. */
   async reports(request: IemRequest): Promise<ObservationRows> {
-    const spanMs = request.toMs - request.fromMs
-    if (!(spanMs > 0) || spanMs > IEM_WINDOW_DAYS_MAX * MS_PER_DAY) {
-      throw new RangeError(`a window must span 0 to ${IEM_WINDOW_DAYS_MAX} days`)
-    }
     const rows: Observation[] = []
     const rejected = { malformed: 0, synthetic: 0, other_report: 0, other_station: 0 }
     for (const { type, parameter } of REPORT_TYPES) {
