@@ -1,6 +1,6 @@
 // The newest climate reports from the NWS API: a list of the last week's products per place, then each new product once. The list
-// request is conditional; products never change. A product counts as seen only after the caller has acknowledged that it is stored,
-// so neither a failing store nor a failing product loses a report.
+// request is conditional; products never change. The caller keeps what is seen of a place: a product counts as seen only after it is
+// stored, so neither a failing store nor a failing product loses a report.
 
 import { BoundedMap } from '../../../shared/bounded-map.ts'
 import { isJsonObject } from '../../../shared/parsed-json.ts'
@@ -20,16 +20,16 @@ export interface NwsBatch {
   readonly failures: readonly UpstreamError[]
   /** The products that count as seen once the reports are stored; null if nothing has changed. */
   readonly seen: SeenProducts | null
-  /** Call it once the reports are stored. */
-  acknowledge(): void
 }
 
-/** The products of a place that were fetched and stored. The source keeps this as JSON, so it survives a restart. */
+/** The products of a place that were fetched and stored, as JSON. */
 export interface SeenProducts {
   /** Of the list; null while a product of it is still missing. */
   readonly validators: Validators | null
   readonly ids: readonly string[]
 }
+
+const NOTHING_SEEN: SeenProducts = { ids: [], validators: null }
 
 interface ListedProduct {
   readonly id: string
@@ -46,7 +46,6 @@ const PRODUCT_ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
 export class NwsClient extends UpstreamHttp {
   readonly #nowMs: () => number
-  readonly #seen = new Map<string, SeenProducts>()
   /** Products whose last fetch failed, with the sequence number of the failure. */
   readonly #failed = new BoundedMap<number>(FAILED_MAX)
   #failures = 0
@@ -56,33 +55,20 @@ export class NwsClient extends UpstreamHttp {
     this.#nowMs = () => (options.clock ?? SYSTEM_CLOCK).nowMs()
   }
 
-  /** Whether the seen products of a place have been loaded. */
-  knows(place: string): boolean {
-    return this.#seen.has(place)
-  }
-
-  /** Loads the products that an earlier process has fetched and stored of a place. */
-  recall(place: string, seen: SeenProducts): void {
-    this.#seen.set(place, seen)
-  }
-
   /**
-   * The reports that were not acknowledged before. `place` is the three letters after CLI, for example `NYC`. Throws
-   * `UpstreamError` if the list cannot be fetched.
+   * The reports that are not among the seen ones. `place` is the three letters after CLI, for example `NYC`. Throws `UpstreamError`
+   * if the list cannot be fetched.
    */
-  async poll(place: string, signal?: AbortSignal): Promise<NwsBatch> {
-    const seen = this.#seen.get(place)
+  async poll(place: string, seen: SeenProducts = NOTHING_SEEN, signal?: AbortSignal): Promise<NwsBatch> {
     const answer = await this.fetch({
       path: `/products/types/CLI/locations/${encodeURIComponent(place)}`,
       headers: ACCEPT,
-      validators: seen?.validators ?? undefined,
+      validators: seen.validators ?? undefined,
       signal,
     })
-    if (answer.kind === 'not_modified') {
-      return { reports: [], errors: [], failures: [], seen: null, acknowledge: () => {} }
-    }
+    if (answer.kind === 'not_modified') return { reports: [], errors: [], failures: [], seen: null }
     const list = this.#readList(answer.body)
-    const known = new Set(seen?.ids)
+    const known = new Set(seen.ids)
     // A product that fails every time must not delay the others.
     const failureOf = ({ id }: ListedProduct): number => this.#failed.get(id) ?? 0
     const fresh = list.products
@@ -94,18 +80,13 @@ export class NwsClient extends UpstreamHttp {
       // While a product is missing, the next poll needs the full list again.
       validators: fetched.size === fresh.length && list.failures.length === 0 ? answer.validators : null,
     }
-    return {
-      ...batch,
-      failures: [...list.failures, ...failures],
-      seen: now,
-      acknowledge: () => void this.#seen.set(place, now),
-    }
+    return { ...batch, failures: [...list.failures, ...failures], seen: now }
   }
 
   async #fetchProducts(
     products: readonly ListedProduct[],
     signal: AbortSignal | undefined,
-  ): Promise<Omit<NwsBatch, 'acknowledge' | 'seen'> & { fetched: Set<string> }> {
+  ): Promise<Omit<NwsBatch, 'seen'> & { fetched: Set<string> }> {
     const reports: ClimateReport[] = []
     const errors: string[] = []
     const failures: UpstreamError[] = []
