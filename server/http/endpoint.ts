@@ -16,6 +16,7 @@
 import type { ContentCoding } from './content-coding.ts'
 import type { EndpointDocumentation } from './documentation.ts'
 import type { ByteStream } from './byte-stream.ts'
+import type { Exchange } from './exchange.ts'
 import type { ReadyBody } from './ready-body.ts'
 import { ParameterParser, type ParameterRule } from '../query/parameter-parser.ts'
 import type { Parameter, ParameterValues } from '../query/parameters.ts'
@@ -44,20 +45,14 @@ export interface StreamReply {
 
 export type Reply = WholeReply | StreamReply
 
-export interface RequestContext {
+/** `signal` is aborted when the client is gone or the server destroys the connection. */
+export interface RequestContext extends Pick<Exchange, 'header' | 'signal'> {
   /** True for HEAD: only the status and the headers of the reply are used. */
   readonly headOnly: boolean
-  /** The request's Accept; empty when it has none. */
-  readonly accept: string
-  /** The request's If-None-Match; empty when it has none. */
-  readonly ifNoneMatch: string
-  /** The request's Range and If-Range; empty when it has none. */
-  readonly range: string
-  readonly ifRange: string
+  /** The tags of If-None-Match, without quotes and coding. */
+  readonly held: readonly string[]
   /** The coding of an answer whose type can be coded. */
   readonly coding: ContentCoding
-  /** Aborted when the client is gone or the server destroys the connection. */
-  readonly signal: AbortSignal
   /** The client: an API key's name or an address. Valid until the handler has returned its promise. */
   readonly client: string
 }
