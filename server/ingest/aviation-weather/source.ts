@@ -5,9 +5,9 @@
 import { AWC_ENTRIES_MAX, AWC_HOURS_MAX, AWC_REPORTS_PER_STATION_HOUR_MAX } from '../../../shared/limits.ts'
 import type { Observation } from '../../../shared/observation.ts'
 import { MS_PER_HOUR } from '../../../shared/utc-date.ts'
-import { readCursorStatus } from '../../storage/cursor-store.ts'
+import { completedWindows } from '../../storage/cursor-store.ts'
 import { fetchedObservations, toldRows } from '../fetched-observations.ts'
-import type { FetchedRows, IngestSource, SourceContext, StationSourceOptions } from '../source.ts'
+import type { FetchedRows, IngestSource, StationSourceOptions } from '../source.ts'
 import type { AviationWeatherClient } from './client.ts'
 
 const NAME = 'aviation-weather'
@@ -62,7 +62,7 @@ export function aviationWeatherSource(options: StationSourceOptions<AviationWeat
     history: null,
     async *poll(context) {
       const nowMs = context.clock.nowMs()
-      completedToMs ??= await storedCompletion(context)
+      completedToMs ??= (await completedWindows(context.postgres, { source: NAME, scope: LIVE })).at(-1)?.toMs
       // A time in the future was written with a fast clock and does not show what was missed.
       const missedHours = Math.ceil(Math.abs(nowMs - (completedToMs ?? 0)) / MS_PER_HOUR) + 1
       const hours = Math.min(Math.max(missedHours, HOURS_MIN), HOURS_MAX)
@@ -78,9 +78,4 @@ export function aviationWeatherSource(options: StationSourceOptions<AviationWeat
 
 function identityOf(row: Observation): string {
   return `${row.station_code} ${row.observed_at} ${row.observation_type} ${row.received_at} ${row.raw_metar}`
-}
-
-async function storedCompletion({ postgres }: SourceContext): Promise<number | undefined> {
-  const status = await readCursorStatus(postgres)
-  return status.find(({ source, scope }) => source === NAME && scope === LIVE)?.completed_to ?? undefined
 }
