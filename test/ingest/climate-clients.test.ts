@@ -30,7 +30,7 @@ async function archived(
   script: readonly Answer[],
 ): Promise<ParsedClimateText & { readonly urls: readonly string[] }> {
   const { client, asked } = await clientBench(t, AfosClient, script, { timeoutMs: timeoutMsFor(script) })
-  const parsed = await client.products({ pil: 'CLIMIA', from: '2026-08-01', to: '2026-09-03' })
+  const parsed = await client.products('CLIMIA', '2026-08-01', '2026-09-03')
   return { ...parsed, urls: asked.map(({ url }) => url) }
 }
 

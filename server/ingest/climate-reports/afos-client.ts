@@ -8,15 +8,6 @@ import { type ParsedClimateText, parseClimateText } from './parse.ts'
 /** Products in one request: the archive's own limit. A month of one station has about 120. */
 const AFOS_PRODUCTS_MAX = 9_999
 
-/** Dates of issue in UTC, `from` inclusive, `to` exclusive. */
-export interface AfosRequest {
-  /** Product identifier, for example `CLINYC`. */
-  readonly pil: string
-  readonly from: string
-  readonly to: string
-  readonly signal?: AbortSignal | undefined
-}
-
 const UPSTREAM = 'iem-afos'
 // The archive asks for one request a second.
 const RATE = { burst: 1, intervalMs: 1000 } as const
@@ -30,10 +21,10 @@ export class AfosClient extends UpstreamHttp {
   }
 
   /**
-   * The reports issued in the span. Throws `UpstreamError`; products that cannot be read are in `errors`. The caller keeps spans to
+   * The reports of a product (`CLINYC`) issued on the UTC dates from `from` to before `to`. Throws `UpstreamError`; products that cannot be read are in `errors`. The caller keeps spans to
    * about a month, far below the archive's limit.
    */
-  async products({ pil, from, to, signal }: AfosRequest): Promise<ParsedClimateText> {
+  async products(pil: string, from: string, to: string, signal?: AbortSignal): Promise<ParsedClimateText> {
     const query = new URLSearchParams({
       pil,
       fmt: 'text',

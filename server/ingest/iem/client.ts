@@ -6,7 +6,7 @@ import type { Station } from '../../../shared/stations.ts'
 import type { TimeWindow } from '../../storage/cursor-store.ts'
 import { collectRows, type ObservationRows } from '../observation-fetch.ts'
 import { type ClientOptions, UpstreamHttp } from '../../upstream/upstream-http.ts'
-import { IEM, IEM_COLUMNS, parseAsosCsv } from './parse.ts'
+import { IEM, parseAsosCsv } from './parse.ts'
 
 /** The limit applies to an address over all services of the archive: pass one `budget` to all of their clients. */
 export const IEM_RATE = { burst: 1, intervalMs: 1000 } as const
@@ -17,25 +17,19 @@ const REPORT_TYPES = [
   { type: 'SPECI', parameter: 4 },
 ] as const satisfies readonly { type: ObservationType; parameter: number }[]
 
-export interface IemRequest extends TimeWindow {
-  readonly station: Station
-  readonly signal?: AbortSignal
-}
-
 export class IemClient extends UpstreamHttp {
   constructor(options: ClientOptions) {
     super({ ...options, name: IEM, rate: IEM_RATE })
   }
 
   /** Every report of one station in a window of at most a month, routine and special. Throws `UpstreamError` if either request fails. */
-  async reports(request: IemRequest): Promise<ObservationRows> {
+  async reports(station: Station, window: TimeWindow, signal?: AbortSignal): Promise<ObservationRows> {
     const rows: Observation[] = []
     const rejected = { malformed: 0, synthetic: 0, other_report: 0, other_station: 0 }
     for (const { type, parameter } of REPORT_TYPES) {
-      const path = `/cgi-bin/request/asos.py?${queryOf(request, parameter)}`
-      const body = await this.fetchBody({ path, signal: request.signal })
-      const table = { station: request.station, type, required: IEM_COLUMNS }
-      const collected = await collectRows(IEM, parseAsosCsv(body.toString('utf8'), table))
+      const path = `/cgi-bin/request/asos.py?${queryOf(station, window, parameter)}`
+      const body = await this.fetchBody({ path, signal })
+      const collected = await collectRows(IEM, parseAsosCsv(body.toString('utf8'), station, type))
       rows.push(...collected.rows)
       rejected.malformed += collected.rejected.malformed
       rejected.synthetic += collected.rejected.synthetic
@@ -46,9 +40,9 @@ export class IemClient extends UpstreamHttp {
   }
 }
 
-function queryOf({ station, fromMs, toMs }: IemRequest, reportType: number): string {
+function queryOf({ code }: Station, { fromMs, toMs }: TimeWindow, reportType: number): string {
   const parameters = new URLSearchParams({
-    station: station.code,
+    station: code,
     data: 'all',
     sts: secondsIso(fromMs),
     ets: secondsIso(toMs),

@@ -30,18 +30,15 @@ export const IEM_COLUMNS = [
 /** Texts that the archive composed from NCEI's GHCNh and from the 5-minute data relayed by MADIS. */
 const SYNTHETIC_TEXT = /IEM_GHCNH$|MADISHF/
 
-export interface IemTable {
-  readonly station: Station
-  /** The requested report type: the archive's texts have no keyword. */
-  readonly type: ObservationType
-  /** Required columns. */
-  readonly required: readonly string[]
-}
-
-/** Decodes the rows one by one. Throws `UpstreamError` if the text is not such a table or ends within a line. */
+/**
+ * Decodes the rows of one report type one by one: the archive's texts have no keyword. Throws `UpstreamError` if the text is not such a
+ * table or ends within a line.
+ */
 export function* parseAsosCsv(
   text: string,
-  { station, type, required }: IemTable,
+  station: Station,
+  type: ObservationType,
+  required: readonly string[] = IEM_COLUMNS,
 ): Generator<ParsedRow, void, void> {
   const rows = readArchiveTable(
     IEM,

@@ -20,7 +20,7 @@ export function iemSource(options: StationSourceOptions<IemClient>): IngestSourc
     { clock, signal }: SourceContext,
   ): Promise<ToldRows & { readonly nowMs: number }> => {
     const nowMs = clock.nowMs()
-    return { ...toldRows(await client.reports({ station, ...window, signal }), nowMs), nowMs }
+    return { ...toldRows(await client.reports(station, window, signal), nowMs), nowMs }
   }
   const history = stationHistory(stations, monthsOf, async (station, window, context) => {
     const { rows, problems, nowMs } = await ask(station, window, context)

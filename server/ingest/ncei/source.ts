@@ -26,7 +26,7 @@ export function nceiSource({ client, stations, intervalMs }: StationSourceOption
   const history = stationHistory(stations, yearsOf, async (station, window, { clock, signal }) => {
     const year = new Date(window.fromMs).getUTCFullYear()
     const nowMs = clock.nowMs()
-    const { rows, problems } = toldRows(await client.file({ station, year, signal }), nowMs)
+    const { rows, problems } = toldRows(await client.file(station, year, undefined, signal), nowMs)
     const wanted = rows.filter(({ observed_at }) => isWithin(observed_at, window))
     return fetchedObservations(wanted, problems, settledPart(window, INGEST_YEARLY_SETTLE_MS, nowMs))
   })
@@ -60,7 +60,7 @@ async function* pollYears(
         async fetch(): Promise<FetchedRows> {
           const { signal } = context
           const validators = files[year] ?? undefined
-          const fetched = await client.file({ station, year, signal, validators })
+          const fetched = await client.file(station, year, validators, signal)
           const { rows, problems, aheadCount } = toldRows(fetched, context.clock.nowMs())
           const taken = rows.filter(({ observed_at }) => observed_at >= takenFromMs)
           const { rows: changed, told } = changedDays(taken, state)
