@@ -7,6 +7,10 @@ import { isTypicalKalshiFrame, readKalshiFrame } from './frame.ts'
 import { publicPartOfKalshi } from './public-frames.ts'
 import { KALSHI_TRADES } from './trade.ts'
 
+/** One connection carries every market of a recorder; the exchange allows 500,000. */
+const CONNECTIONS_MAX = 1
+const MARKETS_PER_CONNECTION_MAX = 10_000
+
 export const KALSHI: Exchange<KalshiRecording> = {
   ...KALSHI_CONFIGURATION,
   isTypical: isTypicalKalshiFrame,
@@ -17,8 +21,14 @@ export const KALSHI: Exchange<KalshiRecording> = {
   isNumbered: true,
   hasNoLeg: true,
   disconnectLine: '{"type":"disconnect","ts":…}',
-  async openFeed(recording, http) {
-    const { openKalshiFeed } = await import('./feed.ts')
-    return openKalshiFeed(recording, http)
+  async openFeed({ series, credentials, socketUrl: url }, http) {
+    const { KalshiDirectory } = await import('./directory.ts')
+    const { KalshiLane } = await import('./lane.ts')
+    return {
+      directory: new KalshiDirectory(http, series),
+      lanesMax: CONNECTIONS_MAX,
+      marketsPerLaneMax: MARKETS_PER_CONNECTION_MAX,
+      makeLane: (log) => new KalshiLane({ url, credentials, log }),
+    }
   },
 }

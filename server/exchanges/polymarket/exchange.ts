@@ -7,6 +7,9 @@ import { readPriceChangeText } from './price-change-text.ts'
 import { publicPartOfPolymarket } from './public-frames.ts'
 import { POLYMARKET_TRADES } from './trade.ts'
 
+const CONNECTIONS_MAX = 10
+const ASSETS_PER_CONNECTION_MAX = 500
+
 export const POLYMARKET: Exchange<PolymarketRecording> = {
   ...POLYMARKET_CONFIGURATION,
   isTypical: isTypicalPolymarketFrame,
@@ -18,8 +21,14 @@ export const POLYMARKET: Exchange<PolymarketRecording> = {
   isNumbered: false,
   hasNoLeg: false,
   disconnectLine: '{"event_type":"disconnect","timestamp":…}',
-  async openFeed(recording, http) {
-    const { openPolymarketFeed } = await import('./feed.ts')
-    return openPolymarketFeed(recording, http)
+  async openFeed({ series, socketUrl: url }, http) {
+    const { PolymarketDirectory } = await import('./directory.ts')
+    const { PolymarketLane } = await import('./lane.ts')
+    return {
+      directory: new PolymarketDirectory(http, series),
+      lanesMax: CONNECTIONS_MAX,
+      marketsPerLaneMax: ASSETS_PER_CONNECTION_MAX,
+      makeLane: (log) => new PolymarketLane({ url, log }),
+    }
   },
 }
