@@ -16,14 +16,14 @@
 import type { ContentCoding } from './content-coding.ts'
 import type { EndpointDocumentation } from './documentation.ts'
 import type { ByteStream } from './byte-stream.ts'
-import type { Exchange } from './exchange.ts'
+import type { Exchange, ReplyHeaders } from './exchange.ts'
 import type { ReadyBody } from './ready-body.ts'
 import { ParameterParser, type ParameterRule } from '../query/parameter-parser.ts'
 import type { Parameter, ParameterValues } from '../query/parameters.ts'
 
-const NO_BYTES = new Uint8Array(0)
+export type { ReplyHeaders } from './exchange.ts'
 
-export type ReplyHeaders = Readonly<Record<string, string>>
+const NO_BYTES = new Uint8Array(0)
 
 /** An answer that fits in memory: up to some tens of kilobytes. An answer that can grow is a stream. */
 export interface WholeReply {
