@@ -6,3 +6,9 @@ export function parsedJson(text: string): unknown {
     return undefined
   }
 }
+
+export type JsonObject = Readonly<Record<string, unknown>>
+
+export function isJsonObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

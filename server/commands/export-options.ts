@@ -6,10 +6,12 @@ import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'nod
 import { LAKE_DATASETS, type LakeDataset } from '../../shared/lake-layout.ts'
 import { stationCode } from '../endpoints/record-parameters.ts'
 import { formatsOffered, type PlanHead } from '../export/export-plan.ts'
-import { DATASETS, type DateRange, type ParameterTexts } from '../export/export-query.ts'
+import { DATASETS } from '../export/export-query.ts'
 import type { ExportTarget } from '../export/export-target.ts'
 import { openExportTarget } from '../export/open-target.ts'
 import { PartThreads } from '../export/part-threads.ts'
+import type { PlanOptions } from '../export/planning.ts'
+import { PlaceError } from '../export/place-error.ts'
 import {
   choiceOption,
   dateOption,
@@ -91,11 +93,7 @@ export const PART_OPTIONS: readonly OptionDeclaration[] = [
 export const QUEUE_OPTIONS: readonly OptionDeclaration[] = [STORE_OPTIONS[0]]
 
 /** The settings of `export plan`. */
-export interface PlanSettings {
-  readonly dataset: LakeDataset
-  readonly scopes: readonly string[] | null
-  readonly range: DateRange
-  readonly parameters: ParameterTexts
+export interface PlanSettings extends Pick<PlanOptions, 'dataset' | 'scopes' | 'range' | 'parameters'> {
   readonly target: OptionText
 }
 
@@ -171,8 +169,8 @@ export async function withTarget<Value>(
   try {
     return await use(target)
   } catch (error) {
-    const sentence = target.describe(error)
-    throw sentence === undefined ? error : new Error(sentence, { cause: error })
+    const sentence = error instanceof PlaceError ? undefined : target.describe(error)
+    throw sentence === undefined ? error : new PlaceError(sentence, error)
   } finally {
     target.close()
   }

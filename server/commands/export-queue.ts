@@ -4,8 +4,9 @@
 import { hostname } from 'node:os'
 import { finishExport } from '../export/export-manifest.ts'
 import { type ExportPlan, type PlannedPart, readPlan } from '../export/export-plan.ts'
-import { type ExportStatus, PartQueue } from '../export/part-queue.ts'
+import { type ExportStatus, PART_ERRORS_MAX, PartQueue } from '../export/part-queue.ts'
 import { type PartWork, PartWorker } from '../export/part-worker.ts'
+import { asPlaceError } from '../export/place-error.ts'
 import { runPart } from '../export/run-part.ts'
 import { readVersion } from '../http/version.ts'
 import { describeOptions, type OptionDeclaration, type ParsedOptions } from '../options/options.ts'
@@ -105,7 +106,11 @@ function lakePull(options: ParsedOptions, lake: string, io: CommandIo) {
   const remote = openObjectStore(from.text, readPlace(from, options))
   let running: Promise<void> | undefined
   const pull = async (): Promise<void> => {
-    const { failures } = await syncLake({ lake, remote, direction: 'pull', signal: io.signal })
+    const { failures } = await syncLake({ lake, remote, direction: 'pull', signal: io.signal }).catch(
+      (error: unknown) => {
+        throw asPlaceError(error, io.signal)
+      },
+    )
     for (const { key, reason } of failures.slice(0, 1)) io.stderr.write(`cannot pull ${key}: ${reason}\n`)
   }
   return {
@@ -157,7 +162,8 @@ function statusText(found: ExportStatus): string {
     `${found.rows} rows, ${found.bytes} bytes, ${found.partsPerMinute} parts in the last minute`,
     `workers of Bookcast ${version}: ${workers.length === 0 ? 'none' : workers.join(', ')}`,
     ...failures.map(
-      ({ index, errors, message: reason }) => `part ${index}: ${errors} errors, the last one: ${reason}`,
+      ({ index, errors, message: reason }) =>
+        `part ${index} failed, ${errors} of ${PART_ERRORS_MAX} attempts used: ${reason}`,
     ),
     '',
   ].join('\n')

@@ -1,7 +1,6 @@
 // The report of an import as JSON: the facts of the summary, complete and by market.
 
 import { createWriteStream } from 'node:fs'
-import { stat } from 'node:fs/promises'
 import { dirname, relative } from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
@@ -10,6 +9,7 @@ import type { MarketDay } from '../fold/fold-report.ts'
 import type { ImportResult } from '../import/recording-import.ts'
 import { groupedBy } from '../../shared/grouped-by.ts'
 import { instantText, NS_PER_DAY } from '../../shared/utc-date.ts'
+import { isDirectory } from './directories.ts'
 import type { SummarySettings } from './import-summary.ts'
 
 /** Shares are rounded down to this precision, so that 1 always means completely known. */
@@ -18,11 +18,9 @@ const MS_DIGITS = 3
 
 /** Called before any input is read. @throws {Error} if `path` is a directory, or its directory does not exist */
 export async function checkReportPath(path: string): Promise<void> {
-  const directory = await stat(dirname(path)).catch(() => undefined)
-  if (directory?.isDirectory() !== true)
+  if (!(await isDirectory(dirname(path))))
     throw new Error(`--report ${path}: there is no directory ${dirname(path)}`)
-  const file = await stat(path).catch(() => undefined)
-  if (file?.isDirectory() === true) throw new Error(`--report ${path} is a directory`)
+  if (await isDirectory(path)) throw new Error(`--report ${path} is a directory`)
 }
 
 /** Streams the report market by market, because it may be long. */

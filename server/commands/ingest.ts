@@ -2,7 +2,6 @@
 // past dates.
 
 import { once } from 'node:events'
-import { tmpdir } from 'node:os'
 import { addDays, utcDateOf } from '../../shared/utc-date.ts'
 import { SYSTEM_CLOCK } from '../tasks/clock.ts'
 import {
@@ -174,7 +173,6 @@ async function runUntilStopped(
     lake,
     recorder: config.recording?.workDirectory ?? null,
     data: store.databaseUrl === null ? store.dataDirectory : null,
-    temporary: tmpdir(),
     logger,
   })
   let isPushed = true

@@ -2,14 +2,29 @@
 
 import { RecorderTask } from '../collect/recorder-task.ts'
 import { exchanges } from '../exchanges/registry.ts'
-import { RECORD_SECRETS_HELP, seriesOptions } from '../recorder/recording-config.ts'
-import type { Command, CommandIo } from './command.ts'
+import {
+  readRecording,
+  RECORD_SECRETS_HELP,
+  RECORDER_OPTIONS,
+  type RecordingConfig,
+  seriesOptions,
+} from '../recorder/recording-config.ts'
+import { optionCommand } from './option-command.ts'
 import { openLog } from '../service/log.ts'
-import { describeOptions } from '../options/options.ts'
+import { describeOptions, type OptionDeclaration, type ParsedOptions } from '../options/options.ts'
+import { LOG_LEVEL_OPTION, readLogLevel } from '../options/log-level.ts'
+import { UsageError } from '../options/usage-error.ts'
+import { USER_AGENT_OPTION } from '../ingest/ingest-config.ts'
 import { refuseOldLayout } from '../lake/old-layout.ts'
-import { RECORD_OPTIONS, readRecordConfig } from './record-config.ts'
-import type { RecordConfig } from './record-config.ts'
-import { showHelp } from './terminal.ts'
+
+// oxfmt-ignore
+export const RECORD_OPTIONS: readonly OptionDeclaration[] = [
+  { name: 'lake', placeholder: '<dir>', description: 'the lake to record into; required' },
+  ...RECORDER_OPTIONS,
+  ...exchanges().flatMap(({ exchange }) => exchange.sharedOptions),
+  USER_AGENT_OPTION,
+  LOG_LEVEL_OPTION,
+]
 
 const HELP = `Usage: bookcast record --lake <dir> --${seriesOptions()[0]!.name} <list> [options]
 
@@ -20,15 +35,19 @@ ${describeOptions(RECORD_OPTIONS)}
 ${RECORD_SECRETS_HELP}
 `
 
-export const recordCommand: Command = async (args, io) => {
-  const config = readRecordConfig(args, io.env)
-  if (config === 'help') return showHelp(HELP, io.stdout)
-  await refuseOldLayout(config.lake)
-  return await record(config, io)
+/** @throws {UsageError} that names the wrong option or variable, and never repeats a secret */
+export function recordingOf(options: ParsedOptions, env: NodeJS.ProcessEnv): RecordingConfig {
+  const recording = readRecording(options, env, options.demand('lake').text)
+  if (recording !== null) return recording
+  const names = seriesOptions().map(({ name }) => `--${name}`)
+  throw new UsageError(`${names.join(' or ')} must name what to record`)
 }
 
-async function record(config: RecordConfig, { stdout, signal }: CommandIo): Promise<number> {
-  const { logLevel, lake } = config
+export const recordCommand = optionCommand(RECORD_OPTIONS, HELP, async (options, { env, stdout, signal }) => {
+  const config = recordingOf(options, env)
+  const logLevel = readLogLevel(options)
+  const { lake } = config
+  await refuseOldLayout(lake)
   const { destination, logger } = openLog(logLevel, false)
   try {
     const recorded = exchanges().filter(({ source }) => config[source] !== undefined)
@@ -43,4 +62,4 @@ async function record(config: RecordConfig, { stdout, signal }: CommandIo): Prom
   } finally {
     destination.flushSync()
   }
-}
+})

@@ -2,7 +2,6 @@
 
 import { once } from 'node:events'
 import { isIPv6 } from 'node:net'
-import { tmpdir } from 'node:os'
 import { setTimeout } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { storeServices } from '../catalogue/store-services.ts'
@@ -150,7 +149,6 @@ async function serve(config: ServeConfig, { env, stdout, stderr, signal }: Comma
       lake: config.lake,
       recorder: config.collect?.recording?.workDirectory ?? null,
       data: config.store?.databaseUrl === null ? config.store.dataDirectory : null,
-      temporary: tmpdir(),
       logger,
     })
     const server = await startServer(config, {

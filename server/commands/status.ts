@@ -1,7 +1,6 @@
 // `bookcast status`: the age of each source's data, the state of the recorders, gaps, failures and full disks. It can run
 // beside a server: if another process has the embedded store open, it queries the store through that process.
 
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pino } from 'pino'
 import { StorageWatch, type StorageFigures } from '../health/storage-watch.ts'
@@ -87,6 +86,6 @@ async function lookAtStorage(
 ): Promise<StorageFigures> {
   const data = databaseUrl === null ? dataDirectory : null
   // The watch would log warnings; the figures already show them.
-  const watch = new StorageWatch({ lake, recorder, data, temporary: tmpdir(), logger: SILENT })
+  const watch = new StorageWatch({ lake, recorder, data, logger: SILENT })
   return await watch.look()
 }

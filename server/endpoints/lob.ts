@@ -21,7 +21,6 @@ import {
   type Validator,
   validatorHeaders,
 } from '../http/endpoint.ts'
-import { heldIdentities } from '../http/etag.ts'
 import { nextLink } from '../http/next-link.ts'
 import { quote } from '../query/parameter-parser.ts'
 import type { LobOpenOptions, LobPool } from '../lob/lob-pool.ts'
@@ -140,10 +139,9 @@ export const LOB_PATH = '/api/v1/lob'
 export function openingOf(
   { catalogue, version, choice = null, versions }: LobService,
   query: LobQuery,
-  { headOnly, ifNoneMatch, signal, client }: RequestContext,
+  { headOnly, held, signal, client }: RequestContext,
   pinned?: string,
 ): LobOpenOptions {
-  const held = ifNoneMatch === '' ? [] : heldIdentities(ifNoneMatch)
   const entry = catalogue.findForLob(query)
   refuseNotHeld(choice, { series: seriesAsked(query, entry), fromMs: Date.parse(query.dates[0]!) })
   return {
@@ -211,8 +209,9 @@ export function lobEndpoint(service: LobService): Endpoint {
         return { status: 200, headers, stream }
       }
       try {
-        const range = isPlain && isText && !context.headOnly ? readRange(context.range) : null
-        const part = range === null ? null : await openPart(service, query, range, opening, context.ifRange)
+        const range = isPlain && isText && !context.headOnly ? readRange(context.header('range')) : null
+        const part =
+          range === null ? null : await openPart(service, query, range, opening, context.header('if-range'))
         const stream = part?.stream ?? (await service.pool.open(query, opening))
         const reply = replyOf(stream)
         if (!('stream' in reply)) await stream.close()

@@ -35,7 +35,24 @@ export interface TradeReader {
   ofRow(row: Frame): TradeMessage
 }
 
-export interface Exchange<Recording extends ExchangeRecording = ExchangeRecording> {
+/** How to configure a recording. */
+export interface ExchangeConfiguration<Recording extends ExchangeRecording = ExchangeRecording> {
+  /** The series to record. Without series, nothing is recorded. */
+  readonly seriesOption: OptionDeclaration
+  readonly addressOptions: readonly OptionDeclaration[]
+  /** Address options that the collectors of markets and candles also use and declare themselves. */
+  readonly sharedOptions: readonly OptionDeclaration[]
+  /** The secrets taken from the environment, for users. Absent if none are needed. */
+  readonly secretsHelp?: string
+  /** @throws {UsageError} that names the wrong option or variable, and never repeats a secret */
+  readRecording(series: readonly string[], options: ParsedOptions, env: NodeJS.ProcessEnv): Recording
+  /** The recording without secrets, for users. */
+  describe(recording: Recording): object
+}
+
+export interface Exchange<
+  Recording extends ExchangeRecording = ExchangeRecording,
+> extends ExchangeConfiguration<Recording> {
   // How to read its messages. These include the recorder's own frames (server/feed/wal-mark.ts).
 
   /** Whether a frame is typical: no other exchange has such frames. */
@@ -64,20 +81,6 @@ export interface Exchange<Recording extends ExchangeRecording = ExchangeRecordin
   readonly hasNoLeg: boolean
   /** The line that a recorder writes when it loses its connection, for users. */
   readonly disconnectLine: string
-
-  // How to configure a recording.
-
-  /** The series to record. Without series, nothing is recorded. */
-  readonly seriesOption: OptionDeclaration
-  readonly addressOptions: readonly OptionDeclaration[]
-  /** Address options that the collectors of markets and candles also use and declare themselves. */
-  readonly sharedOptions: readonly OptionDeclaration[]
-  /** The secrets taken from the environment, for users. Absent if none are needed. */
-  readonly secretsHelp?: string
-  /** @throws {UsageError} that names the wrong option or variable, and never repeats a secret */
-  readRecording(series: readonly string[], options: ParsedOptions, env: NodeJS.ProcessEnv): Recording
-  /** The recording without secrets, for users. */
-  describe(recording: Recording): object
 
   // How to connect.
 

@@ -61,9 +61,7 @@ export abstract class TradeArchive extends UpstreamHttp {
   ): AsyncIterable<TradeStep>
 
   protected async object(path: string, signal: AbortSignal): Promise<Frame> {
-    const value = await this.fetchJson({ path, headers: { accept: 'application/json' }, signal })
-    if (isFrame(value)) return value
-    throw this.malformed('the answer is no JSON object')
+    return await this.fetchObject({ path, headers: { accept: 'application/json' }, signal })
   }
 
   /** The rows of all pages. A refused cursor has expired: the walk starts again, without the rows of the open step. */

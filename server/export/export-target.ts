@@ -7,6 +7,7 @@ import type { Readable } from 'node:stream'
 import { writeFully } from '../lake/durable-file.ts'
 import { pumpBytes } from '../sync/transfer-pump.ts'
 import { retried } from '../tasks/retry.ts'
+import { asPlaceError } from './place-error.ts'
 
 export interface FileDigests {
   readonly bytes: number
@@ -87,13 +88,16 @@ async function writeScratch(
   }
 }
 
-/** Retries failures, unless the target can explain them. */
+/** Retries failures, unless the target can explain them. @throws {PlaceError} */
 export async function retriedAt<Value>(
   target: ExportTarget,
   signal: AbortSignal,
   work: () => Promise<Value>,
 ): Promise<Value> {
-  return await retried(work, { signal, isFinal: (error) => target.describe(error) !== undefined })
+  const isFinal = (error: unknown): boolean => target.describe(error) !== undefined
+  return await retried(work, { signal, isFinal }).catch((error: unknown) => {
+    throw asPlaceError(error, signal, target.describe(error))
+  })
 }
 
 /** Size and SHA-256 of an object's bytes; undefined if there is none. */

@@ -66,7 +66,7 @@ export interface ExportStatus {
   readonly bytes: bigint
   readonly partsPerMinute: number
   readonly workers: readonly string[]
-  /** Parts with errors, permanently failed ones first; at most FAILURES_SHOWN_MAX. */
+  /** Parts with a reason of failure, permanently failed ones first; at most FAILURES_SHOWN_MAX. */
   readonly failures: readonly { readonly index: number; readonly errors: number; readonly message: string }[]
   /** Why the export as a whole failed. */
   readonly message: string | null
@@ -245,9 +245,13 @@ export class PartQueue {
     if (isNoted) await this.#boss.fail(job.queue, job.id, { message })
   }
 
-  /** Returns a job, so that the next worker can take it at once. */
-  async giveBack(job: TakenJob): Promise<void> {
-    await this.#change(job, `state = 'retry', output = null`)
+  /**
+   * Returns a job, so that the next worker can take it at once. It counts neither as taken nor as an error, but `status` shows the
+   * message.
+   */
+  async giveBack(job: TakenJob, message: string | null = null): Promise<void> {
+    const output = `jsonb_strip_nulls(jsonb_build_object('message', $4::text))`
+    await this.#change(job, `state = 'retry', retry_limit = retry_limit + 1, output = ${output}`, message)
   }
 
   /** Sets columns of a job; `$4` is the first value. False if this worker no longer holds the job. */
@@ -283,7 +287,7 @@ export class PartQueue {
     const failures = await this.#rows<ExportStatus['failures'][number]>(
       `select ${INDEX} as index, (data->>'errors')::int as errors,
               coalesce(output->>'message', output->'value'->>'message', 'no reason noted') as message
-         from ${SCHEMA}.job where name = $1 and state <> 'completed' and (data->>'errors')::int > 0
+         from ${SCHEMA}.job where name = $1 and state <> 'completed' and ((data->>'errors')::int > 0 or output ? 'message')
         order by state = 'failed' desc, 1 limit ${FAILURES_SHOWN_MAX}`,
       [queue],
     )

@@ -5,19 +5,20 @@ import { setMaxListeners } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
 import { type BackOff, backOffMs } from '../tasks/back-off.ts'
 import { retried } from '../tasks/retry.ts'
+import { PlaceError } from './place-error.ts'
 import { type PartQueue, RENEW_MS, type SubmittedPlan, type TakenJob } from './part-queue.ts'
 
 /** How long a worker waits when it has no job or cannot reach the queue. */
 const IDLE_MS = 1_000
-/**
- * The back-off after an error, until a job succeeds. A machine with a full disk or wrong credentials must not use up the attempts
- * of every part before other machines take them; neither must an outage of the target.
- */
+/** The back-off after an error, until a job succeeds. A bad machine must not use up the attempts before other machines take the parts. */
 const ERROR_PAUSE: BackOff = { firstMs: 1_000, maxMs: 60_000 }
 /** Retries recording a result while the queue is unreachable. After that, the part is taken over and found done. */
 const NOTING = { attemptsMax: 10, backOff: { firstMs: IDLE_MS, maxMs: IDLE_MS, isExact: true } }
 
-/** How a worker processes a part. Both functions are pure and idempotent: a repetition gives the same bytes. */
+/**
+ * How a worker processes a part. The functions are pure and idempotent: a repetition gives the same bytes. A PlaceError, such as that
+ * of a full disk, wrong credentials or an outage of the target, uses up no attempt.
+ */
 export interface PartWork<Plan extends SubmittedPlan, Part> {
   /** Exports planned by another version are left to workers of that version. */
   readonly version: string
@@ -140,8 +141,13 @@ export class PartWorker<Plan extends SubmittedPlan, Part> {
       } else if (given.signal.aborted) this.#tell(`${name} is another worker's now, or cancelled`)
       else if (stop.aborted) await retried(() => this.#queue.giveBack(job), NOTING)
       else {
-        this.#tell(`${name} failed: ${textOf(ended.error)}`)
-        await retried(() => this.#queue.fail(job, textOf(ended.error)), NOTING)
+        const text = textOf(ended.error)
+        this.#tell(`${name} failed: ${text}`)
+        const isOfPart = !(ended.error instanceof PlaceError)
+        await retried(
+          () => (isOfPart ? this.#queue.fail(job, text) : this.#queue.giveBack(job, text)),
+          NOTING,
+        )
         return 'failed'
       }
     } finally {

@@ -1,12 +1,7 @@
 // The content of a recorded line: frames of the exchange.
 
-/** One message of the exchange as JSON gives it. */
-export type Frame = Readonly<Record<string, unknown>>
-
-/** A JSON object, as every frame and every part of one is. */
-export function isFrame(value: unknown): value is Frame {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
+/** One message of the exchange as JSON gives it; every part of one is such an object, too. */
+export { isJsonObject as isFrame, type JsonObject as Frame } from '../../shared/parsed-json.ts'
 
 const TIME_KEY = /^_?(?:recv|received|receive|recorded|captured|local|ts|time|timestamp)(?:_[a-z]+)*$/
 

@@ -2,6 +2,7 @@
 // becomes nearly full, well before a write fails, and once an hour while it stays so.
 
 import { stat, statfs } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { lobSources } from '../../shared/lob-sources.ts'
 import { RepeatedTurns } from '../tasks/repeated-turns.ts'
@@ -33,7 +34,8 @@ export interface StorageWatchOptions {
   readonly recorder: string | null
   /** The embedded store's directory. */
   readonly data: string | null
-  readonly temporary: string
+  /** Default: the system's directory for temporary files. */
+  readonly temporary?: string
   readonly logger: TaskLog
   /** For tests. */
   readonly intervalMs?: number
@@ -77,7 +79,7 @@ export class StorageWatch {
 
   /** Looks once. */
   async look(signal?: AbortSignal): Promise<StorageFigures> {
-    const { lake, recorder, data, temporary } = this.#options
+    const { lake, recorder, data, temporary = tmpdir() } = this.#options
     const places = { lake, recorder, data, temporary }
     const disks: DiskFigures[] = []
     for (const [place, path] of Object.entries(places) as [StoragePlace, string | null][]) {

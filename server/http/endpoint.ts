@@ -16,13 +16,14 @@
 import type { ContentCoding } from './content-coding.ts'
 import type { EndpointDocumentation } from './documentation.ts'
 import type { ByteStream } from './byte-stream.ts'
+import type { Exchange, ReplyHeaders } from './exchange.ts'
 import type { ReadyBody } from './ready-body.ts'
 import { ParameterParser, type ParameterRule } from '../query/parameter-parser.ts'
 import type { Parameter, ParameterValues } from '../query/parameters.ts'
 
-const NO_BYTES = new Uint8Array(0)
+export type { ReplyHeaders } from './exchange.ts'
 
-export type ReplyHeaders = Readonly<Record<string, string>>
+const NO_BYTES = new Uint8Array(0)
 
 /** An answer that fits in memory: up to some tens of kilobytes. An answer that can grow is a stream. */
 export interface WholeReply {
@@ -44,20 +45,14 @@ export interface StreamReply {
 
 export type Reply = WholeReply | StreamReply
 
-export interface RequestContext {
+/** `signal` is aborted when the client is gone or the server destroys the connection. */
+export interface RequestContext extends Pick<Exchange, 'header' | 'signal'> {
   /** True for HEAD: only the status and the headers of the reply are used. */
   readonly headOnly: boolean
-  /** The request's Accept; empty when it has none. */
-  readonly accept: string
-  /** The request's If-None-Match; empty when it has none. */
-  readonly ifNoneMatch: string
-  /** The request's Range and If-Range; empty when it has none. */
-  readonly range: string
-  readonly ifRange: string
+  /** The tags of If-None-Match, without quotes and coding. */
+  readonly held: readonly string[]
   /** The coding of an answer whose type can be coded. */
   readonly coding: ContentCoding
-  /** Aborted when the client is gone or the server destroys the connection. */
-  readonly signal: AbortSignal
   /** The client: an API key's name or an address. Valid until the handler has returned its promise. */
   readonly client: string
 }

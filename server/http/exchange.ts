@@ -2,7 +2,8 @@
 // answers. uws-server.ts implements it; node-server.ts does where uWebSockets.js has no binary.
 
 import type { StreamReader } from './byte-stream.ts'
-import type { ReplyHeaders } from './endpoint.ts'
+
+export type ReplyHeaders = Readonly<Record<string, string>>
 
 export interface ReplyHead {
   readonly status: number

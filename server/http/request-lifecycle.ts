@@ -17,7 +17,8 @@ import { clientOf } from './client-address.ts'
 import { chooseCoding, type ContentCoding } from './content-coding.ts'
 import type { CorsPolicy } from './cors.ts'
 import type { Endpoint, Reply, RequestContext, StreamReply, WholeReply } from './endpoint.ts'
-import { ConnectionLoss, type Exchange } from './exchange.ts'
+import { heldIdentities } from './etag.ts'
+import { ConnectionLoss, type Exchange, type RequestHeader } from './exchange.ts'
 import { problemReply } from './problem.ts'
 import { represent } from './representation.ts'
 import { Router } from './router.ts'
@@ -267,20 +268,12 @@ class ExchangeContext implements RequestContext {
     return this.#exchange.method === 'HEAD'
   }
 
-  get accept(): string {
-    return this.#exchange.header('accept')
+  header(name: RequestHeader): string {
+    return this.#exchange.header(name)
   }
 
-  get ifNoneMatch(): string {
-    return this.#exchange.header('if-none-match')
-  }
-
-  get range(): string {
-    return this.#exchange.header('range')
-  }
-
-  get ifRange(): string {
-    return this.#exchange.header('if-range')
+  get held(): string[] {
+    return heldIdentities(this.header('if-none-match'))
   }
 
   get coding(): ContentCoding {

@@ -1,26 +1,35 @@
 // Delimited text of the archives, without quoting: neither archive quotes, and both replace their delimiter inside values. Lines
 // are read one by one, so that a year's file is not copied into an array of lines.
 
+import { UpstreamError } from '../upstream/upstream-error.ts'
+
 /** Characters of one line of an archive. */
 const ARCHIVE_LINE_CHARACTERS_MAX = 64 * 1024
 
 /** Values of one row by column name; `undefined` for a column that the file does not have. */
 export type ArchiveRow = (column: string) => string | undefined
 
-export interface ArchiveTable {
-  readonly columns: ReadonlySet<string>
-  /** One item per data line: null if it does not have as many values as the header. */
-  readonly rows: Iterable<ArchiveRow | null>
-}
-
-/** Reads the header; empty lines and lines beginning with `#` are skipped. `undefined` if there is no line at all. */
-export function readArchiveTable(text: string, delimiter: string): ArchiveTable | undefined {
+/**
+ * One item per data line: null if it does not have as many values as the header. Empty lines and lines beginning with `#` are skipped.
+ * @param required the columns that must be there, each with all of its names
+ * @throws {UpstreamError} if one is missing: the archive has changed its format
+ */
+export function readArchiveTable(
+  upstream: string,
+  text: string,
+  delimiter: string,
+  required: readonly (readonly string[])[],
+): Iterable<ArchiveRow | null> {
   const lines = linesOf(text)
   const first = lines.next()
-  if (first.done === true) return undefined
-  const names = first.value.split(delimiter)
-  const indices = new Map(names.map((name, index) => [name, index]))
-  return { columns: new Set(names), rows: rowsOf(lines, delimiter, indices) }
+  const names = first.done === true ? [] : first.value.split(delimiter)
+  const missing = required.filter((each) => !each.some((name) => names.includes(name)))
+  if (missing.length > 0) {
+    const quote = text.slice(0, 80).replaceAll(/\s+/g, ' ')
+    const columns = missing.map(([name]) => name).join(', ')
+    throw new UpstreamError(upstream, 'malformed', `no column ${columns} in "${quote}"`)
+  }
+  return rowsOf(lines, delimiter, new Map(names.map((name, index) => [name, index])))
 }
 
 function* rowsOf(

@@ -29,13 +29,13 @@ export interface Collector {
 export function startCollector(options: CollectorOptions): Collector {
   const { logger, postgres } = options
   const controller = new AbortController()
-  const log = eventLog(logger, options.http?.clock ?? SYSTEM_CLOCK)
+  const clock = options.http?.clock ?? SYSTEM_CLOCK
   const schedule = new IngestSchedule({
     sources: createSources(options.config, options),
     postgres,
-    ...(options.http?.clock === undefined ? {} : { clock: options.http.clock }),
-    onEvent: log,
-    onError: errorLog(logger, options.http?.clock ?? SYSTEM_CLOCK),
+    clock,
+    onEvent: eventLog(logger, clock),
+    onError: errorLog(logger, clock),
   })
   const running = schedule.run(controller.signal)
   running.catch((error: unknown) => logger.error({ err: error }, 'the collector has failed'))

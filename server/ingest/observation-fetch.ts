@@ -5,6 +5,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Observation } from '../../shared/observation.ts'
 import { UpstreamError } from '../upstream/upstream-error.ts'
+import type { Validators } from '../upstream/upstream-http.ts'
 
 /** The longest time for decoding rows in one turn of the event loop. */
 export const PARSE_TURN_MS_MAX = 4
@@ -19,9 +20,16 @@ export type ParsedRow =
   | { readonly kind: 'row'; readonly observation: Observation }
   | { readonly kind: 'rejected'; readonly reason: Rejection }
 
+export const MALFORMED: ParsedRow = { kind: 'rejected', reason: 'malformed' }
+
 export interface ObservationRows {
   readonly rows: readonly Observation[]
   readonly rejected: Readonly<Record<Rejection, number>>
+}
+
+/** The rows of a response, and its validators, which make the next request for the same conditional. */
+export interface ValidatedRows extends ObservationRows {
+  readonly validators: Validators
 }
 
 /** Throws `UpstreamError` if the format has changed. */

@@ -15,6 +15,9 @@ import { UpstreamError } from '../upstream/upstream-error.ts'
 /** Characters of a failure's text in the status table. */
 const INGEST_FAILURE_CHARACTERS_MAX = 500
 
+/** Failures after which every other request to the upstream would fail too. */
+const UPSTREAM_DOWN: ReadonlySet<string> = new Set(['unreachable', 'timeout', 'rate_limited', 'server_error'])
+
 /** Events during a run. */
 export type IngestEvent = { readonly source: SourceName; readonly scope: string; readonly title: string } & (
   | { readonly kind: 'written'; readonly rowCount: number }
@@ -41,7 +44,7 @@ export interface RunOptions extends SourceContext {
 
 /** Requests new data from a source. Throws `StoreError` if the store fails, and the signal's reason on abort. */
 export async function pollSource(source: IngestSource, options: RunOptions): Promise<RunOutcome> {
-  return await runSteps(source, source.poll(options), options, null)
+  return await runSteps(source, source.poll(options), options)
 }
 
 /**
@@ -54,44 +57,34 @@ export async function backfillSource(
   options: RunOptions,
 ): Promise<RunOutcome> {
   const { history } = source
-  if (history === null) return NOTHING_RUN
-  const first = (await history.first?.(span, options)) ?? null
-  const before = first === null ? NOTHING_RUN : await runSteps(source, [first], options, null)
-  if (before.failure !== null && isUpstreamDown(before.failure)) return before
-  const steps: IngestStep[] = []
-  for (const scope of await history.scopes(options)) {
-    const cursor = { source: source.name, scope }
-    const missing =
-      (await history.missing?.(scope, span, options)) ??
-      (await missingWindows(options.postgres, cursor, span, options.clock.nowMs()))
-    for (const window of missing.flatMap((part) => history.windows(part))) {
-      steps.push(history.step(scope, window, options))
+  if (history === null) return await runSteps(source, [], options)
+  let totalCount: number | null = null
+  const steps = async function* (): AsyncGenerator<IngestStep, void, void> {
+    const first = await history.first?.(span, options)
+    if (first) yield first
+    const rest: IngestStep[] = []
+    for (const scope of await history.scopes(options)) {
+      const cursor = { source: source.name, scope }
+      const missing =
+        (await history.missing?.(scope, span, options)) ??
+        (await missingWindows(options.postgres, cursor, span, options.clock.nowMs()))
+      for (const window of missing.flatMap((part) => history.windows(part))) {
+        rest.push(history.step(scope, window, options))
+      }
     }
+    totalCount = rest.length + (first ? 1 : 0)
+    yield* rest
   }
-  const rest = await runSteps(source, steps, options, steps.length)
+  const outcome = await runSteps(source, steps(), options, () => totalCount)
   await history.last?.(span, options)
-  return {
-    stepCount: before.stepCount + rest.stepCount,
-    rowCount: before.rowCount + rest.rowCount,
-    errorCount: before.errorCount + rest.errorCount,
-    failure: rest.failure ?? before.failure,
-    needsBackoff: rest.needsBackoff || (before.needsBackoff && rest.stepCount === 0),
-  }
-}
-
-const NOTHING_RUN: RunOutcome = {
-  stepCount: 0,
-  rowCount: 0,
-  errorCount: 0,
-  failure: null,
-  needsBackoff: false,
+  return outcome
 }
 
 async function runSteps(
   source: IngestSource,
   steps: AsyncIterable<IngestStep> | Iterable<IngestStep>,
   options: RunOptions,
-  totalCount: number | null,
+  totalCount: () => number | null = () => null,
 ): Promise<RunOutcome> {
   const failed: UpstreamError[] = []
   let stepCount = 0
@@ -116,10 +109,10 @@ async function runSteps(
       failed.push(error)
       options.onEvent?.({ kind: 'failed', ...name, error })
       await noteFailure(source, step, error, options)
-      isDown = isUpstreamDown(error)
+      isDown = UPSTREAM_DOWN.has(error.failure)
     }
     stepCount += 1
-    options.onStep?.(stepCount, totalCount)
+    options.onStep?.(stepCount, totalCount())
     if (isDown) break
   }
   return {
@@ -162,15 +155,5 @@ async function noteFailure(
     (transaction) =>
       recordFailure(transaction, { source: source.name, scope: step.scope }, clock.nowMs(), message),
     { signal },
-  )
-}
-
-/** Whether every other request to the upstream would fail too. */
-function isUpstreamDown({ failure }: UpstreamError): boolean {
-  return (
-    failure === 'unreachable' ||
-    failure === 'timeout' ||
-    failure === 'rate_limited' ||
-    failure === 'server_error'
   )
 }

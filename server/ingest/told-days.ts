@@ -6,10 +6,13 @@ import { createHash } from 'node:crypto'
 import { groupedBy } from '../../shared/grouped-by.ts'
 import type { Observation } from '../../shared/observation.ts'
 import { utcDateOf } from '../../shared/utc-date.ts'
-import type { CursorState } from '../storage/cursor-store.ts'
 
 /** Digests of one source's reports of one station, by UTC date. */
-export type ToldDays = Readonly<Record<string, string>>
+type ToldDays = Readonly<Record<string, string>>
+
+export interface ToldState {
+  readonly told: ToldDays
+}
 
 const DIGEST_CHARACTERS = 16
 /** Days to remember; a yearly file has as many. */
@@ -18,7 +21,7 @@ const TOLD_DAYS_MAX = 366
 /** The rows of changed days, and the digests to store with them. */
 export function changedDays(
   rows: readonly Observation[],
-  told: ToldDays,
+  { told = {} }: Partial<ToldState>,
 ): { readonly rows: readonly Observation[]; readonly told: ToldDays } {
   const days = groupedBy(rows, ({ observed_at }) => utcDateOf(observed_at))
   const digests = new Map([...days].map(([date, day]) => [date, digestOf(day)]))
@@ -26,11 +29,6 @@ export function changedDays(
     rows: [...days].flatMap(([date, day]) => (told[date] === digests.get(date) ? [] : day)),
     told: newestDays({ ...told, ...Object.fromEntries(digests) }),
   }
-}
-
-export function readToldDays({ told }: CursorState): ToldDays {
-  if (typeof told !== 'object' || told === null) return {}
-  return Object.fromEntries(Object.entries(told).map(([date, digest]) => [date, String(digest)]))
 }
 
 function digestOf(day: readonly Observation[]): string {

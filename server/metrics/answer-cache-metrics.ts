@@ -2,31 +2,31 @@
 
 import type { Metric } from 'prom-client'
 import type { AnswerCache, AnswerCacheFigures } from '../answers/answer-cache.ts'
-import { counterOf, gaugeOf } from './read-metrics.ts'
+import { metricOf } from './read-metrics.ts'
 
 export function answerCacheMetrics(cache: AnswerCache): Metric[] {
   const figures: AnswerCacheFigures = cache.figures
   return [
-    counterOf(
+    metricOf(
       'bookcast_answer_cache_hits_total',
       'Requests answered with bytes that were made for another one.',
       () => figures.hits,
     ),
-    counterOf(
+    metricOf(
       'bookcast_answer_cache_misses_total',
       'Answers made because none was kept, or not of this state of the data.',
       () => figures.misses,
     ),
-    counterOf(
+    metricOf(
       'bookcast_answer_cache_evictions_total',
       'Kept answers given up for others.',
       () => figures.evicted,
     ),
-    gaugeOf(
+    metricOf(
       'bookcast_answer_cache_bytes',
       'Memory of answers that are kept or being sent.',
       () => cache.usedBytes,
     ),
-    gaugeOf('bookcast_answer_cache_answers', 'Answers that are kept.', () => cache.count),
+    metricOf('bookcast_answer_cache_answers', 'Answers that are kept.', () => cache.count),
   ]
 }

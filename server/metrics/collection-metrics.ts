@@ -2,9 +2,9 @@
 // compaction, a synchronization), and the state of each recorder's feed. The tasks count; this code reads their figures when
 // the metrics are requested.
 
-import type { Counter, Gauge, Registry } from 'prom-client'
+import type { Metric, Registry } from 'prom-client'
 import { registryOf } from './metric-registry.ts'
-import { counterOf, gaugeOf, type Values } from './read-metrics.ts'
+import { metricOf, type Values } from './read-metrics.ts'
 import type { DiskFigures, StorageFigures } from '../health/storage-watch.ts'
 import type { RecorderMetrics } from '../recorder/recorder-metrics.ts'
 import type { TaskMetrics } from '../ingest/task-loop.ts'
@@ -28,7 +28,7 @@ export interface SyncFigures {
 }
 
 /** The metrics, not registered yet. */
-export function collectionMetrics(read: () => CollectionMetrics): (Counter | Gauge)[] {
+export function collectionMetrics(read: () => CollectionMetrics): Metric[] {
   const tasks = () => read().tasks.map((task) => ({ name: task.task, subject: task }))
   const recorders = () => read().recorders.map((recorder) => ({ name: recorder.source, subject: recorder }))
   const disks = () => (read().storage?.disks ?? []).map((disk) => ({ name: disk.place, subject: disk }))
@@ -36,19 +36,19 @@ export function collectionMetrics(read: () => CollectionMetrics): (Counter | Gau
     ...TASK_METRICS.map((metric) => show(metric, 'task', tasks)),
     ...RECORDER_METRICS.map((metric) => show(metric, 'exchange', recorders)),
     ...DISK_METRICS.map((metric) => show(metric, 'place', disks)),
-    gaugeOf(
+    metricOf(
       'bookcast_sync_conflicts',
       'Files that were not brought over, because they cover less than the present file or another writer made that one.',
       () => (read().syncs ?? []).map(({ task, conflictCount }) => [{ task }, conflictCount]),
       ['task'],
     ),
-    gaugeOf(
+    metricOf(
       'bookcast_recorder_log_bytes',
       "Size of a recorder's write-ahead log.",
       () => Object.entries(read().storage?.walBytes ?? {}).map(([exchange, bytes]) => [{ exchange }, bytes]),
       ['exchange'],
     ),
-    gaugeOf(
+    metricOf(
       'bookcast_lake_bytes',
       "Size of the lake's files.",
       () => {
@@ -61,9 +61,9 @@ export function collectionMetrics(read: () => CollectionMetrics): (Counter | Gau
 }
 
 /** The times of the newest rows in the store, by station and by source. */
-export function newestRowMetrics(read: () => Promise<readonly NewestRow[]>): Gauge[] {
+export function newestRowMetrics(read: () => Promise<readonly NewestRow[]>): Metric[] {
   return [
-    gaugeOf(
+    metricOf(
       'bookcast_newest_observation_timestamp_seconds',
       'Time of the newest observation of a station.',
       async () => {
@@ -72,7 +72,7 @@ export function newestRowMetrics(read: () => Promise<readonly NewestRow[]>): Gau
       },
       ['station'],
     ),
-    gaugeOf(
+    metricOf(
       'bookcast_newest_row_timestamp_seconds',
       'Time of the newest row of a source (observations, candles, climate reports) in the store.',
       async () => {
@@ -87,8 +87,8 @@ export function newestRowMetrics(read: () => Promise<readonly NewestRow[]>): Gau
 }
 
 /** How many minutes of trades `bookcast verify --trades` has proven. */
-export function tradeProofMetric(read: ReadTradeProof): Gauge {
-  return gaugeOf(
+export function tradeProofMetric(read: ReadTradeProof): Metric {
+  return metricOf(
     'bookcast_trades_minutes',
     'Minutes of markets with a candle that were compared with their trades, and those of them that are proven.',
     async () => {
@@ -118,7 +118,6 @@ export function collectorMetrics(
 
 /** A metric with one value for each task, or for each recorder. */
 interface Shown<Subject> {
-  readonly kind: 'counter' | 'gauge'
   readonly name: string
   readonly help: string
   /** Null: no value. */
@@ -127,41 +126,41 @@ interface Shown<Subject> {
 
 // oxfmt-ignore
 const TASK_METRICS: readonly Shown<TaskMetrics>[] = [
-  { kind: 'counter', name: 'bookcast_collect_runs_total', help: 'Runs of a task of collecting.', valueOf: (task) => task.runCount },
-  { kind: 'counter', name: 'bookcast_collect_rows_total', help: 'New or changed rows that a task brought; messages of a recorder, files of a synchronization, each time they are transferred.', valueOf: (task) => task.rowCount },
-  { kind: 'counter', name: 'bookcast_collect_errors_total', help: 'What failed in a task.', valueOf: (task) => task.errorCount },
-  { kind: 'counter', name: 'bookcast_collect_empty_runs_total', help: 'Runs of a task that went well and brought no new row.', valueOf: (task) => task.emptyRunCount },
-  { kind: 'gauge', name: 'bookcast_collect_last_rows_timestamp_seconds', help: 'When a task last brought a new row.', valueOf: (task) => seconds(task.lastRowsAtMs) },
-  { kind: 'gauge', name: 'bookcast_collect_failures_in_row', help: 'Runs of a task that failed since it last succeeded.', valueOf: (task) => task.failureCount },
-  { kind: 'gauge', name: 'bookcast_collect_last_success_timestamp_seconds', help: 'When a task last succeeded.', valueOf: (task) => seconds(task.lastSuccessAtMs) },
-  { kind: 'gauge', name: 'bookcast_collect_lag_seconds', help: 'Time since a task last succeeded.', valueOf: (task) => ageS(task.lastSuccessAtMs) },
+  { name: 'bookcast_collect_runs_total', help: 'Runs of a task of collecting.', valueOf: (task) => task.runCount },
+  { name: 'bookcast_collect_rows_total', help: 'New or changed rows that a task brought; messages of a recorder, files of a synchronization, each time they are transferred.', valueOf: (task) => task.rowCount },
+  { name: 'bookcast_collect_errors_total', help: 'What failed in a task.', valueOf: (task) => task.errorCount },
+  { name: 'bookcast_collect_empty_runs_total', help: 'Runs of a task that went well and brought no new row.', valueOf: (task) => task.emptyRunCount },
+  { name: 'bookcast_collect_last_rows_timestamp_seconds', help: 'When a task last brought a new row.', valueOf: (task) => seconds(task.lastRowsAtMs) },
+  { name: 'bookcast_collect_failures_in_row', help: 'Runs of a task that failed since it last succeeded.', valueOf: (task) => task.failureCount },
+  { name: 'bookcast_collect_last_success_timestamp_seconds', help: 'When a task last succeeded.', valueOf: (task) => seconds(task.lastSuccessAtMs) },
+  { name: 'bookcast_collect_lag_seconds', help: 'Time since a task last succeeded.', valueOf: (task) => ageS(task.lastSuccessAtMs) },
 ]
 
 // oxfmt-ignore
 const RECORDER_METRICS: readonly Shown<RecorderMetrics>[] = [
-  { kind: 'counter', name: 'bookcast_recorder_messages_total', help: 'Messages received from an exchange.', valueOf: ({ frames }) => frames },
-  { kind: 'counter', name: 'bookcast_recorder_received_bytes_total', help: 'Bytes received from an exchange.', valueOf: ({ bytes }) => bytes },
-  { kind: 'counter', name: 'bookcast_recorder_gaps_total', help: 'Interruptions written into the books.', valueOf: gapCount },
-  { kind: 'counter', name: 'bookcast_recorder_congestions_total', help: 'Times that the disk was slower than the feed.', valueOf: ({ congestions }) => congestions },
-  { kind: 'gauge', name: 'bookcast_recorder_markets', help: 'Markets that are followed: subscribed to on a connection.', valueOf: ({ lanes }) => sumOf(lanes, ({ subscribed }) => subscribed) },
-  { kind: 'gauge', name: 'bookcast_recorder_up', help: '1 while an exchange is recorded, 0 after it failed.', valueOf: ({ isRunning }) => Number(isRunning) },
-  { kind: 'gauge', name: 'bookcast_recorder_listed_markets', help: 'Markets that there are to follow.', valueOf: ({ markets }) => markets },
-  { kind: 'gauge', name: 'bookcast_recorder_refused_markets', help: 'Markets that the exchange does not let us follow.', valueOf: ({ lanes }) => sumOf(lanes, ({ refused }) => refused) },
-  { kind: 'gauge', name: 'bookcast_recorder_unplaced_markets', help: 'Markets that no connection had room for.', valueOf: ({ unplacedMarkets }) => unplacedMarkets },
-  { kind: 'gauge', name: 'bookcast_recorder_last_message_timestamp_seconds', help: 'When the exchange last said something.', valueOf: ({ lastFrameMs }) => seconds(lastFrameMs) },
-  { kind: 'counter', name: 'bookcast_recorder_consolidation_failures_total', help: 'Times that what was recorded could not be brought into the lake.', valueOf: ({ foldFailures }) => foldFailures },
-  { kind: 'counter', name: 'bookcast_recorder_discovery_failures_total', help: 'Times that the open markets could not be listed.', valueOf: ({ discoveryFailures }) => discoveryFailures },
-  { kind: 'gauge', name: 'bookcast_recorder_connections', help: 'Connections to an exchange.', valueOf: ({ lanes }) => lanes.filter(({ isConnected }) => isConnected).length },
-  { kind: 'gauge', name: 'bookcast_recorder_feed_delay_seconds', help: "A message's receive time less its exchange time.", valueOf: ({ lagMs }) => seconds(lagMs) },
-  { kind: 'gauge', name: 'bookcast_recorder_queued_bytes', help: 'Bytes that wait for the disk.', valueOf: ({ queuedBytes }) => queuedBytes },
-  { kind: 'gauge', name: 'bookcast_recorder_published_timestamp_seconds', help: 'When the open date was last brought into the lake.', valueOf: ({ fold }) => seconds(fold?.publishedAtMs || null) },
+  { name: 'bookcast_recorder_messages_total', help: 'Messages received from an exchange.', valueOf: ({ frames }) => frames },
+  { name: 'bookcast_recorder_received_bytes_total', help: 'Bytes received from an exchange.', valueOf: ({ bytes }) => bytes },
+  { name: 'bookcast_recorder_gaps_total', help: 'Interruptions written into the books.', valueOf: gapCount },
+  { name: 'bookcast_recorder_congestions_total', help: 'Times that the disk was slower than the feed.', valueOf: ({ congestions }) => congestions },
+  { name: 'bookcast_recorder_markets', help: 'Markets that are followed: subscribed to on a connection.', valueOf: ({ lanes }) => sumOf(lanes, ({ subscribed }) => subscribed) },
+  { name: 'bookcast_recorder_up', help: '1 while an exchange is recorded, 0 after it failed.', valueOf: ({ isRunning }) => Number(isRunning) },
+  { name: 'bookcast_recorder_listed_markets', help: 'Markets that there are to follow.', valueOf: ({ markets }) => markets },
+  { name: 'bookcast_recorder_refused_markets', help: 'Markets that the exchange does not let us follow.', valueOf: ({ lanes }) => sumOf(lanes, ({ refused }) => refused) },
+  { name: 'bookcast_recorder_unplaced_markets', help: 'Markets that no connection had room for.', valueOf: ({ unplacedMarkets }) => unplacedMarkets },
+  { name: 'bookcast_recorder_last_message_timestamp_seconds', help: 'When the exchange last said something.', valueOf: ({ lastFrameMs }) => seconds(lastFrameMs) },
+  { name: 'bookcast_recorder_consolidation_failures_total', help: 'Times that what was recorded could not be brought into the lake.', valueOf: ({ foldFailures }) => foldFailures },
+  { name: 'bookcast_recorder_discovery_failures_total', help: 'Times that the open markets could not be listed.', valueOf: ({ discoveryFailures }) => discoveryFailures },
+  { name: 'bookcast_recorder_connections', help: 'Connections to an exchange.', valueOf: ({ lanes }) => lanes.filter(({ isConnected }) => isConnected).length },
+  { name: 'bookcast_recorder_feed_delay_seconds', help: "A message's receive time less its exchange time.", valueOf: ({ lagMs }) => seconds(lagMs) },
+  { name: 'bookcast_recorder_queued_bytes', help: 'Bytes that wait for the disk.', valueOf: ({ queuedBytes }) => queuedBytes },
+  { name: 'bookcast_recorder_published_timestamp_seconds', help: 'When the open date was last brought into the lake.', valueOf: ({ fold }) => seconds(fold?.publishedAtMs || null) },
 ]
 
 // oxfmt-ignore
 const DISK_METRICS: readonly Shown<DiskFigures>[] = [
-  { kind: 'gauge', name: 'bookcast_disk_free_bytes', help: 'What may still be written where the process writes.', valueOf: ({ freeBytes }) => freeBytes },
-  { kind: 'gauge', name: 'bookcast_disk_size_bytes', help: 'Size of the file system where the process writes.', valueOf: ({ sizeBytes }) => sizeBytes },
-  { kind: 'gauge', name: 'bookcast_disk_low', help: '1 while a disk is nearly full.', valueOf: ({ isLow }) => Number(isLow) },
+  { name: 'bookcast_disk_free_bytes', help: 'What may still be written where the process writes.', valueOf: ({ freeBytes }) => freeBytes },
+  { name: 'bookcast_disk_size_bytes', help: 'Size of the file system where the process writes.', valueOf: ({ sizeBytes }) => sizeBytes },
+  { name: 'bookcast_disk_low', help: '1 while a disk is nearly full.', valueOf: ({ isLow }) => Number(isLow) },
 ]
 
 function sumOf<T>(items: readonly T[], valueOf: (item: T) => number): number {
@@ -181,14 +180,14 @@ function ageS(instantMs: number | null): number | null {
 }
 
 function show<Subject>(
-  { kind, name, help, valueOf }: Shown<Subject>,
+  { name, help, valueOf }: Shown<Subject>,
   label: string,
   subjects: () => readonly { readonly name: string; readonly subject: Subject }[],
-): Counter | Gauge {
+): Metric {
   const read = (): Values =>
     subjects().flatMap(({ name: value, subject }) => {
       const amount = valueOf(subject)
       return amount === null ? [] : [[{ [label]: value }, amount] as const]
     })
-  return (kind === 'counter' ? counterOf : gaugeOf)(name, help, read, [label])
+  return metricOf(name, help, read, [label])
 }

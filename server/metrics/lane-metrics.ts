@@ -3,7 +3,7 @@
 
 import type { Metric } from 'prom-client'
 import type { Slots } from '../workers/slots.ts'
-import { counterOf, gaugeOf, type Values } from './read-metrics.ts'
+import { metricOf, type Values } from './read-metrics.ts'
 import { TallyHistogram } from './tally-histogram.ts'
 
 /** Seconds: a turn takes milliseconds; a request may wait up to a minute for a slot. */
@@ -36,37 +36,37 @@ export function laneMetrics(lanes: Lanes): Metric[] {
     ])
   return [
     queueTimes(lanes),
-    gaugeOf(
+    metricOf(
       'bookcast_lane_running',
       'What requests under way hold of a lane.',
       byLane((lane) => lane.takenCount),
       ['lane'],
     ),
-    gaugeOf(
+    metricOf(
       'bookcast_lane_waiting',
       'Requests that wait for a lane.',
       byLane((lane) => lane.waitingCount),
       ['lane'],
     ),
-    counterOf(
+    metricOf(
       'bookcast_lane_granted_total',
       'Requests that a lane has taken.',
       byLane(({ figures }) => figures.granted),
       ['lane'],
     ),
-    counterOf(
+    metricOf(
       'bookcast_lane_refused_total',
       'Requests answered 429: busy, everything was taken; client, the client had its share.',
       refused,
       ['lane', 'reason'],
     ),
-    counterOf(
+    metricOf(
       'bookcast_lane_displaced_total',
       'Streams cut off because their clients were slow while others waited.',
       byLane(({ figures }) => figures.displaced),
       ['lane'],
     ),
-    counterOf(
+    metricOf(
       'bookcast_lane_queue_seconds_total',
       'Time that the requests which a lane has taken waited for it.',
       byLane(({ figures }) => figures.waitedMs / 1000),

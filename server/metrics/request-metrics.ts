@@ -3,7 +3,7 @@
 
 import type { Metric } from 'prom-client'
 import type { Ending, RequestRecord } from '../http/access-log.ts'
-import { counterOf, type Values } from './read-metrics.ts'
+import { metricOf, type Values } from './read-metrics.ts'
 import { type Tally, TallyHistogram } from './tally-histogram.ts'
 
 // From an answer out of memory (0.1 ms) to an order-book stream of minutes.
@@ -79,37 +79,37 @@ export class RequestMetrics {
     return [
       this.#duration.asMetric(),
       this.#firstByte.asMetric(),
-      counterOf(
+      metricOf(
         'bookcast_http_requests_total',
         'Requests that are over, by declared path, method and status; status 0: the client left before one.',
         () => this.#requests(),
         ['path', 'method', 'status'],
       ),
-      counterOf(
+      metricOf(
         'bookcast_http_endings_total',
         'How requests ended: complete, refused, failed, client_gone, stalled or displaced.',
         () => this.#endings(),
         ['path', 'ending'],
       ),
-      counterOf(
+      metricOf(
         'bookcast_http_rows_total',
         'Records in complete answers.',
         byPath(({ rows }) => rows),
         ['path'],
       ),
-      counterOf(
+      metricOf(
         'bookcast_http_body_bytes_total',
         'Body bytes sent, after compression.',
         byPath(({ bytes }) => bytes),
         ['path'],
       ),
-      counterOf(
+      metricOf(
         'bookcast_http_pinned_total',
         'Answers from the files of a version of the lake.',
         byPath(({ pinned }) => pinned),
         ['path'],
       ),
-      counterOf(
+      metricOf(
         'bookcast_http_resumed_total',
         'Answers to a Range or to after: what comes behind bytes or rows that the client has.',
         byPath(({ resumed }) => resumed),

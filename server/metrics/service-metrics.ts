@@ -1,19 +1,18 @@
 // All metrics of the serving process: requests, order-book slots and threads, the age of the ingested data, and the figures of
 // collecting, read when the metrics are requested.
 
-import type { Gauge, Registry } from 'prom-client'
-import { LakeFileVerdicts } from '../../shared/lake-file-verdicts.ts'
+import type { Metric, Registry } from 'prom-client'
+import { FILE_VERDICTS, LakeFileVerdicts } from '../../shared/lake-file-verdicts.ts'
 import { LOB_CONCURRENT_REQUESTS_MAX } from '../../shared/limits.ts'
 import type { CollectionMetrics } from './collection-metrics.ts'
 import type { LakeBooksFigures } from '../health/lake-books.ts'
 import type { AnswerCache } from '../answers/answer-cache.ts'
 import { answerCacheMetrics } from './answer-cache-metrics.ts'
 import { collectionMetrics, newestRowMetrics, tradeProofMetric } from './collection-metrics.ts'
-import { lakeFileGauge } from './lake-file-metrics.ts'
 import type { IngestAge } from '../catalogue/store-services.ts'
 import { laneMetrics } from './lane-metrics.ts'
 import { registryOf } from './metric-registry.ts'
-import { gaugeOf } from './read-metrics.ts'
+import { metricOf } from './read-metrics.ts'
 import type { NewestRow } from '../storage/newest-rows.ts'
 import type { ReadTradeProof } from '../storage/trade-proof-store.ts'
 import { RequestMetrics } from './request-metrics.ts'
@@ -48,7 +47,15 @@ export class ServiceMetrics {
       ...createGauges(sources),
       ...laneMetrics(sources.lanes),
       ...answerCacheMetrics(sources.answerCache),
-      lakeFileGauge(this.#lakeFiles),
+      metricOf(
+        'bookcast_record_files',
+        'Candles and observations files that requests have met, by what checking their checksum found.',
+        () => {
+          const counts = this.#lakeFiles.counts()
+          return FILE_VERDICTS.map((checksum) => [{ checksum }, counts[checksum]])
+        },
+        ['checksum'],
+      ),
       ...collectionMetrics(sources.collection),
       ...newestRowMetrics(sources.newestRows),
       tradeProofMetric(sources.tradeProof),
@@ -61,32 +68,32 @@ export class ServiceMetrics {
   }
 }
 
-function createGauges(sources: MetricSources): Gauge[] {
+function createGauges(sources: MetricSources): Metric[] {
   return [
-    gaugeOf(
+    metricOf(
       'bookcast_lob_slots_max',
       'Order-book requests processed at once.',
       () => LOB_CONCURRENT_REQUESTS_MAX,
     ),
-    gaugeOf('bookcast_lob_slots_taken', 'Order-book requests being processed.', sources.takenSlots),
-    gaugeOf(
+    metricOf('bookcast_lob_slots_taken', 'Order-book requests being processed.', sources.takenSlots),
+    metricOf(
       'bookcast_pool_queue_tasks',
       'Tasks that wait for a worker thread.',
       () => Object.entries(sources.queuedTasks()).map(([pool, count]) => [{ pool }, count]),
       ['pool'],
     ),
-    gaugeOf(
+    metricOf(
       'bookcast_books_covered_timestamp_seconds',
       'Until when the newest order-book file of a source covers: how far behind answers are.',
       () => Object.entries(sources.lakeBooks().coveredToMs).map(([source, ms]) => [{ source }, ms / 1000]),
       ['source'],
     ),
-    gaugeOf(
+    metricOf(
       'bookcast_sample_files',
       'Order-book files of the lake that are samples: invented.',
       () => sources.lakeBooks().sampleCount,
     ),
-    gaugeOf(
+    metricOf(
       'bookcast_ingest_age_seconds',
       'Time since a source was last read successfully.',
       async () => (await sources.ingestAges()).map(({ source, scope, ageS }) => [{ source, scope }, ageS]),

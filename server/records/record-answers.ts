@@ -13,7 +13,6 @@ import { Rounds } from '../answers/rounds.ts'
 import type { DataVersions } from '../catalogue/catalogue-feed.ts'
 import type { ByteStream } from '../http/byte-stream.ts'
 import type { RequestContext } from '../http/endpoint.ts'
-import { heldIdentities } from '../http/etag.ts'
 import { ReadyStream } from '../http/ready-body.ts'
 import type { WorkerStream } from '../workers/worker-stream.ts'
 import { openNamed } from './named-answer.ts'
@@ -38,7 +37,7 @@ export interface OpenedAnswer {
   readonly stream: ByteStream
 }
 
-export type AnswerRequest = Pick<RequestContext, 'headOnly' | 'ifNoneMatch' | 'signal' | 'client'> & {
+export type AnswerRequest = Pick<RequestContext, 'headOnly' | 'held' | 'signal' | 'client'> & {
   /** Whether the request itself states its whole range; only then can its answer have an identity. */
   readonly isFixed: boolean
   /** Set if the request names a version. */
@@ -90,11 +89,11 @@ export class RecordAnswers {
   }
 
   async #openAlone(query: RecordQuery, request: AnswerRequest): Promise<OpenedAnswer> {
-    const { isFixed, headOnly, ifNoneMatch, signal, client, pin } = request
+    const { isFixed, headOnly, held, signal, client, pin } = request
     const known = this.#validators.known
     const versions = isFixed ? ((await this.#validators.fresh()) ?? known) : known
     const validation = isFixed
-      ? this.#validators.validationOf(query.kind, versions, { held: heldOf(ifNoneMatch), kept: [] })
+      ? this.#validators.validationOf(query.kind, versions, { held, kept: [] })
       : null
     const remembered = this.#validators.rememberedOf(versions)
     const options = { headOnly, validation, versions: remembered, pin, signal, client }
@@ -106,9 +105,8 @@ export class RecordAnswers {
   async #openShared(
     key: string,
     query: RecordQuery,
-    { ifNoneMatch, signal, client }: AnswerRequest,
+    { held, signal, client }: AnswerRequest,
   ): Promise<OpenedAnswer | undefined> {
-    const held = heldOf(ifNoneMatch)
     const result = await this.#rounds.join(`${key} ${held.join(' ')}`, signal, (roundSignal) =>
       this.#takeRound(key, query, { held, client, signal: roundSignal }),
     )
@@ -209,10 +207,6 @@ const NOTHING: ByteStream = {
 
 function filesOf({ seenFiles }: RecordHead, versions: DataVersions): AnswerFiles | undefined {
   return seenFiles === null ? undefined : { seen: seenFiles, manifest: versions.get('lake_manifest') }
-}
-
-function heldOf(ifNoneMatch: string): readonly string[] {
-  return ifNoneMatch === '' ? [] : heldIdentities(ifNoneMatch)
 }
 
 /** For the first request that takes it; the others get undefined and run on their own. */

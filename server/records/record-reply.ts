@@ -52,13 +52,13 @@ export async function recordReply(
     refuseNotHeld(choice, { series: names.map(seriesOfTicker), fromMs: query.fromMs })
   }
   if (query.kind === 'trades') refuseNotHeld(choice, { series: seriesOfTrades(query), fromMs: query.fromMs })
-  const { headOnly, ifNoneMatch, signal, client } = context
+  const { headOnly, held, signal, client } = context
   const { isFixed, parameters } = options
   const version = typeof parameters['version'] === 'string' ? parameters['version'] : undefined
   const dataset = datasetOf(query.kind)
   const isPinned = dataset !== undefined && version !== undefined
   const pin = isPinned ? versions.pin(dataset, version, datesOf(query)) : undefined
-  const request = { headOnly, ifNoneMatch, signal, client, isFixed, pin }
+  const request = { headOnly, held, signal, client, isFixed, pin }
   const { head, stream } = await answers.open(query, request).catch((error: unknown) => {
     const isElsewhere = choice !== null && choice.series !== null && isUnplaced(query)
     throw isElsewhere && error instanceof ApiError && error.code === 'unknown_market'

@@ -38,7 +38,7 @@ const SNAPSHOT_PROBABILITY = 2e-5
 export async function generateBenchmarkLake(options: BenchmarkLakeOptions): Promise<number> {
   const { lake, series, date, signal } = options
   const writer = new LobRecordingWriter({ lake, source: 'kalshi', isSample: true })
-  const startTs = BigInt(dateStartMs(date)) * NS_PER_MS
+  const startTs = BigInt(utcDateStartMs(date)!) * NS_PER_MS
   try {
     let events = 0
     writer.cover(series, startTs)
@@ -61,7 +61,7 @@ export async function generateBenchmarkLake(options: BenchmarkLakeOptions): Prom
  * @internal for benchmarks and tests
  */
 export function recordBenchmark(recording: BenchmarkRecording): Generator<BookEvent> {
-  const fromMs = dateStartMs(recording.date)
+  const fromMs = utcDateStartMs(recording.date)!
   return recordMarkets({
     markets: benchmarkMarkets(recording, fromMs),
     fromMs,
@@ -130,10 +130,4 @@ function fairPath(random: SeededRandom): number[] {
 function benchmarkOrderQty(random: SeededRandom): number {
   const u = random.unit()
   return (1 + Math.floor(ORDER_CONTRACTS_MAX * u * u * u)) * QTY_UNITS_PER_CONTRACT
-}
-
-function dateStartMs(date: string): number {
-  const ms = utcDateStartMs(date)
-  if (ms === undefined) throw new RangeError(`not a date: ${date}`)
-  return ms
 }

@@ -44,9 +44,7 @@ export function sampleStation(code: string, usualHighF: number): SampleStation {
 
 /** The weather of one climate day, fully determined by the seed. `day` is `YYYY-MM-DD`. */
 export function stationDay(station: SampleStation, day: string, seed: number): StationDay {
-  const dayStartMs = utcDateStartMs(day)
-  if (dayStartMs === undefined) throw new RangeError(`not a date: ${day}`)
-  const startMs = dayStartMs - station.standardOffsetHours * MS_PER_HOUR
+  const startMs = utcDateStartMs(day)! - station.standardOffsetHours * MS_PER_HOUR
   const { firstForecastF, lowestBracketF } = outlook(station, day, seed)
   const temperatures = temperaturesF(station, day, seed)
   const indexAt = (ms: number) => Math.min(Math.floor((ms - startMs) / STEP_MS), temperatures.length - 1)

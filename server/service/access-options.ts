@@ -2,6 +2,7 @@
 // API key that is silently ignored would be worse than none.
 
 import { RATE_LIMIT_PER_SECOND_MAX } from '../../shared/limits.ts'
+import { isJsonObject } from '../../shared/parsed-json.ts'
 import { UsageError } from '../options/usage-error.ts'
 import {
   integerOption,
@@ -22,13 +23,8 @@ const KEY_NAME = /^[A-Za-z0-9_.-]{1,64}$/
 const KEY_TEXT = /^[!-~]+$/
 const SHA256 = /^[0-9a-f]{64}$/i
 
-function member(entry: unknown, name: string): unknown {
-  return typeof entry === 'object' && entry !== null ? Reflect.get(entry, name) : undefined
-}
-
 function keyOfEntry(entry: unknown, origin: string): ApiKey {
-  const name = member(entry, 'name')
-  const sha256 = member(entry, 'sha256')
+  const { name, sha256 } = isJsonObject(entry) ? entry : {}
   if (typeof name !== 'string' || typeof sha256 !== 'string' || !SHA256.test(sha256))
     throw new UsageError(
       `${origin} must hold objects {"name": …, "sha256": 64 hexadecimal digits}; printf %s <key> | sha256sum makes them`,

@@ -3,6 +3,7 @@
 
 import { readFileSync } from 'node:fs'
 import { CONFIGURED_TIMEOUT_MS_MAX } from '../../shared/limits.ts'
+import { isJsonObject } from '../../shared/parsed-json.ts'
 import { type FairnessConfig, readFairness } from './fairness-options.ts'
 import { readApiKeys, readCorsOrigins, readRateLimit } from './access-options.ts'
 import { describeRecording } from '../recorder/recording-config.ts'
@@ -72,8 +73,7 @@ function readFile({ text: path, origin }: OptionText): OptionFile {
     const reason = error instanceof Error ? error.message : String(error)
     throw new UsageError(`${origin}: ${path} cannot be read: ${reason}`)
   }
-  if (typeof values !== 'object' || values === null || Array.isArray(values))
-    throw new UsageError(`${origin}: ${path} must hold a JSON object`)
+  if (!isJsonObject(values)) throw new UsageError(`${origin}: ${path} must hold a JSON object`)
   return { path, values: { ...values } }
 }
 

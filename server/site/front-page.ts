@@ -68,6 +68,6 @@ export function frontPageEndpoint(
     summary: 'The explorer for browsers, the list of endpoints for programs.',
     access: 'public',
     parameters: [],
-    handle: (_, { accept }) => (html !== undefined && prefersHtml(accept) ? html : list),
+    handle: (_, context) => (html !== undefined && prefersHtml(context.header('accept')) ? html : list),
   })
 }

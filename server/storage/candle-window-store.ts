@@ -22,16 +22,6 @@ export interface MissingCandles extends MarketWindow {
   readonly settledAtMs: number | null
 }
 
-interface Row {
-  readonly ticker: string
-  readonly event_ticker: string
-  readonly series_ticker: string
-  readonly settlement_ts: number | null
-  readonly look: number
-  readonly from_ts: number
-  readonly to_ts: number
-}
-
 /** A market and a window of its candles' ends. */
 export interface MarketWindow extends TimeWindow {
   readonly ticker: string
@@ -78,10 +68,10 @@ async function readMissing(
   const [from, to] = [instantValue(window.fromMs), instantValue(window.toMs)]
   const now = nowMs === null ? rawSql("'-infinity'") : instantValue(nowMs)
   const lookDays = rawSql(`'{${LATE_LOOK_DAYS.join(',')}}'::int4[]`)
-  const rows = await postgres.run<Row>(
+  return await postgres.run<MissingCandles>(
     sql`
-      SELECT ticker, event_ticker, series_ticker, settlement_ts, look,
-        lower(missing) AS from_ts, upper(missing) AS to_ts
+      SELECT ticker, event_ticker AS "eventTicker", series_ticker AS "seriesTicker",
+        settlement_ts AS "settledAtMs", look, lower(missing) AS "fromMs", upper(missing) AS "toMs"
       FROM (
         SELECT *, greatest(open_time, ${from}) AS life_from, least(close_time + interval '1 day', ${to}) AS life_to,
           (SELECT count(*)::int4 FROM unnest(${lookDays}) AS days
@@ -93,15 +83,6 @@ async function readMissing(
       ORDER BY ticker, missing`,
     { signal },
   )
-  return rows.map((row) => ({
-    ticker: row.ticker,
-    eventTicker: row.event_ticker,
-    seriesTicker: row.series_ticker,
-    settledAtMs: row.settlement_ts,
-    look: row.look,
-    fromMs: row.from_ts,
-    toMs: row.to_ts,
-  }))
 }
 
 const WINDOW_TYPES = {

@@ -68,27 +68,27 @@ export async function missingWindows(
   window: TimeWindow,
   nowMs: number,
 ): Promise<TimeWindow[]> {
-  const rows = await postgres.run<WindowRow>(sql`
-    SELECT lower(missing) AS from_ts, upper(missing) AS to_ts FROM unnest(${rangeOf(window)} - coalesce(
+  const windows = await postgres.run<TimeWindow>(sql`
+    SELECT lower(missing) AS "fromMs", upper(missing) AS "toMs" FROM unnest(${rangeOf(window)} - coalesce(
       (SELECT completed * ${beforeToday(nowMs)} FROM ingest_cursors ${ofCursor(cursor)}), '{}')) AS missing
     ORDER BY missing`)
-  return rows.map(windowOf)
+  return [...windows]
 }
 
 /** The windows that are complete, in order. */
 export async function completedWindows(postgres: Postgres, cursor: CursorName): Promise<TimeWindow[]> {
-  const rows = await postgres.run<WindowRow>(sql`
-    SELECT lower(part) AS from_ts, upper(part) AS to_ts FROM ingest_cursors, unnest(completed) AS part
+  const windows = await postgres.run<TimeWindow>(sql`
+    SELECT lower(part) AS "fromMs", upper(part) AS "toMs" FROM ingest_cursors, unnest(completed) AS part
     ${ofCursor(cursor)} ORDER BY part`)
-  return rows.map(windowOf)
+  return [...windows]
 }
 
-/** A source's own state. An earlier version may have written it. */
-export type CursorState = Readonly<Record<string, unknown>>
-
-/** Empty if the source has stored none. */
-export async function readCursorState(postgres: Postgres, cursor: CursorName): Promise<CursorState> {
-  const [row] = await postgres.run<{ readonly state: CursorState | null }>(
+/** A source's own state. An earlier version may have written it, without some members. */
+export async function readCursorState<State extends object = Readonly<Record<string, unknown>>>(
+  postgres: Postgres,
+  cursor: CursorName,
+): Promise<Partial<State>> {
+  const [row] = await postgres.run<{ readonly state: Partial<State> | null }>(
     sql`SELECT state FROM ingest_cursors ${ofCursor(cursor)}`,
   )
   return row?.state ?? {}
@@ -98,7 +98,7 @@ export async function readCursorState(postgres: Postgres, cursor: CursorName): P
 export async function writeCursorState(
   transaction: StoreTransaction,
   { source, scope }: CursorName,
-  state: CursorState,
+  state: object,
 ): Promise<void> {
   await transaction.run(sql`
     INSERT INTO ingest_cursors (source, scope, state) VALUES (${source}, ${scope}, ${JSON.stringify(state)}::jsonb)
@@ -142,15 +142,6 @@ export function readCursorStatus(postgres: Postgres): Promise<readonly CursorSta
       upper(completed) AS completed_to,
       (SELECT count(*)::int4 FROM unnest(completed)) AS window_count
     FROM ingest_cursors ORDER BY source, scope`)
-}
-
-interface WindowRow {
-  readonly from_ts: number
-  readonly to_ts: number
-}
-
-function windowOf({ from_ts: fromMs, to_ts: toMs }: WindowRow): TimeWindow {
-  return { fromMs, toMs }
 }
 
 function ofCursor({ source, scope }: CursorName): Sql {

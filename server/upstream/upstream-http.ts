@@ -4,6 +4,7 @@
 
 import { Agent, type Dispatcher } from 'undici'
 import { UPSTREAM_BODY_BYTES_MAX_DEFAULT, UPSTREAM_BUDGET_WAIT_MS_MAX } from '../../shared/limits.ts'
+import { isJsonObject, type JsonObject } from '../../shared/parsed-json.ts'
 import { backOffMs, UPSTREAM_BACK_OFF } from '../tasks/back-off.ts'
 import { type Clock, SYSTEM_CLOCK } from '../tasks/clock.ts'
 import { decoded, receiveBody } from './answer-body.ts'
@@ -113,6 +114,17 @@ export class UpstreamHttp {
   /** The same for a JSON response. */
   async fetchJson(request: Omit<UpstreamRequest, 'validators'>): Promise<unknown> {
     return this.readJson(await this.fetchBody(request))
+  }
+
+  /** The same for a JSON object. */
+  async fetchObject(request: Omit<UpstreamRequest, 'validators'>): Promise<JsonObject> {
+    return this.readObject(await this.fetchBody(request))
+  }
+
+  readObject(body: Buffer): JsonObject {
+    const value = this.readJson(body)
+    if (isJsonObject(value)) return value
+    throw this.malformed('the answer is no JSON object')
   }
 
   readJson(body: Buffer): unknown {

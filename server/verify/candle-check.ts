@@ -4,6 +4,7 @@
 import { INGEST_ARCHIVE_SETTLE_MS } from '../../shared/limits.ts'
 import { instantValue, sql } from '../../shared/sql/statement.ts'
 import { MS_PER_DAY, MS_PER_HOUR, utcDateOf } from '../../shared/utc-date.ts'
+import { monthsOf, settledPart } from '../ingest/archive-windows.ts'
 import { missingCatalogue } from '../ingest/exchange/catalogue-source.ts'
 import { FINAL_STATUS } from '../ingest/exchange/unsettled-markets.ts'
 import { missingCandles } from '../storage/candle-window-store.ts'
@@ -36,9 +37,8 @@ interface Volumes {
  */
 export async function checkCandles(context: VerifyContext, seriesTicker: string): Promise<ScopeReport> {
   const { span, nowMs } = context
-  const settledMs = Math.floor((nowMs - INGEST_ARCHIVE_SETTLE_MS) / MS_PER_DAY) * MS_PER_DAY
-  const settled = { fromMs: span.fromMs, toMs: Math.min(span.toMs, settledMs) }
-  if (settled.fromMs >= settled.toMs) return { scope: seriesTicker, dayCount: 0, findings: [] }
+  const settled = settledPart(span, INGEST_ARCHIVE_SETTLE_MS, nowMs)
+  if (settled === null) return { scope: seriesTicker, dayCount: 0, findings: [] }
   const markets = await marketsOf(context, seriesTicker, settled)
   const volumes = await volumesOf(context, seriesTicker, markets)
   const missing = await missingCandles(context.postgres, seriesTicker, settled, null, context.signal)
@@ -110,7 +110,9 @@ async function volumesOf(
     'market_ticker, period_interval, CASE period_interval WHEN 1' +
     " THEN epoch_ms(date_trunc('hour', end_period_ts - INTERVAL 1 minute)) + 3600000" +
     ' ELSE epoch_ms(end_period_ts) END::DOUBLE AS end_ms, sum(volume)::BIGINT AS volume'
-  for (const period of monthsOf(markets.map(lifeOf))) {
+  // Ends of candles, so the end of a life is included.
+  const months = markets.map(lifeOf).flatMap(({ fromMs, toMs }) => monthsOf({ fromMs, toMs: toMs + 1 }))
+  for (const period of new Set(months.map(({ fromMs }) => utcDateOf(fromMs).slice(0, 7)))) {
     context.signal.throwIfAborted()
     const rows = await mergedRows(context, { dataset: 'candles', scope, period, columns })
     for (const row of rows as unknown as readonly SumRow[]) {
@@ -125,19 +127,6 @@ async function volumesOf(
 
 function emptyVolumes(): Volumes {
   return { minutesOfHour: new Map(), hours: new Map(), days: new Map() }
-}
-
-/** `2026-07`, … of every month in the lives. */
-function monthsOf(lives: readonly TimeWindow[]): readonly string[] {
-  const months = new Set<string>()
-  for (const { fromMs, toMs } of lives) {
-    for (let ms = fromMs; ms <= toMs;) {
-      const date = new Date(ms)
-      months.add(date.toISOString().slice(0, 7))
-      ms = Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1, 1)
-    }
-  }
-  return [...months].toSorted()
 }
 
 /** A sum that does not match. */

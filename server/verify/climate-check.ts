@@ -1,5 +1,6 @@
 // Checks whether a station's final climate reports are complete: one for every date, due at 18:00 UTC on the next day.
 
+import { groupedBy } from '../../shared/grouped-by.ts'
 import { CLIMATE_FINAL_DUE_MS } from '../../shared/limits.ts'
 import { addDays, MS_PER_DAY, utcDateOf, utcDatesBetween } from '../../shared/utc-date.ts'
 import { readClimateDates } from '../storage/climate-store.ts'
@@ -16,13 +17,10 @@ export async function checkClimateReports(
   const to = last < lastDue ? last : lastDue
   if (to < from) return { scope: station, dayCount: 0, findings: [] }
   const records = await readClimateDates(postgres, station, from, to)
-  const types = new Map<string, string[]>()
-  for (const { observation_date, report_type } of records) {
-    types.set(observation_date, [...(types.get(observation_date) ?? []), report_type])
-  }
+  const byDate = groupedBy(records, ({ observation_date }) => observation_date)
   const dates = utcDatesBetween(from, to)
   const findings = dates.flatMap((date): Finding[] => {
-    const stored = types.get(date) ?? []
+    const stored = (byDate.get(date) ?? []).map(({ report_type }) => report_type)
     if (stored.includes('final') || stored.includes('correction')) return []
     const text = `${date}: the final climate report is overdue, stored: ${stored.join(' and ') || 'nothing'}`
     const fromMs = Date.parse(date)

@@ -1,6 +1,7 @@
 // Checks whether a station's observations are complete by its schedule: one routine report (METAR) an hour, around the clock.
 
 import { HOURS_PER_DAY, MS_PER_DAY, MS_PER_HOUR, utcDateOf } from '../../shared/utc-date.ts'
+import { yearsOf } from '../ingest/archive-windows.ts'
 import type { Finding, ScopeReport, VerifyContext } from './finding.ts'
 import { mergedRows } from './merged-rows.ts'
 
@@ -39,11 +40,9 @@ async function reportedHours(
 ): Promise<ReadonlySet<number>> {
   const hours = new Set<number>()
   const columns = "epoch_ms(date_trunc('hour', observed_at))::DOUBLE AS hour_ms, observation_type"
-  const years =
-    fromMs >= toMs ? 0 : new Date(toMs - 1).getUTCFullYear() - new Date(fromMs).getUTCFullYear() + 1
-  for (let index = 0; index < years; index += 1) {
+  for (const year of yearsOf({ fromMs, toMs })) {
     context.signal.throwIfAborted()
-    const period = String(new Date(fromMs).getUTCFullYear() + index)
+    const period = String(new Date(year.fromMs).getUTCFullYear())
     for (const row of await mergedRows(context, { dataset: 'observations', scope, period, columns })) {
       if (row['observation_type'] === 'METAR') hours.add(Number(row['hour_ms']))
     }

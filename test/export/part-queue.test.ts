@@ -3,6 +3,7 @@ import { after, before, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { PART_ERRORS_MAX, PartQueue, type SubmittedPlan } from '../../server/export/part-queue.ts'
 import { type PartWork, PartWorker } from '../../server/export/part-worker.ts'
+import { PlaceError } from '../../server/export/place-error.ts'
 import { runs } from '../support/effort.ts'
 import { makeQueueStore, type QueueStore } from '../support/queue-store.ts'
 
@@ -117,6 +118,22 @@ test('a part that keeps failing is abandoned and named with its error, and the e
   assert.equal(status?.parts.done, 2)
   assert.equal(status?.message, '1 parts failed')
   assert.equal(lines.filter((line) => line.endsWith('failed: the disk is full')).length, PART_ERRORS_MAX)
+})
+
+test('a full or read-only target uses up no attempt: the part is made when the target can be written again', async () => {
+  const id = await queue.submit(planOf('full target', 1))
+  const work = new NotedWork(() => {
+    if (work.ran.length <= PART_ERRORS_MAX) throw new PlaceError('its disk is full', undefined)
+  })
+  const shown: object[] = []
+  await workUntil(work, async () => {
+    const { failures, state } = (await queue.status(id))!
+    shown.push(...failures)
+    return state === 'completed' || state === 'failed'
+  })
+  assert.deepEqual(shown[0], { index: 0, errors: 0, message: 'its disk is full' })
+  assert.equal(work.ran.length, PART_ERRORS_MAX + 1)
+  assert.deepEqual((await queue.status(id))?.failures, [])
 })
 
 test('a worker that fails every part leaves the parts to another one', async () => {

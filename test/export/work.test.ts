@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readdir, readFile, writeFile } from 'node:fs/promises'
+import { readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -69,6 +69,14 @@ async function untilCompleted(id: string): Promise<void> {
   }
 }
 
+async function untilShown(id: string, text: string): Promise<void> {
+  const beganMs = performance.now()
+  for (let stdout = ''; !stdout.includes(text); stdout = await queued(['status', id])) {
+    assert.ok(performance.now() - beganMs < WAIT_MS_MAX, stdout)
+    await delay(200)
+  }
+}
+
 async function contentsOf(directory: string): Promise<Record<string, string>> {
   const entries = await readdir(directory, { recursive: true, withFileTypes: true })
   const paths = entries
@@ -101,6 +109,19 @@ test('two workers, one of them killed repeatedly, make the files and the manifes
   assert.equal(steady.exitCode, 0)
   assert.deepEqual(await contentsOf(join(root, 'queued')), await contentsOf(join(root, 'alone')))
   assert.match(await queued(['status', id]), /9 of 9 parts done\n/)
+})
+
+test('a worker alone waits for its target: status shows the reason, and no attempt is used up', async (t) => {
+  const root = await temporaryDirectory(t)
+  const obstacle = join(root, 'obstacle')
+  await writeFile(obstacle, '')
+  const plan = await planned(join(obstacle, 'out'), join(root, 'plan.jsonl'), ['--series', 'KXHIGHNY'])
+  const id = (await queued(['submit', plan])).trim()
+  const worker = startWorker(SAMPLE_LAKE)
+  await untilShown(id, `0 of 5 attempts used: the target ${join(obstacle, 'out')} cannot be written`)
+  await rm(obstacle)
+  await untilCompleted(id)
+  await end(worker, 'SIGTERM')
 })
 
 test('a worker without a copy of the lake pulls it, and its export in a bucket verifies', async (t) => {

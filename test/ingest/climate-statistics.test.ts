@@ -110,9 +110,10 @@ test('reports refusals and every other undocumented response', async (t) => {
   }
 })
 
-test('any JSON gives days or an error that names the upstream', () => {
+test('any JSON object gives days or an error that names the upstream', () => {
   const texts = fc.oneof(
-    fc.json(),
+    fc.json().map((data) => `{"error":${data}}`),
+    fc.json().map((meta) => `{"meta":${meta}}`),
     fc.json().map((data) => `{"meta":{"sids":["KNYC 5"]},"data":${data}}`),
     fc
       .array(fc.tuple(fc.constantFrom('2026-01-01', '2026-01-02', 'x'), fc.string(), fc.string()))

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import * as fc from 'fast-check'
-import { type JsonObject, readPrice, readQuantity } from '../../server/exchanges/kalshi/fixed-point.ts'
+import { readPrice, readQuantity } from '../../server/exchanges/kalshi/fixed-point.ts'
+import type { JsonObject } from '../../shared/parsed-json.ts'
 import {
   parseBatchCandles,
-  parseBody,
   parseCandles,
   parseCutoff,
   parseMarkets,
@@ -230,7 +230,7 @@ test('a market keeps every status and result, and takes its series from its even
   const { rows: items } = parseMarkets(
     { markets: [entry, { ...entry, event_ticker: 'KXA-1' }] },
     NOW_MS,
-    (ticker) => (ticker === event.ticker ? event : undefined),
+    new Map([[event.ticker, event]]),
   )
   const [market, other] = items
   assert.ok(market !== undefined)
@@ -246,10 +246,8 @@ test('a market keeps every status and result, and takes its series from its even
 })
 
 test('responses of another shape are upstream errors', () => {
-  assertMalformed(() => parseBody(Buffer.from('<html>')), /no JSON/)
-  assertMalformed(() => parseBody(Buffer.from('[]')), /not an object/)
   assertMalformed(() => parseCandles({}, MARKET, 1), /candlesticks is null/)
-  assertMalformed(() => parseMarkets({ markets: [{}] }, NOW_MS, () => undefined), /1 of 1 markets/)
+  assertMalformed(() => parseMarkets({ markets: [{}] }, NOW_MS, new Map()), /1 of 1 markets/)
   assertMalformed(() => parseSeries({ series: {} }, NOW_MS), /not a list/)
   assertMalformed(() => parseCutoff({ market_settled_ts: 1 }, 'market_settled_ts'), /market_settled_ts/)
   assertMalformed(() => parseCutoff({}, 'trades_created_ts'), /trades_created_ts/)

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import { gzipSync } from 'node:zlib'
-import { NceiClient, type NceiFile } from '../../server/ingest/ncei/client.ts'
+import { NceiClient } from '../../server/ingest/ncei/client.ts'
+import type { ValidatedRows } from '../../server/ingest/observation-fetch.ts'
 import { ghcnhTable, REPORT_TEXT } from '../support/ghcnh-table.ts'
 import {
   type Answer,
@@ -25,7 +26,7 @@ async function bench(
   readonly fetch: (validators?: {
     etag: string | null
     lastModified: string | null
-  }) => Promise<NceiFile | null>
+  }) => Promise<ValidatedRows | null>
 }> {
   const upstream = await startUpstream(t, script)
   const client = new NceiClient({
@@ -38,8 +39,7 @@ async function bench(
   t.after(() => client.close())
   return {
     asked: upstream.asked,
-    fetch: (validators) =>
-      client.file({ station: OKC, year: 2023, ...(validators === undefined ? {} : { validators }) }),
+    fetch: (validators) => client.file(OKC, 2023, validators),
   }
 }
 

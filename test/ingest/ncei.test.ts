@@ -287,7 +287,7 @@ test('a real day of the 2025 form agrees with the other archive', (t) => {
   }
   const station = sampleStation('KJFK', 'USW00094789')
   const iem = new Map<number, Observation>()
-  for (const row of parseAsosCsv(csv, { station, type: 'METAR', required: ['metar'] })) {
+  for (const row of parseAsosCsv(csv, station, 'METAR', ['metar'])) {
     if (row.kind === 'row') iem.set(row.observation.observed_at, row.observation)
   }
   const rows = [...parseGhcnh(psv, station)]

@@ -241,7 +241,7 @@ export async function seedMarkets(lake: string, source: LobSource, postgres: Pos
       close_time: new Date(DAY.toMs + 1000),
     }))
     const body = JSON.parse(JSON.stringify({ markets })) as { readonly markets: unknown[] }
-    await writeMarkets(transaction, parseMarkets(body, NOW_MS, () => undefined).rows)
+    await writeMarkets(transaction, parseMarkets(body, NOW_MS, new Map()).rows)
     for (const scope of series)
       await completeWindow(
         transaction,

@@ -3,8 +3,9 @@
 
 import { readFileSync } from 'node:fs'
 import { urlOption } from '../../options/options.ts'
-import type { OptionDeclaration, ParsedOptions } from '../../options/options.ts'
+import type { OptionDeclaration } from '../../options/options.ts'
 import { UsageError } from '../../options/usage-error.ts'
+import type { ExchangeConfiguration } from '../exchange.ts'
 import { kalshiCredentials } from './signature.ts'
 import type { KalshiCredentials } from './signature.ts'
 
@@ -18,15 +19,6 @@ export interface KalshiRecording {
 }
 
 // oxfmt-ignore
-export const KALSHI_SERIES_OPTION: OptionDeclaration =
-  { name: 'kalshi-series', placeholder: '<list>', description: 'series whose order books are recorded, comma-separated' }
-
-// oxfmt-ignore
-export const KALSHI_ADDRESS_OPTIONS: readonly OptionDeclaration[] = [
-  { name: 'kalshi-ws-url', placeholder: '<url>', description: 'WebSocket of the exchange', default: 'wss://external-api-ws.kalshi.com/trade-api/ws/v2' },
-]
-
-// oxfmt-ignore
 export const KALSHI_URL_OPTION =
   { name: 'kalshi-url', placeholder: '<url>', description: 'REST API of the exchange', default: 'https://external-api.kalshi.com/trade-api/v2' } as const satisfies OptionDeclaration
 
@@ -34,23 +26,26 @@ const KEY_ID = 'BOOKCAST_KALSHI_KEY_ID'
 const KEY = 'BOOKCAST_KALSHI_PRIVATE_KEY'
 const KEY_FILE = 'BOOKCAST_KALSHI_PRIVATE_KEY_FILE'
 
-export const KALSHI_SECRETS_HELP = `Kalshi's WebSocket needs a key, from the environment only:
+const SECRETS_HELP = `Kalshi's WebSocket needs a key, from the environment only:
   ${KEY_ID}              the key's id
   ${KEY_FILE}    a file that holds the private key (PEM), or
   ${KEY}         the key itself`
 
-/** @throws {UsageError} that names the wrong option or variable, and never repeats a secret */
-export function readKalshiRecording(
-  series: readonly string[],
-  options: ParsedOptions,
-  env: NodeJS.ProcessEnv,
-): KalshiRecording {
-  return {
+// oxfmt-ignore
+export const KALSHI_CONFIGURATION: ExchangeConfiguration<KalshiRecording> = {
+  seriesOption: { name: 'kalshi-series', placeholder: '<list>', description: 'series whose order books are recorded, comma-separated' },
+  addressOptions: [
+    { name: 'kalshi-ws-url', placeholder: '<url>', description: 'WebSocket of the exchange', default: 'wss://external-api-ws.kalshi.com/trade-api/ws/v2' },
+  ],
+  sharedOptions: [KALSHI_URL_OPTION],
+  secretsHelp: SECRETS_HELP,
+  readRecording: (series, options, env) => ({
     series,
     credentials: readCredentials(env),
     socketUrl: urlOption(options.demand('kalshi-ws-url'), ['ws:', 'wss:']),
     restUrl: urlOption(options.demand('kalshi-url'), ['http:', 'https:']),
-  }
+  }),
+  describe: (recording) => ({ ...recording, credentials: 'given' }),
 }
 
 function readCredentials(env: NodeJS.ProcessEnv): KalshiCredentials {

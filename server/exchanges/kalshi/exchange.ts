@@ -1,20 +1,18 @@
 // Kalshi's entry for the registry.
 
 import type { Exchange } from '../exchange.ts'
-import {
-  KALSHI_ADDRESS_OPTIONS,
-  KALSHI_SECRETS_HELP,
-  KALSHI_SERIES_OPTION,
-  KALSHI_URL_OPTION,
-  readKalshiRecording,
-} from './configuration.ts'
-import type { KalshiRecording } from './configuration.ts'
+import { KALSHI_CONFIGURATION, type KalshiRecording } from './configuration.ts'
 import { readDeltaText } from './delta-text.ts'
 import { isTypicalKalshiFrame, readKalshiFrame } from './frame.ts'
 import { publicPartOfKalshi } from './public-frames.ts'
 import { KALSHI_TRADES } from './trade.ts'
 
+/** One connection carries every market of a recorder; the exchange allows 500,000. */
+const CONNECTIONS_MAX = 1
+const MARKETS_PER_CONNECTION_MAX = 10_000
+
 export const KALSHI: Exchange<KalshiRecording> = {
+  ...KALSHI_CONFIGURATION,
   isTypical: isTypicalKalshiFrame,
   publicPart: publicPartOfKalshi,
   readFrame: readKalshiFrame,
@@ -23,14 +21,14 @@ export const KALSHI: Exchange<KalshiRecording> = {
   isNumbered: true,
   hasNoLeg: true,
   disconnectLine: '{"type":"disconnect","ts":…}',
-  seriesOption: KALSHI_SERIES_OPTION,
-  addressOptions: KALSHI_ADDRESS_OPTIONS,
-  sharedOptions: [KALSHI_URL_OPTION],
-  secretsHelp: KALSHI_SECRETS_HELP,
-  readRecording: readKalshiRecording,
-  describe: (recording) => ({ ...recording, credentials: 'given' }),
-  async openFeed(recording, http) {
-    const { openKalshiFeed } = await import('./feed.ts')
-    return openKalshiFeed(recording, http)
+  async openFeed({ series, credentials, socketUrl: url }, http) {
+    const { KalshiDirectory } = await import('./directory.ts')
+    const { KalshiLane } = await import('./lane.ts')
+    return {
+      directory: new KalshiDirectory(http, series),
+      lanesMax: CONNECTIONS_MAX,
+      marketsPerLaneMax: MARKETS_PER_CONNECTION_MAX,
+      makeLane: (log) => new KalshiLane({ url, credentials, log }),
+    }
   },
 }

@@ -3,14 +3,13 @@
 // cents or contracts (archives until spring 2026). Decimal text takes precedence. Nothing is rounded: a value finer than the units
 // is refused.
 
+import type { JsonObject } from '../../../shared/parsed-json.ts'
 import { scaledInteger } from '../../feed/decimal.ts'
 
 const PRICE_DIGITS = 4
 const QUANTITY_DIGITS = 2
 const PRICE_UNITS_PER_CENT = 100
 const QUANTITY_UNITS_PER_CONTRACT = 100
-
-export type JsonObject = Readonly<Record<string, unknown>>
 
 /** A value that cannot be read; the message quotes it. */
 export class FieldError extends Error {

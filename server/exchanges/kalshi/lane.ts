@@ -15,7 +15,7 @@ import { readKalshiControl } from './control.ts'
 import type { KalshiControl } from './control.ts'
 import { LifecycleSubscription } from './lifecycle-subscription.ts'
 import { RefusedMarkets } from './refused-markets.ts'
-import { TradeSubscription } from './trade-subscription.ts'
+import { missing, TradeSubscription } from './trade-subscription.ts'
 
 export interface KalshiLaneOptions {
   readonly url: string
@@ -33,8 +33,6 @@ interface Command {
 
 /** The exchange answers pings. An answer shows that no earlier message is missing. */
 const PING_MS = 2_000
-/** Tickers in one command. */
-const COMMAND_TICKERS_MAX = 500
 /** The shortest time between two requests for snapshots of broken books. */
 const REPAIR_INTERVAL_MS = 3_000
 
@@ -232,8 +230,8 @@ export class KalshiLane extends FeedConnection implements FeedLane {
       this.#send('add_markets', added)
       return
     }
-    const removed = [...this.#subscribed].filter((ticker) => !this.#wanted.has(ticker))
-    if (removed.length > 0) this.#send('delete_markets', removed.slice(0, COMMAND_TICKERS_MAX))
+    const removed = missing(this.#subscribed, this.#wanted)
+    if (removed.length > 0) this.#send('delete_markets', removed)
     else if (this.#broken.size > 0) this.#repairNext()
     else this.#endedSubscriptions = 0
   }
@@ -243,13 +241,7 @@ export class KalshiLane extends FeedConnection implements FeedLane {
       const wanted = group.filter((ticker) => this.#wanted.has(ticker))
       if (wanted.length > 0) return wanted
     }
-    const missing: string[] = []
-    for (const ticker of this.#wanted) {
-      if (this.#subscribed.has(ticker) || this.#refused.has(ticker)) continue
-      missing.push(ticker)
-      if (missing.length === COMMAND_TICKERS_MAX) break
-    }
-    return missing
+    return missing(this.#wanted, this.#subscribed, this.#refused)
   }
 
   #repairNext(): void {
@@ -261,7 +253,7 @@ export class KalshiLane extends FeedConnection implements FeedLane {
       }, waitMs)
       return
     }
-    const tickers = [...this.#broken].slice(0, COMMAND_TICKERS_MAX)
+    const tickers = missing(this.#broken)
     for (const ticker of tickers) this.#broken.delete(ticker)
     if (this.#broken.size === 0) this.#lastRepairMs = Date.now()
     this.#repairs++

@@ -8,7 +8,7 @@ import type { MarketRecord, SeriesRecord } from '../../storage/catalogue-store.t
 import { type Clock, SYSTEM_CLOCK } from '../../tasks/clock.ts'
 import { RequestBudget, type RequestRate } from '../../upstream/request-budget.ts'
 import { type ClientOptions, UpstreamHttp } from '../../upstream/upstream-http.ts'
-import type { JsonObject } from './fixed-point.ts'
+import type { JsonObject } from '../../../shared/parsed-json.ts'
 import {
   type ExchangeEvent,
   type ExchangeRows,
@@ -16,7 +16,6 @@ import {
   type MarketName,
   type Page,
   parseBatchCandles,
-  parseBody,
   parseCandles,
   parseCutoff,
   parseEvents,
@@ -37,6 +36,9 @@ export const EXCHANGE_BATCH_CANDLES_MAX = 10_000
 export const EXCHANGE_BATCH_MARKETS_MAX = 100
 /** How long the cutoff between live and historical routes is cached. It moves about once a day. */
 const EXCHANGE_CUTOFF_MS_MAX = 60 * 60 * 1000
+
+/** Every candle length that is collected, minutes. */
+const CANDLE_INTERVALS = [1, 60, 1440] as const satisfies readonly StoredInterval[]
 
 /** Half of the lowest tier's limit; the limit without an account is not published. */
 export const KALSHI_RATE: RequestRate = { burst: 10, intervalMs: 100 }
@@ -81,26 +83,21 @@ export class KalshiClient extends UpstreamHttp {
     return await this.#pages('/events', parameters, query.signal, (body) => parseEvents(body))
   }
 
-  /** Markets of every status and result on the live routes. */
+  /** Markets of every status and result on one of the routes. The historical one cannot be bounded in time. */
   async markets(
+    route: 'live' | 'historical',
     query: MarketQuery,
     events: ReadonlyMap<string, ExchangeEvent>,
   ): Promise<ExchangeRows<MarketRecord>> {
+    const isLive = route === 'live'
     const parameters = {
       limit: EXCHANGE_MARKETS_PER_PAGE,
       series_ticker: query.seriesTicker,
-      min_close_ts: seconds(query.closeFromMs),
+      min_close_ts: isLive ? seconds(query.closeFromMs) : null,
     }
-    return await this.#markets('/markets', parameters, query, events)
-  }
-
-  /** Every market of a series on the historical routes, which cannot be bounded in time. */
-  async historicalMarkets(
-    query: Pick<MarketQuery, 'seriesTicker' | 'signal'>,
-    events: ReadonlyMap<string, ExchangeEvent>,
-  ): Promise<ExchangeRows<MarketRecord>> {
-    const parameters = { limit: EXCHANGE_MARKETS_PER_PAGE, series_ticker: query.seriesTicker }
-    return await this.#markets('/historical/markets', parameters, query, events)
+    return await this.#pages(isLive ? '/markets' : '/historical/markets', parameters, query.signal, (body) =>
+      parseMarkets(body, this.#clock.nowMs(), events),
+    )
   }
 
   /**
@@ -123,7 +120,6 @@ export class KalshiClient extends UpstreamHttp {
     span: CandleSpan,
     signal?: AbortSignal,
   ): Promise<ExchangeRows<StoredCandle>> {
-    requireSpan(span, 1)
     const ticker = encodeURIComponent(market.ticker)
     const path =
       route === 'live'
@@ -139,7 +135,6 @@ export class KalshiClient extends UpstreamHttp {
     span: CandleSpan,
     signal?: AbortSignal,
   ): Promise<ExchangeRows<StoredCandle>> {
-    requireSpan(span, markets.length)
     // The exchange counts every market of a batch as a call; the request itself takes the last token.
     await this.#payFor(markets.length - 1, signal)
     const parameters = {
@@ -149,18 +144,6 @@ export class KalshiClient extends UpstreamHttp {
     const body = await this.#get('/markets/candlesticks', parameters, signal)
     const byTicker = new Map(markets.map((market) => [market.ticker, market]))
     return inSpan(parseBatchCandles(body, byTicker, span.interval), span)
-  }
-
-  async #markets(
-    path: string,
-    parameters: ListParameters,
-    query: Pick<MarketQuery, 'signal'>,
-    events: ReadonlyMap<string, ExchangeEvent>,
-  ): Promise<ExchangeRows<MarketRecord>> {
-    const eventOf = (ticker: string): ExchangeEvent | undefined => events.get(ticker)
-    return await this.#pages(path, parameters, query.signal, (body) =>
-      parseMarkets(body, this.#clock.nowMs(), eventOf),
-    )
   }
 
   /**
@@ -211,12 +194,11 @@ export class KalshiClient extends UpstreamHttp {
     for (const [name, value] of Object.entries(parameters)) {
       if (value !== null) query.set(name, String(value))
     }
-    const body = await this.fetchBody({
+    return await this.fetchObject({
       path: query.size === 0 ? path : `${path}?${query.toString()}`,
       headers: { accept: 'application/json' },
       signal,
     })
-    return parseBody(body)
   }
 }
 
@@ -224,34 +206,29 @@ type Parameters = Readonly<Record<string, string | number | null>>
 /** `limit`: entries of a full page. */
 type ListParameters = Parameters & { readonly limit: number }
 
-/** The number of markets in one batch request for a span; 0 if the span is too long for any. */
-export function batchSize(span: CandleSpan): number {
-  const perMarket = candlesIn(span)
-  if (perMarket > EXCHANGE_CANDLES_MAX) return 0
+/** The number of markets in one batch request for a span. */
+export function batchSize({ interval, fromMs, toMs }: CandleSpan): number {
+  const perMarket = Math.floor((toMs - fromMs) / (interval * MS_PER_MINUTE)) + 1
   return Math.min(Math.floor(EXCHANGE_BATCH_CANDLES_MAX / perMarket), EXCHANGE_BATCH_MARKETS_MAX)
 }
 
-/** The span in pieces within the limit of one request. No candle's end is in two of them. */
-export function splitSpan({ interval, fromMs, toMs }: CandleSpan): CandleSpan[] {
-  const pieceMs = (EXCHANGE_CANDLES_MAX - 1) * interval * MS_PER_MINUTE
+/**
+ * The ends of finished candles of every length after `fromMs`, up to and including `toMs`, in spans within the limit of one request.
+ * No end is in two of them.
+ */
+export function finishedSpans(fromMs: number, toMs: number): CandleSpan[] {
   const spans: CandleSpan[] = []
-  const firstMs = Math.floor(fromMs / MS_PER_MINUTE) * MS_PER_MINUTE
-  for (let start = firstMs; start <= toMs; start += pieceMs + MS_PER_MINUTE) {
-    spans.push({ interval, fromMs: start, toMs: Math.min(start + pieceMs, toMs) })
+  for (const interval of CANDLE_INTERVALS) {
+    // Minutes and hours end on the full minute and hour. The exchange's days end at an hour of its own, so daily candles are
+    // requested after each hour.
+    const gridMs = (interval === 1 ? 1 : 60) * MS_PER_MINUTE
+    const lastMs = Math.floor(toMs / gridMs) * gridMs
+    const pieceMs = (EXCHANGE_CANDLES_MAX - 1) * interval * MS_PER_MINUTE
+    const firstMs = (Math.floor(fromMs / gridMs) + 1) * gridMs
+    for (let start = firstMs; start <= lastMs; start += pieceMs + MS_PER_MINUTE)
+      spans.push({ interval, fromMs: start, toMs: Math.min(start + pieceMs, lastMs) })
   }
   return spans
-}
-
-function candlesIn({ interval, fromMs, toMs }: CandleSpan): number {
-  return Math.floor((toMs - fromMs) / (interval * MS_PER_MINUTE)) + 1
-}
-
-function requireSpan(span: CandleSpan, marketCount: number): void {
-  if (span.toMs < span.fromMs || marketCount < 1 || marketCount > batchSize(span)) {
-    throw new RangeError(
-      `${candlesIn(span)} candles of ${marketCount} markets are no request the exchange takes`,
-    )
-  }
 }
 
 /** No `include_latest_before_start`: it would put an invented candle before the first one. */

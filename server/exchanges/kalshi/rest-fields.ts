@@ -1,11 +1,12 @@
 // Reads plain fields of the exchange's JSON. An absent, null or empty field is null. A field with an undocumented type is an error,
 // not null, so that a schema change is noticed.
 
-import { FieldError, type JsonObject } from './fixed-point.ts'
+import { isJsonObject, type JsonObject } from '../../../shared/parsed-json.ts'
+import { FieldError } from './fixed-point.ts'
 
 /** @throws {FieldError} */
 export function readObject(name: string, value: unknown): JsonObject {
-  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as JsonObject
+  if (isJsonObject(value)) return value
   throw new FieldError(name, value, 'an object')
 }
 

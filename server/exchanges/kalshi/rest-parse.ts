@@ -16,7 +16,8 @@ import {
   requireInstant,
   requireText,
 } from './rest-fields.ts'
-import { FieldError, type JsonObject, readPrice, readQuantity } from './fixed-point.ts'
+import type { JsonObject } from '../../../shared/parsed-json.ts'
+import { FieldError, readPrice, readQuantity } from './fixed-point.ts'
 
 export const KALSHI = 'kalshi'
 
@@ -27,6 +28,10 @@ export type StoredInterval = StoredCandle['period_interval']
 export interface ExchangeRows<T> {
   readonly rows: readonly T[]
   readonly rejected: readonly string[]
+}
+
+export function joinedRows<T>(parts: readonly ExchangeRows<T>[]): ExchangeRows<T> {
+  return { rows: parts.flatMap(({ rows }) => rows), rejected: parts.flatMap(({ rejected }) => rejected) }
 }
 
 /** One page of a list, and the cursor of the next one. */
@@ -49,19 +54,9 @@ export interface MarketName {
   readonly seriesTicker: string
 }
 
-/** The body as a JSON object. @throws {UpstreamError} */
-export function parseBody(body: Buffer): JsonObject {
-  try {
-    return readObject('the answer', JSON.parse(body.toString('utf8')))
-  } catch (error) {
-    throw malformed(error instanceof FieldError ? error.message : 'the answer is no JSON', error)
-  }
-}
-
 /** The temperature series in a response. `active` means that the exchange lists them. */
 export function parseSeries(body: JsonObject, nowMs: number): ExchangeRows<SeriesRecord> {
-  const { rows, rejected } = readPage(body, 'series', (entry) => readSeries(entry, nowMs))
-  return { rows: rows.filter((series) => series !== null), rejected }
+  return readPage(body, 'series', (entry) => readSeries(entry, nowMs))
 }
 
 export function parseEvents(body: JsonObject): Page<ExchangeEvent> {
@@ -72,13 +67,13 @@ export function parseEvents(body: JsonObject): Page<ExchangeEvent> {
   }))
 }
 
-/** `eventOf` finds an event of the page. A market of another event takes the first word of its ticker as series. */
+/** A market of an event that is not among `events` takes the first word of its ticker as series. */
 export function parseMarkets(
   body: JsonObject,
   nowMs: number,
-  eventOf: (eventTicker: string) => ExchangeEvent | undefined,
+  events: ReadonlyMap<string, ExchangeEvent>,
 ): Page<MarketRecord> {
-  return readPage(body, 'markets', (entry) => readMarket(entry, nowMs, eventOf))
+  return readPage(body, 'markets', (entry) => readMarket(entry, nowMs, events))
 }
 
 /** Traded candles of one market, from a live or historical response. */
@@ -87,8 +82,7 @@ export function parseCandles(
   market: MarketName,
   interval: StoredInterval,
 ): ExchangeRows<StoredCandle> {
-  const { rows, rejected } = readPage(body, 'candlesticks', (entry) => readCandle(entry, market, interval))
-  return { rows: rows.filter((candle) => candle !== null), rejected }
+  return readPage(body, 'candlesticks', (entry) => readCandle(entry, market, interval))
 }
 
 /** Traded candles of several markets, from the batch route; markets that were not requested are refused. */
@@ -103,10 +97,7 @@ export function parseBatchCandles(
     if (market === undefined) throw new FieldError('market_ticker', ticker, 'a market asked for')
     return readMarketCandles(entry, market, interval)
   })
-  return {
-    rows: page.rows.flatMap(({ rows }) => rows),
-    rejected: [...page.rejected, ...page.rows.flatMap(({ rejected }) => rejected)],
-  }
+  return joinedRows([{ rows: [], rejected: page.rejected }, ...page.rows])
 }
 
 /** An unreadable entry of one market must not affect the others. */
@@ -132,15 +123,16 @@ export function parseCutoff(body: JsonObject, name: 'market_settled_ts' | 'trade
   }
 }
 
-function readPage<T>(body: JsonObject, name: string, read: (entry: JsonObject) => T): Page<T> {
-  const rows: T[] = []
+/** The entries of a list; `read` returns null for one that is of no interest. */
+function readPage<T>(body: JsonObject, name: string, read: (entry: JsonObject) => T | null): Page<T> {
+  const entries: (T | null)[] = []
   const rejected: string[] = []
   let cursor: string | null
   try {
     cursor = readText(body, 'cursor')
     for (const entry of readArray(name, body[name])) {
       try {
-        rows.push(read(readObject(name, entry)))
+        entries.push(read(readObject(name, entry)))
       } catch (error) {
         if (!(error instanceof FieldError)) throw error
         rejected.push(error.message)
@@ -149,10 +141,10 @@ function readPage<T>(body: JsonObject, name: string, read: (entry: JsonObject) =
   } catch (error) {
     throw error instanceof FieldError ? malformed(error.message, error) : error
   }
-  if (rejected.length > rows.length) {
-    throw malformed(`${rejected.length} of ${rejected.length + rows.length} ${name}: ${rejected[0]}`)
+  if (rejected.length > entries.length) {
+    throw malformed(`${rejected.length} of ${rejected.length + entries.length} ${name}: ${rejected[0]}`)
   }
-  return { rows, rejected, cursor }
+  return { rows: entries.filter((row) => row !== null), rejected, cursor }
 }
 
 function malformed(detail: string, cause?: unknown): UpstreamError {
@@ -197,10 +189,10 @@ function readSeries(entry: JsonObject, nowMs: number): SeriesRecord | null {
 function readMarket(
   entry: JsonObject,
   nowMs: number,
-  eventOf: (eventTicker: string) => ExchangeEvent | undefined,
+  events: ReadonlyMap<string, ExchangeEvent>,
 ): MarketRecord {
   const eventTicker = requireText(entry, 'event_ticker')
-  const event = eventOf(eventTicker)
+  const event = events.get(eventTicker)
   const rules = readText(entry, 'rules_primary')
   const ranges = entry['price_ranges'] ?? null
   return {

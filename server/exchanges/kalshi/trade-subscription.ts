@@ -79,10 +79,14 @@ export class TradeSubscription {
   }
 }
 
-function missing(wanted: ReadonlySet<string>, present: ReadonlySet<string>): string[] {
+/** Tickers of one command: those that are wanted and not present. */
+export function missing(
+  wanted: Iterable<string>,
+  ...present: readonly { has(ticker: string): boolean }[]
+): string[] {
   const tickers: string[] = []
   for (const ticker of wanted) {
-    if (present.has(ticker)) continue
+    if (present.some((each) => each.has(ticker))) continue
     tickers.push(ticker)
     if (tickers.length === COMMAND_TICKERS_MAX) break
   }

@@ -1,18 +1,17 @@
 // Polymarket's entry for the registry.
 
 import type { Exchange } from '../exchange.ts'
-import {
-  POLYMARKET_ADDRESS_OPTIONS,
-  POLYMARKET_SERIES_OPTION,
-  readPolymarketRecording,
-} from './configuration.ts'
-import type { PolymarketRecording } from './configuration.ts'
+import { POLYMARKET_CONFIGURATION, type PolymarketRecording } from './configuration.ts'
 import { isTypicalPolymarketFrame, isUntypedPolymarketFrame, readPolymarketFrame } from './frame.ts'
 import { readPriceChangeText } from './price-change-text.ts'
 import { publicPartOfPolymarket } from './public-frames.ts'
 import { POLYMARKET_TRADES } from './trade.ts'
 
+const CONNECTIONS_MAX = 10
+const ASSETS_PER_CONNECTION_MAX = 500
+
 export const POLYMARKET: Exchange<PolymarketRecording> = {
+  ...POLYMARKET_CONFIGURATION,
   isTypical: isTypicalPolymarketFrame,
   isUntyped: isUntypedPolymarketFrame,
   publicPart: publicPartOfPolymarket,
@@ -22,13 +21,14 @@ export const POLYMARKET: Exchange<PolymarketRecording> = {
   isNumbered: false,
   hasNoLeg: false,
   disconnectLine: '{"event_type":"disconnect","timestamp":…}',
-  seriesOption: POLYMARKET_SERIES_OPTION,
-  addressOptions: POLYMARKET_ADDRESS_OPTIONS,
-  sharedOptions: [],
-  readRecording: readPolymarketRecording,
-  describe: (recording) => recording,
-  async openFeed(recording, http) {
-    const { openPolymarketFeed } = await import('./feed.ts')
-    return openPolymarketFeed(recording, http)
+  async openFeed({ series, socketUrl: url }, http) {
+    const { PolymarketDirectory } = await import('./directory.ts')
+    const { PolymarketLane } = await import('./lane.ts')
+    return {
+      directory: new PolymarketDirectory(http, series),
+      lanesMax: CONNECTIONS_MAX,
+      marketsPerLaneMax: ASSETS_PER_CONNECTION_MAX,
+      makeLane: (log) => new PolymarketLane({ url, log }),
+    }
   },
 }

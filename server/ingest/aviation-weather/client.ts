@@ -2,9 +2,9 @@
 // requests a minute and 400 entries a response, wants a custom User-Agent and has 15 days of history.
 // Documentation: https://aviationweather.gov/data/api/
 
-import { AWC_ENTRIES_MAX, AWC_HOURS_MAX, AWC_REPORTS_PER_STATION_HOUR_MAX } from '../../../shared/limits.ts'
+import { AWC_ENTRIES_MAX } from '../../../shared/limits.ts'
 import type { Station } from '../../../shared/stations.ts'
-import { collectRows, type ObservationRows } from '../observation-fetch.ts'
+import { collectRows, type ValidatedRows } from '../observation-fetch.ts'
 import { UpstreamError } from '../../upstream/upstream-error.ts'
 import { type ClientOptions, UpstreamHttp, type Validators } from '../../upstream/upstream-http.ts'
 import { AWC, parseEntries } from './parse.ts'
@@ -12,42 +12,24 @@ import { AWC, parseEntries } from './parse.ts'
 /** 100 requests a minute. */
 const RATE = { burst: 1, intervalMs: 600 } as const
 
-export interface AviationWeatherRequest {
-  readonly stations: readonly Station[]
-  /** Hours back from now: 1 to 3 for all stations, more for fewer. */
-  readonly hours: number
-  readonly signal?: AbortSignal
-}
-
 export class AviationWeatherClient extends UpstreamHttp {
-  /** The path and the validators of the last response that could be read. */
-  #last: { readonly path: string; readonly validators: Validators } | undefined
-
   constructor(options: ClientOptions) {
     super({ ...options, name: AWC, rate: RATE })
   }
 
   /**
-   * The reports of the last hours; null if nothing has changed. Throws `UpstreamError`, and `RangeError` if the feed would truncate
-   * the response.
+   * The reports of the last hours, so few that the response has less than AWC_ENTRIES_MAX entries; null if nothing has changed since
+   * the validators, which are of a response to the same request. Throws `UpstreamError`.
    */
-  async reports({ stations, hours, signal }: AviationWeatherRequest): Promise<ObservationRows | null> {
-    const entriesMax = stations.length * hours * AWC_REPORTS_PER_STATION_HOUR_MAX
-    if (stations.length === 0 || !Number.isInteger(hours) || hours < 1 || hours > AWC_HOURS_MAX) {
-      throw new RangeError(`hours must be 1 to ${AWC_HOURS_MAX} of at least one station`)
-    }
-    if (entriesMax > AWC_ENTRIES_MAX) {
-      throw new RangeError(
-        `${stations.length} stations for ${hours} hours may exceed ${AWC_ENTRIES_MAX} entries`,
-      )
-    }
+  async reports(
+    stations: readonly Station[],
+    hours: number,
+    validators?: Validators,
+    signal?: AbortSignal,
+  ): Promise<ValidatedRows | null> {
     const ids = stations.map(({ icao }) => icao).join(',')
     const path = `/api/data/metar?ids=${ids}&format=json&taf=false&hours=${hours}`
-    const answer = await this.fetch({
-      path,
-      validators: this.#last?.path === path ? this.#last.validators : undefined,
-      signal,
-    })
+    const answer = await this.fetch({ path, validators, signal })
     if (answer.kind === 'not_modified') return null
     // The feed answers 204 if there are no reports.
     const entries = answer.status === 204 ? [] : this.readJson(answer.body)
@@ -56,13 +38,6 @@ export class AviationWeatherClient extends UpstreamHttp {
     if (entries.length >= AWC_ENTRIES_MAX) {
       throw new UpstreamError(AWC, 'too_large', `an answer has ${AWC_ENTRIES_MAX} entries and may be cut`)
     }
-    // Set only now: a response that could not be read must be fetched again in full.
-    this.#last = { path, validators: answer.validators }
-    return collected
-  }
-
-  /** Makes the next request unconditional. Call it if the rows of the last response were not stored. */
-  forget(): void {
-    this.#last = undefined
+    return { ...collected, validators: answer.validators }
   }
 }

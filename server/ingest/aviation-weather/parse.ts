@@ -4,79 +4,49 @@
 
 import { METAR_TEXT_CHARACTERS_MAX } from '../../../shared/limits.ts'
 import type { Observation, ObservationType } from '../../../shared/observation.ts'
+import { isJsonObject } from '../../../shared/parsed-json.ts'
 import type { Station } from '../../../shared/stations.ts'
-import { decodeMetar, MetarError } from '../metar/decode-metar.ts'
-import type { ParsedRow } from '../observation-fetch.ts'
+import { readStationReport } from '../metar/station-report.ts'
+import { MALFORMED, type ParsedRow } from '../observation-fetch.ts'
 
 export const AWC = 'awc'
-
-/** `obsTime` is the report's own time. A larger difference means that the field has changed its meaning. */
-const TIME_DIFFERENCE_MS_MAX = 10 * 60 * 1000
 
 /** Decodes entries one by one; `stations` are the requested ones. */
 export function* parseEntries(
   entries: readonly unknown[],
   stations: readonly Station[],
 ): Generator<ParsedRow, void, void> {
-  const codes = new Map(stations.map(({ icao, code }) => [icao, code]))
-  for (const entry of entries) yield parseEntry(entry, codes)
+  const byIcao = new Map(stations.map((station) => [station.icao, station]))
+  for (const entry of entries) yield parseEntry(entry, byIcao)
 }
 
-function parseEntry(entry: unknown, codes: ReadonlyMap<string, string>): ParsedRow {
-  const malformed = { kind: 'rejected', reason: 'malformed' } as const
-  if (!isRecord(entry)) return malformed
-  const { icaoId, obsTime, metarType, receiptTime, rawOb } = entry
-  if (typeof icaoId !== 'string' || typeof rawOb !== 'string' || !isUnixSeconds(obsTime)) return malformed
-  const code = codes.get(icaoId)
-  if (code === undefined) return { kind: 'rejected', reason: 'other_station' }
-  const observation = observationOf(rawOb, obsTime * 1000, icaoId, { code, metarType, receiptTime })
-  return observation === undefined ? malformed : { kind: 'row', observation }
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null
+function parseEntry(entry: unknown, stations: ReadonlyMap<string, Station>): ParsedRow {
+  const { icaoId, obsTime, metarType, receiptTime, rawOb } = isJsonObject(entry) ? entry : {}
+  if (typeof icaoId !== 'string' || typeof rawOb !== 'string' || !isUnixSeconds(obsTime)) return MALFORMED
+  const station = stations.get(icaoId)
+  if (station === undefined) return { kind: 'rejected', reason: 'other_station' }
+  const text = rawOb
+    .slice(0, METAR_TEXT_CHARACTERS_MAX + 1)
+    .trim()
+    .replaceAll(/\s+/g, ' ')
+  const { decoded } = readStationReport(text, station, obsTime * 1000)
+  const type = isObservationType(metarType) ? metarType : decoded?.type
+  if (decoded === null || !type) return MALFORMED
+  const observation: Observation = {
+    station_code: station.code,
+    observed_at: decoded.observedAtMs,
+    observation_type: type,
+    source: AWC,
+    raw_metar: text,
+    received_at: readReceiptTime(receiptTime),
+    ...decoded.weather,
+  }
+  return { kind: 'row', observation }
 }
 
 function isUnixSeconds(value: unknown): value is number {
   // A value in milliseconds would be a year after 33,000, which is not a valid date.
   return typeof value === 'number' && Number.isSafeInteger(value) && value > 0 && value < 8.64e12 / 1000
-}
-
-interface EntryFields {
-  readonly code: string
-  readonly metarType: unknown
-  readonly receiptTime: unknown
-}
-
-function observationOf(
-  rawOb: string,
-  obsTimeMs: number,
-  icaoId: string,
-  { code, metarType, receiptTime }: EntryFields,
-): Observation | undefined {
-  const text = rawOb
-    .slice(0, METAR_TEXT_CHARACTERS_MAX + 1)
-    .trim()
-    .replaceAll(/\s+/g, ' ')
-  try {
-    const decoded = decodeMetar(text, obsTimeMs)
-    const type = isObservationType(metarType) ? metarType : decoded.type
-    const isSameReport =
-      decoded.icao === icaoId && Math.abs(decoded.observedAtMs - obsTimeMs) <= TIME_DIFFERENCE_MS_MAX
-    if (type === null || !isSameReport) return undefined
-    return {
-      station_code: code,
-      observed_at: decoded.observedAtMs,
-      observation_type: type,
-      source: AWC,
-      raw_metar: text,
-      received_at: readReceiptTime(receiptTime),
-      ...decoded.weather,
-    }
-  } catch (error) {
-    if (error instanceof MetarError) return undefined
-    throw error
-  }
 }
 
 function isObservationType(value: unknown): value is ObservationType {

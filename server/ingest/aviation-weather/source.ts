@@ -5,9 +5,10 @@
 import { AWC_ENTRIES_MAX, AWC_HOURS_MAX, AWC_REPORTS_PER_STATION_HOUR_MAX } from '../../../shared/limits.ts'
 import type { Observation } from '../../../shared/observation.ts'
 import { MS_PER_HOUR } from '../../../shared/utc-date.ts'
-import { readCursorStatus } from '../../storage/cursor-store.ts'
+import { completedWindows } from '../../storage/cursor-store.ts'
 import { fetchedObservations, toldRows } from '../fetched-observations.ts'
-import type { FetchedRows, IngestSource, SourceContext, StationSourceOptions } from '../source.ts'
+import type { FetchedRows, IngestSource, StationSourceOptions } from '../source.ts'
+import type { Validators } from '../../upstream/upstream-http.ts'
 import type { AviationWeatherClient } from './client.ts'
 
 const NAME = 'aviation-weather'
@@ -21,8 +22,8 @@ export function aviationWeatherSource(options: StationSourceOptions<AviationWeat
   // Reports of the last responses that are stored, so that an unchanged report is not written every few seconds.
   let stored: ReadonlySet<string> = new Set()
   let completedToMs: number | undefined
-  // The rows of a response are not known to be stored.
-  let isOwed = false
+  // Of the last poll, if it was one request whose rows are stored: otherwise "not modified" would hide rows that are not.
+  let last: { readonly hours: number; readonly validators: Validators | undefined } | undefined
 
   async function fetchHours(hours: number, nowMs: number, signal: AbortSignal): Promise<FetchedRows> {
     const perRequest = Math.max(Math.floor(AWC_ENTRIES_MAX / (hours * AWC_REPORTS_PER_STATION_HOUR_MAX)), 1)
@@ -30,13 +31,14 @@ export function aviationWeatherSource(options: StationSourceOptions<AviationWeat
     const problems: string[] = []
     let isUnchanged = true
     let aheadCount = 0
-    // After a failed write or a truncated response, "not modified" would hide rows that are not stored.
-    if (isOwed) client.forget()
-    isOwed = true
+    const validators = last?.hours === hours ? last.validators : undefined
+    last = undefined
+    let answered: Validators | undefined
     for (let at = 0; at < stations.length; at += perRequest) {
       const asked = stations.slice(at, at + perRequest)
-      const fetched = await client.reports({ stations: asked, hours, signal })
+      const fetched = await client.reports(asked, hours, validators, signal)
       isUnchanged &&= fetched === null
+      answered = fetched?.validators ?? validators
       const found = toldRows(fetched, nowMs)
       rows.push(...found.rows)
       problems.push(...found.problems)
@@ -51,7 +53,7 @@ export function aviationWeatherSource(options: StationSourceOptions<AviationWeat
         if (!isUnchanged) stored = seen
         completedToMs = nowMs
         // A report refused as too far in the future is accepted when its time has come, if the feed still has it.
-        isOwed = aheadCount > 0
+        if (aheadCount === 0 && perRequest >= stations.length) last = { hours, validators: answered }
       },
     }
   }
@@ -62,7 +64,7 @@ export function aviationWeatherSource(options: StationSourceOptions<AviationWeat
     history: null,
     async *poll(context) {
       const nowMs = context.clock.nowMs()
-      completedToMs ??= await storedCompletion(context)
+      completedToMs ??= (await completedWindows(context.postgres, { source: NAME, scope: LIVE })).at(-1)?.toMs
       // A time in the future was written with a fast clock and does not show what was missed.
       const missedHours = Math.ceil(Math.abs(nowMs - (completedToMs ?? 0)) / MS_PER_HOUR) + 1
       const hours = Math.min(Math.max(missedHours, HOURS_MIN), HOURS_MAX)
@@ -78,9 +80,4 @@ export function aviationWeatherSource(options: StationSourceOptions<AviationWeat
 
 function identityOf(row: Observation): string {
   return `${row.station_code} ${row.observed_at} ${row.observation_type} ${row.received_at} ${row.raw_metar}`
-}
-
-async function storedCompletion({ postgres }: SourceContext): Promise<number | undefined> {
-  const status = await readCursorStatus(postgres)
-  return status.find(({ source, scope }) => source === NAME && scope === LIVE)?.completed_to ?? undefined
 }

@@ -4,19 +4,9 @@
 import { UpstreamError } from '../../upstream/upstream-error.ts'
 import { type ClientOptions, UpstreamHttp } from '../../upstream/upstream-http.ts'
 import { type ParsedClimateText, parseClimateText } from './parse.ts'
-import { ClimateReportError } from './report-error.ts'
 
 /** Products in one request: the archive's own limit. A month of one station has about 120. */
 const AFOS_PRODUCTS_MAX = 9_999
-
-/** Dates of issue in UTC, `from` inclusive, `to` exclusive. */
-export interface AfosRequest {
-  /** Product identifier, for example `CLINYC`. */
-  readonly pil: string
-  readonly from: string
-  readonly to: string
-  readonly signal?: AbortSignal | undefined
-}
 
 const UPSTREAM = 'iem-afos'
 // The archive asks for one request a second.
@@ -31,10 +21,10 @@ export class AfosClient extends UpstreamHttp {
   }
 
   /**
-   * The reports issued in the span. Throws `UpstreamError`; products that cannot be read are in `errors`. The caller keeps spans to
+   * The reports of a product (`CLINYC`) issued on the UTC dates from `from` to before `to`. Throws `UpstreamError`; products that cannot be read are in `errors`. The caller keeps spans to
    * about a month, far below the archive's limit.
    */
-  async products({ pil, from, to, signal }: AfosRequest): Promise<ParsedClimateText> {
+  async products(pil: string, from: string, to: string, signal?: AbortSignal): Promise<ParsedClimateText> {
     const query = new URLSearchParams({
       pil,
       fmt: 'text',
@@ -51,22 +41,22 @@ export class AfosClient extends UpstreamHttp {
   #read(pil: string, text: string): ParsedClimateText {
     if (NO_PRODUCTS.test(text)) return { reports: [], errors: [] }
     if (!text.trimStart().startsWith(SOH)) {
-      throw this.#error('malformed', `no text products for ${pil}: ${JSON.stringify(text.slice(0, 80))}`)
+      throw this.malformed(`no text products for ${pil}: ${JSON.stringify(text.slice(0, 80))}`)
     }
     if (!text.trimEnd().endsWith(ETX))
-      throw this.#error('truncated', `the products of ${pil} end in the middle of one`)
+      throw new UpstreamError(UPSTREAM, 'truncated', `the products of ${pil} end in the middle of one`)
     // The archive truncates at the limit without notice, and a truncated span would count as complete.
     if (text.split(SOH).length - 1 >= AFOS_PRODUCTS_MAX) {
-      throw this.#error('too_large', `${AFOS_PRODUCTS_MAX} products of ${pil} or more in one answer`)
+      throw new UpstreamError(
+        UPSTREAM,
+        'too_large',
+        `${AFOS_PRODUCTS_MAX} products of ${pil} or more in one answer`,
+      )
     }
     const { reports, errors } = parseClimateText(text)
     const strangers = reports
       .filter((report) => report.pil !== pil)
-      .map((report) => new ClimateReportError(report.productId, 1, `${pil} was asked for`))
+      .map(({ productId }) => `climate report ${productId}, line 1: ${pil} was asked for`)
     return { reports: reports.filter((report) => report.pil === pil), errors: [...errors, ...strangers] }
-  }
-
-  #error(failure: 'malformed' | 'truncated' | 'too_large', detail: string): UpstreamError {
-    return new UpstreamError(UPSTREAM, failure, detail)
   }
 }

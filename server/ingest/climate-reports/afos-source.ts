@@ -18,7 +18,7 @@ export function afosSource(options: StationSourceOptions<AfosClient>): IngestSou
     const nowMs = clock.nowMs()
     const from = utcDateOf(window.fromMs)
     const to = addDays(utcDateOf(window.toMs - 1), 1 + ISSUE_DAYS_AFTER)
-    const parsed = await client.products({ pil: station.climatePil, from, to, signal })
+    const parsed = await client.products(station.climatePil, from, to, signal)
     const completed = settledPart(window, CLIMATE_FINAL_DUE_MS, nowMs)
     return fetchedReports(parsed, stations, 'iem', { completed, nowMs })
   })

@@ -1,35 +1,35 @@
 // The newest climate reports from the NWS API: a list of the last week's products per place, then each new product once. The list
-// request is conditional; products never change. A product counts as seen only after the caller has acknowledged that it is stored,
-// so neither a failing store nor a failing product loses a report.
+// request is conditional; products never change. The caller keeps what is seen of a place: a product counts as seen only after it is
+// stored, so neither a failing store nor a failing product loses a report.
 
 import { BoundedMap } from '../../../shared/bounded-map.ts'
+import { isJsonObject } from '../../../shared/parsed-json.ts'
 import { SYSTEM_CLOCK } from '../../tasks/clock.ts'
 import { withoutFuture } from '../future-reports.ts'
 import { UpstreamError } from '../../upstream/upstream-error.ts'
 import { type ClientOptions, UpstreamHttp, type Validators } from '../../upstream/upstream-http.ts'
 import { type ClimateReport, parseClimateText } from './parse.ts'
-import type { ClimateReportError } from './report-error.ts'
 
 /** New products fetched in one poll of the NWS API; its list of one place covers a week and has about 14. */
 const NWS_PRODUCTS_PER_POLL_MAX = 50
 
 export interface NwsBatch {
   readonly reports: readonly ClimateReport[]
-  readonly errors: readonly ClimateReportError[]
+  readonly errors: readonly string[]
   /** Products that could not be fetched, and list entries that could not be read. The next poll requests them again. */
   readonly failures: readonly UpstreamError[]
   /** The products that count as seen once the reports are stored; null if nothing has changed. */
   readonly seen: SeenProducts | null
-  /** Call it once the reports are stored. */
-  acknowledge(): void
 }
 
-/** The products of a place that were fetched and stored. The source keeps this as JSON, so it survives a restart. */
+/** The products of a place that were fetched and stored, as JSON. */
 export interface SeenProducts {
   /** Of the list; null while a product of it is still missing. */
   readonly validators: Validators | null
   readonly ids: readonly string[]
 }
+
+const NOTHING_SEEN: SeenProducts = { ids: [], validators: null }
 
 interface ListedProduct {
   readonly id: string
@@ -46,7 +46,6 @@ const PRODUCT_ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
 export class NwsClient extends UpstreamHttp {
   readonly #nowMs: () => number
-  readonly #seen = new Map<string, SeenProducts>()
   /** Products whose last fetch failed, with the sequence number of the failure. */
   readonly #failed = new BoundedMap<number>(FAILED_MAX)
   #failures = 0
@@ -56,33 +55,20 @@ export class NwsClient extends UpstreamHttp {
     this.#nowMs = () => (options.clock ?? SYSTEM_CLOCK).nowMs()
   }
 
-  /** Whether the seen products of a place have been loaded. */
-  knows(place: string): boolean {
-    return this.#seen.has(place)
-  }
-
-  /** Loads the products that an earlier process has fetched and stored of a place. */
-  recall(place: string, seen: SeenProducts): void {
-    this.#seen.set(place, seen)
-  }
-
   /**
-   * The reports that were not acknowledged before. `place` is the three letters after CLI, for example `NYC`. Throws
-   * `UpstreamError` if the list cannot be fetched.
+   * The reports that are not among the seen ones. `place` is the three letters after CLI, for example `NYC`. Throws `UpstreamError`
+   * if the list cannot be fetched.
    */
-  async poll(place: string, signal?: AbortSignal): Promise<NwsBatch> {
-    const seen = this.#seen.get(place)
+  async poll(place: string, seen: SeenProducts = NOTHING_SEEN, signal?: AbortSignal): Promise<NwsBatch> {
     const answer = await this.fetch({
       path: `/products/types/CLI/locations/${encodeURIComponent(place)}`,
       headers: ACCEPT,
-      validators: seen?.validators ?? undefined,
+      validators: seen.validators ?? undefined,
       signal,
     })
-    if (answer.kind === 'not_modified') {
-      return { reports: [], errors: [], failures: [], seen: null, acknowledge: () => {} }
-    }
+    if (answer.kind === 'not_modified') return { reports: [], errors: [], failures: [], seen: null }
     const list = this.#readList(answer.body)
-    const known = new Set(seen?.ids)
+    const known = new Set(seen.ids)
     // A product that fails every time must not delay the others.
     const failureOf = ({ id }: ListedProduct): number => this.#failed.get(id) ?? 0
     const fresh = list.products
@@ -94,20 +80,15 @@ export class NwsClient extends UpstreamHttp {
       // While a product is missing, the next poll needs the full list again.
       validators: fetched.size === fresh.length && list.failures.length === 0 ? answer.validators : null,
     }
-    return {
-      ...batch,
-      failures: [...list.failures, ...failures],
-      seen: now,
-      acknowledge: () => void this.#seen.set(place, now),
-    }
+    return { ...batch, failures: [...list.failures, ...failures], seen: now }
   }
 
   async #fetchProducts(
     products: readonly ListedProduct[],
     signal: AbortSignal | undefined,
-  ): Promise<Omit<NwsBatch, 'acknowledge' | 'seen'> & { fetched: Set<string> }> {
+  ): Promise<Omit<NwsBatch, 'seen'> & { fetched: Set<string> }> {
     const reports: ClimateReport[] = []
-    const errors: ClimateReportError[] = []
+    const errors: string[] = []
     const failures: UpstreamError[] = []
     const fetched = new Set<string>()
     for (const { id } of products.slice(0, NWS_PRODUCTS_PER_POLL_MAX)) {
@@ -129,9 +110,7 @@ export class NwsClient extends UpstreamHttp {
   }
 
   async #fetchText(id: string, signal: AbortSignal | undefined): Promise<string> {
-    const product = this.#readObject(
-      await this.fetchBody({ path: `/products/${id}`, headers: ACCEPT, signal }),
-    )
+    const product = await this.fetchObject({ path: `/products/${id}`, headers: ACCEPT, signal })
     if (product['id'] !== id || typeof product['productText'] !== 'string') {
       throw this.malformed(`product ${id} has no text or another id`)
     }
@@ -143,7 +122,7 @@ export class NwsClient extends UpstreamHttp {
     readonly products: readonly ListedProduct[]
     readonly failures: readonly UpstreamError[]
   } {
-    const items = this.#readObject(body)['@graph']
+    const items = this.readObject(body)['@graph']
     if (!Array.isArray(items)) throw this.malformed('the product list has no @graph')
     const products: ListedProduct[] = []
     const failures: UpstreamError[] = []
@@ -165,21 +144,11 @@ export class NwsClient extends UpstreamHttp {
     failures.push(...byTime.problems.map((problem) => this.malformed(problem)))
     return { products: byTime.told.toSorted((a, b) => a.issuedAtMs - b.issuedAtMs), failures }
   }
-
-  #readObject(body: Buffer): Record<string, unknown> {
-    const value = this.readJson(body)
-    if (!isObject(value)) throw this.malformed('the answer is no JSON object')
-    return value
-  }
 }
 
 function readProduct(item: unknown): ListedProduct | undefined {
-  const { id, issuanceTime, productCode } = isObject(item) ? item : {}
+  const { id, issuanceTime, productCode } = isJsonObject(item) ? item : {}
   const issuedAtMs = typeof issuanceTime === 'string' ? Date.parse(issuanceTime) : Number.NaN
   if (typeof id !== 'string' || !PRODUCT_ID.test(id)) return undefined
   return productCode !== 'CLI' || Number.isNaN(issuedAtMs) ? undefined : { id, issuedAtMs }
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -4,7 +4,6 @@
 import type { Station } from '../../../shared/stations.ts'
 import { readCursorState, writeCursorState } from '../../storage/cursor-store.ts'
 import type { IngestSource, IngestStep, SourceContext, StationSourceOptions } from '../source.ts'
-import { readStoredValidators } from '../validators-state.ts'
 import type { NwsClient, SeenProducts } from './nws-client.ts'
 import { fetchedReports } from './stored-reports.ts'
 
@@ -17,11 +16,7 @@ export function nwsSource(options: StationSourceOptions<NwsClient>): IngestSourc
     intervalMs,
     history: null,
     async *poll(context) {
-      for (const station of stations) {
-        const place = placeOf(station)
-        if (!client.knows(place)) client.recall(place, await storedSeen(context, station))
-        yield stepOf(options, station, context)
-      }
+      for (const station of stations) yield stepOf(options, station, context)
     },
     close: () => client.close(),
   }
@@ -30,40 +25,26 @@ export function nwsSource(options: StationSourceOptions<NwsClient>): IngestSourc
 function stepOf(
   { client, stations }: StationSourceOptions<NwsClient>,
   station: Station,
-  { clock, signal }: SourceContext,
+  { clock, postgres, signal }: SourceContext,
 ): IngestStep {
+  const cursor = { source: NAME, scope: station.code }
   return {
     scope: station.code,
     title: station.climatePil,
     async fetch() {
-      const batch = await client.poll(placeOf(station), signal)
+      const before = await readCursorState<{ seen: SeenProducts }>(postgres, cursor)
+      const batch = await client.poll(station.climatePil.slice('CLI'.length), before.seen, signal)
       const fetched = fetchedReports(batch, stations, 'nws', { completed: null, nowMs: clock.nowMs() })
       // If a product was refused as too far in the future, fetch it and all others of this batch again.
       const seen = fetched.aheadCount > 0 ? null : batch.seen
       return {
         ...fetched,
         async write(transaction) {
-          if (seen !== null)
-            await writeCursorState(transaction, { source: NAME, scope: station.code }, { seen })
+          if (seen !== null) await writeCursorState(transaction, cursor, { seen })
           return await fetched.write(transaction)
         },
         problems: [...fetched.problems, ...batch.failures.map(({ message }) => message)],
-        committed() {
-          if (seen !== null) batch.acknowledge()
-        },
       }
     },
   }
-}
-
-function placeOf({ climatePil }: Station): string {
-  return climatePil.slice('CLI'.length)
-}
-
-async function storedSeen({ postgres }: SourceContext, { code }: Station): Promise<SeenProducts> {
-  const { seen } = await readCursorState(postgres, { source: NAME, scope: code })
-  const { ids, validators } =
-    typeof seen === 'object' && seen !== null ? (seen as { ids?: unknown; validators?: unknown }) : {}
-  if (!Array.isArray(ids)) return { ids: [], validators: null }
-  return { ids: ids.map(String), validators: readStoredValidators(validators) ?? null }
 }

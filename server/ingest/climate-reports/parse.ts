@@ -1,11 +1,10 @@
-// The text of NWS daily climate reports (CLI products) → what each report says. Pure; it never throws, but returns a
-// `ClimateReportError` for what cannot be read, beside the reports. The kind comes from the text, not from the time stamp, because
+// The text of NWS daily climate reports (CLI products) → what each report says. Pure; it never throws, but returns a sentence for what
+// cannot be read, beside the reports. The kind comes from the text, not from the time stamp, because
 // Western preliminary reports carry the next day's UTC date. Stations, sources and the comparison with earlier reports:
 // station-reports.ts.
 
 import { addDays, MS_PER_HOUR } from '../../../shared/utc-date.ts'
 import { type ProductText, splitProducts } from './product-text.ts'
-import { ClimateReportError } from './report-error.ts'
 import { readTemperatureBlock } from './temperature-block.ts'
 import {
   calendarDate,
@@ -44,20 +43,20 @@ export interface ClimateReport {
 export interface ParsedClimateText {
   /** In the order of the text. */
   readonly reports: readonly ClimateReport[]
-  readonly errors: readonly ClimateReportError[]
+  /** What cannot be read: the product (its id or, without a readable header, its ordinal in the text), the line in it, from 1, and why. */
+  readonly errors: readonly string[]
 }
 
-/** A product with its header read; `fail` makes an error that names the product. */
+/** A product with its header read; `fail` makes an error of it. */
 interface Product {
   readonly lines: readonly string[]
   readonly header: WmoHeader
   readonly issueLine: IssueLine | undefined
   readonly isCorrection: boolean
-  readonly fail: (lineIndex: number, detail: string) => ClimateReportError
+  readonly fail: (lineIndex: number, detail: string) => string
 }
 
 interface Headline {
-  readonly index: number
   readonly stationName: string
   readonly climateDate: string
   readonly isCorrection: boolean
@@ -77,36 +76,31 @@ const UTC_OFFSET_MS_MAX = 14 * MS_PER_HOUR
 /** Reads one product, or many that are wrapped in SOH … ETX. */
 export function parseClimateText(text: string): ParsedClimateText {
   const reports: ClimateReport[] = []
-  const errors: ClimateReportError[] = []
+  const errors: string[] = []
   for (const productText of splitProducts(text)) {
     const product = readProduct(productText)
-    if (product instanceof ClimateReportError) {
-      errors.push(product)
-      continue
-    }
-    for (const result of readReports(product)) {
-      if (result instanceof ClimateReportError) errors.push(result)
+    for (const result of typeof product === 'string' ? [product] : readReports(product)) {
+      if (typeof result === 'string') errors.push(result)
       else reports.push(result)
     }
   }
   return { reports, errors }
 }
 
-function readProduct({ ordinal, lines, characters, isWhole }: ProductText): Product | ClimateReportError {
+function readProduct({ ordinal, lines, characters, isWhole }: ProductText): Product | string {
   const ordinalName = `#${ordinal}`
   if (characters > CLI_PRODUCT_CHARACTERS_MAX) {
     const detail = `${characters} characters, at most ${CLI_PRODUCT_CHARACTERS_MAX} are read`
-    return new ClimateReportError(ordinalName, 1, detail)
+    return problem(ordinalName, 0, detail)
   }
   const header = readHeader(lines)
   if (header === undefined) {
     const first = lines.findIndex((line) => line.trim() !== '')
     const detail = `no WMO header and product line: ${quote(lines[first] ?? '')}`
-    return new ClimateReportError(ordinalName, Math.max(first, 0) + 1, detail)
+    return problem(ordinalName, Math.max(first, 0), detail)
   }
   const name = `${header.pil} ${header.office} ${pad2(header.day)}${pad2(header.hour)}${pad2(header.minute)}`
-  const fail = (lineIndex: number, detail: string): ClimateReportError =>
-    new ClimateReportError(name, lineIndex + 1, detail)
+  const fail = (lineIndex: number, detail: string): string => problem(name, lineIndex, detail)
   if (!isWhole) return fail(lines.length - 1, 'the product is cut off')
   if (!CLIMATE_PIL.test(header.pil)) {
     return fail(header.pilIndex, `${header.pil} is no daily climate report`)
@@ -125,32 +119,37 @@ function readProduct({ ordinal, lines, characters, isWhole }: ProductText): Prod
   }
 }
 
+function problem(product: string, lineIndex: number, detail: string): string {
+  return `climate report ${product}, line ${lineIndex + 1}: ${detail}`
+}
+
 /** The lines between product line and first headline: title, office, issue time. */
 function headOf(lines: readonly string[], header: WmoHeader): readonly string[] {
   const headline = lines.findIndex((line) => line.includes('CLIMATE SUMMARY'))
   return lines.slice(header.pilIndex + 1, headline < 0 ? undefined : headline)
 }
 
-function readReports(product: Product): (ClimateReport | ClimateReportError)[] {
+function readReports(product: Product): (ClimateReport | string)[] {
   const headlines = readHeadlines(product)
   if (headlines.length === 0) {
     return [product.fail(product.header.pilIndex, 'no climate summary headline')]
   }
-  return headlines.map((headline, i) => {
-    if (headline instanceof ClimateReportError) return headline
-    const next = headlines[i + 1]
-    const end = next === undefined ? product.lines.length : indexOf(next)
-    return readReport(product, headline, product.lines.slice(headline.index, end))
-  })
+  return headlines.map(({ index, headline }, i) =>
+    typeof headline === 'string'
+      ? product.fail(index, headline)
+      : readReport(product, headline, index, product.lines.slice(index, headlines[i + 1]?.index)),
+  )
 }
 
-function indexOf(headline: Headline | ClimateReportError): number {
-  return headline instanceof ClimateReportError ? headline.line - 1 : headline.index
+interface HeadlineAt {
+  readonly index: number
+  /** Or why it cannot be read. */
+  readonly headline: Headline | string
 }
 
 /** Every line that carries a headline, which may run on into the next line. */
-function readHeadlines({ lines, header, fail }: Product): (Headline | ClimateReportError)[] {
-  const headlines: (Headline | ClimateReportError)[] = []
+function readHeadlines({ lines, header }: Product): HeadlineAt[] {
+  const headlines: HeadlineAt[] = []
   let taken = header.pilIndex
   lines.forEach((line, index) => {
     const joined = collapse(`${line} ${lines[index + 1] ?? ''}`)
@@ -161,32 +160,26 @@ function readHeadlines({ lines, header, fail }: Product): (Headline | ClimateRep
     const text = beginsAbove ? collapse(`${lines[index - 1]} ${joined}`) : joined
     const fields = HEADLINE.exec(text)?.groups
     taken = index
-    if (fields === undefined) {
-      headlines.push(fail(index, `unreadable headline ${quote(line)}`))
-      return
-    }
-    const climateDate = calendarDate(fields['year'] ?? '', fields['month'] ?? '', fields['day'] ?? '')
-    if (climateDate === undefined) {
-      headlines.push(fail(index, `no such date in ${quote(line)}`))
-      return
-    }
-    headlines.push({
-      index,
-      stationName: fields['name'] ?? '',
-      climateDate,
-      isCorrection: /^\W{0,3}CORRECT(?:ION|ED)\b/.test(fields['tail'] ?? ''),
-    })
+    headlines.push({ index, headline: headlineOf(fields, line) })
   })
   return headlines
+}
+
+function headlineOf(fields: Readonly<Record<string, string>> | undefined, line: string): Headline | string {
+  if (fields === undefined) return `unreadable headline ${quote(line)}`
+  const climateDate = calendarDate(fields['year'] ?? '', fields['month'] ?? '', fields['day'] ?? '')
+  if (climateDate === undefined) return `no such date in ${quote(line)}`
+  const isCorrection = /^\W{0,3}CORRECT(?:ION|ED)\b/.test(fields['tail'] ?? '')
+  return { stationName: fields['name'] ?? '', climateDate, isCorrection }
 }
 
 function readReport(
   product: Product,
   headline: Headline,
+  start: number,
   lines: readonly string[],
-): ClimateReport | ClimateReportError {
-  const failAt = (index: number, detail: string): ClimateReportError =>
-    product.fail(headline.index + index, detail)
+): ClimateReport | string {
+  const failAt = (index: number, detail: string): string => product.fail(start + index, detail)
   const time = issueTime(product, headline.climateDate)
   if (time === undefined) return failAt(0, `${headline.climateDate} does not fit the issue time`)
   const block = readTemperatureBlock(lines)

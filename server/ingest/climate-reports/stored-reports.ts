@@ -30,7 +30,7 @@ export function fetchedReports(
   const matched = matchStations(byTime.told, stations, source)
   return {
     write: (transaction) => writeClimateReports(transaction, matched, classifyReports),
-    problems: [...parsed.errors.map(({ message }) => message), ...byTime.problems],
+    problems: [...parsed.errors, ...byTime.problems],
     aheadCount: byTime.ahead.length,
     completed,
   }

@@ -15,7 +15,7 @@ export class ClimateStatisticsClient extends UpstreamHttp {
 
   /** Throws `UpstreamError`. */
   async dailyExtremes(range: StationRange, signal?: AbortSignal): Promise<ParsedExtremes> {
-    const answer = await this.fetchJson({
+    const answer = await this.fetchObject({
       path: '/StnData',
       method: 'POST',
       headers: { 'content-type': 'application/json', accept: 'application/json' },

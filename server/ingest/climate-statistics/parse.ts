@@ -1,6 +1,7 @@
 // Responses of the regional climate centers' web service (ACIS StnData) → daily maximum and minimum. Values are strings with flags.
 // Anything that is not one day's value of the requested station becomes null or an error, never a number.
 
+import { isJsonObject, type JsonObject } from '../../../shared/parsed-json.ts'
 import { utcDateStartMs } from '../../../shared/utc-date.ts'
 import { UpstreamError } from '../../upstream/upstream-error.ts'
 
@@ -39,14 +40,18 @@ export interface ParsedExtremes {
  * Reads a response for the elements maxt and mint with `meta: sids`. Throws `UpstreamError` under the given name, also if no row can
  * be read.
  */
-export function parseDailyExtremes(answer: unknown, range: StationRange, upstream: string): ParsedExtremes {
+export function parseDailyExtremes(
+  answer: JsonObject,
+  range: StationRange,
+  upstream: string,
+): ParsedExtremes {
   const malformed = (detail: string): UpstreamError => new UpstreamError(upstream, 'malformed', detail)
-  const { error, meta, data } = asObject(answer)
+  const { error, meta, data } = answer
   // Refusals come with status 200 too.
   if (error !== undefined) {
     throw new UpstreamError(upstream, 'rejected', `${range.sid}: ${JSON.stringify(error).slice(0, 200)}`)
   }
-  const { sids } = asObject(meta)
+  const { sids } = isJsonObject(meta) ? meta : {}
   if (!Array.isArray(sids) || !sids.some((sid) => String(sid).split(' ')[0] === range.sid)) {
     throw malformed(`the answer is not of station ${range.sid}`)
   }
@@ -78,10 +83,6 @@ function readValue(value: unknown): number | null | undefined {
   const text = value.trim()
   if (NO_VALUE.test(text)) return null
   return NUMBER.test(text) && Math.abs(Number(text)) <= TEMP_F_ABS_MAX ? Number(text) : undefined
-}
-
-function asObject(value: unknown): Record<string, unknown> {
-  return typeof value === 'object' && value !== null ? { ...value } : {}
 }
 
 function quote(value: unknown): string {

@@ -4,8 +4,12 @@
 import type { StoredCandle } from '../../../shared/sql/candle-queries.ts'
 import type { TimeWindow } from '../../storage/cursor-store.ts'
 import { UpstreamError } from '../../upstream/upstream-error.ts'
-import { CANDLE_INTERVALS, finishedSpans } from './candle-spans.ts'
-import { batchSize, type CandleSpan, type KalshiClient } from '../../exchanges/kalshi/rest-client.ts'
+import {
+  batchSize,
+  type CandleSpan,
+  finishedSpans,
+  type KalshiClient,
+} from '../../exchanges/kalshi/rest-client.ts'
 import type { ExchangeRows, MarketName } from '../../exchanges/kalshi/rest-parse.ts'
 
 /** Statuses that mean a wrong request; others do not depend on the markets requested. */
@@ -41,13 +45,11 @@ export async function fetchBatches(
     refusedEvents: new Set(),
     isAnswered: false,
   }
-  for (const interval of CANDLE_INTERVALS) {
-    for (const span of finishedSpans(interval, fromMs, toMs)) {
-      const left = markets.filter(({ ticker }) => !found.refused.has(ticker))
-      const size = batchSize(span)
-      for (let at = 0; at < left.length; at += size) {
-        await fetchBatch(client, left.slice(at, at + size), span, found, signal)
-      }
+  for (const span of finishedSpans(fromMs, toMs)) {
+    const left = markets.filter(({ ticker }) => !found.refused.has(ticker))
+    const size = batchSize(span)
+    for (let at = 0; at < left.length; at += size) {
+      await fetchBatch(client, left.slice(at, at + size), span, found, signal)
     }
   }
   return found

@@ -19,10 +19,9 @@ import { daysOf, settledPart, windowTitle } from '../archive-windows.ts'
 import type { FetchedRows, IngestStep, SourceContext, SourceHistory } from '../source.ts'
 import { UpstreamError } from '../../upstream/upstream-error.ts'
 import { REFUSED_EVENTS_MAX } from './candle-batches.ts'
-import { CANDLE_INTERVALS, finishedSpans } from './candle-spans.ts'
 import { knownSeries, missingCatalogue } from './catalogue-source.ts'
-import { type ExchangeRows, KALSHI } from '../../exchanges/kalshi/rest-parse.ts'
-import type { KalshiClient } from '../../exchanges/kalshi/rest-client.ts'
+import { type ExchangeRows, joinedRows, KALSHI } from '../../exchanges/kalshi/rest-parse.ts'
+import { finishedSpans, type KalshiClient } from '../../exchanges/kalshi/rest-client.ts'
 
 const NAME = 'exchange-candles'
 /** Days of one window: the number of its minutes is below the limit of one request. */
@@ -212,10 +211,7 @@ async function fetchPart(
   // A route that does not know the market refuses it; then the other route has its candles.
   const grave = failures.find(({ reason }) => answers.length === 0 || !isUnknownMarket(reason))
   if (grave !== undefined) throw grave.reason
-  return {
-    rows: answers.flatMap(({ value }) => value.rows),
-    rejected: answers.flatMap(({ value }) => value.rejected),
-  }
+  return joinedRows(answers.map(({ value }) => value))
 }
 
 function isUnknownMarket(error: unknown): boolean {
@@ -229,17 +225,10 @@ async function fetchRoute(
   nowMs: number,
   signal: AbortSignal,
 ): Promise<ExchangeRows<StoredCandle>> {
-  const rows: StoredCandle[] = []
-  const rejected: string[] = []
-  const toMs = Math.min(part.toMs, nowMs)
-  for (const interval of CANDLE_INTERVALS) {
-    for (const span of finishedSpans(interval, part.fromMs, toMs)) {
-      const found = await client.candles(part, route, span, signal)
-      rows.push(...found.rows)
-      rejected.push(...found.rejected)
-    }
-  }
-  return { rows, rejected }
+  const found: ExchangeRows<StoredCandle>[] = []
+  for (const span of finishedSpans(part.fromMs, Math.min(part.toMs, nowMs)))
+    found.push(await client.candles(part, route, span, signal))
+  return joinedRows(found)
 }
 
 function threeDays(span: TimeWindow): readonly TimeWindow[] {

@@ -6,12 +6,6 @@ import type { TimeWindow } from '../../storage/cursor-store.ts'
 import type { SourceContext } from '../source.ts'
 import type { MarketName } from '../../exchanges/kalshi/rest-parse.ts'
 
-interface Row {
-  readonly ticker: string
-  readonly event_ticker: string
-  readonly series_ticker: string
-}
-
 /** By ticker, for one series or for all. A day is added to the close time, because the last daily candle ends after it. */
 export async function candleMarkets(
   { postgres, signal }: SourceContext,
@@ -23,13 +17,9 @@ export async function candleMarkets(
     sql`coalesce(open_time, close_time) <= ${instantValue(toMs)}`,
     seriesTicker !== undefined && sql`series_ticker = ${seriesTicker}`,
   )
-  const rows = await postgres.run<Row>(
-    sql`SELECT ticker, event_ticker, series_ticker FROM markets ${conditions} ORDER BY ticker`,
+  return await postgres.run<MarketName>(
+    sql`SELECT ticker, event_ticker AS "eventTicker", series_ticker AS "seriesTicker"
+      FROM markets ${conditions} ORDER BY ticker`,
     { signal },
   )
-  return rows.map((row) => ({
-    ticker: row.ticker,
-    eventTicker: row.event_ticker,
-    seriesTicker: row.series_ticker,
-  }))
 }

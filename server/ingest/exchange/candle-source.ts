@@ -5,8 +5,8 @@
 import { writeCandles } from '../../storage/candle-store.ts'
 import {
   CLOCKS_APART_MS_MAX,
+  completedWindows,
   readCursorState,
-  readCursorStatus,
   writeCursorState,
 } from '../../storage/cursor-store.ts'
 import type { IngestSource, IngestStep, SourceContext } from '../source.ts'
@@ -37,11 +37,10 @@ export function candleSource({ client, intervalMs }: CandleSourceOptions): Inges
     history: candleHistory(client),
     async *poll(context) {
       const { postgres, clock } = context
-      const cursors = await readCursorStatus(postgres)
-      const live = cursors.find(({ source, scope }) => source === NAME && scope === LIVE)
-      const { known: stored } = await readCursorState(postgres, CURSOR)
-      const known = new Set(Array.isArray(stored) ? stored.map(String) : [])
-      yield liveStep(client, { completedToMs: live?.completed_to ?? null, known }, clock.nowMs(), context)
+      const completed = await completedWindows(postgres, CURSOR)
+      const { known: stored } = await readCursorState<{ known: readonly string[] }>(postgres, CURSOR)
+      const known = new Set(stored)
+      yield liveStep(client, { completedToMs: completed.at(-1)?.toMs ?? null, known }, clock.nowMs(), context)
       const look = await lateLook(client, context, polls++)
       // A scope per event would grow without bound, and scopes of old events would look late forever.
       if (look !== undefined) yield { ...look, scope: LIVE }

@@ -21,9 +21,9 @@ import { settledPart, windowTitle } from '../archive-windows.ts'
 import type { FetchedRows, IngestSource, IngestStep, SourceContext } from '../source.ts'
 import type { KalshiClient } from '../../exchanges/kalshi/rest-client.ts'
 import type { ExchangeEvent } from '../../exchanges/kalshi/rest-parse.ts'
-import { doubtfulLooks, LAST_CANDLE_MS, rememberLook } from './empty-looks.ts'
-import { isLasting, seenAgain, seenGapsOf, type SeenGaps } from './lasting-gaps.ts'
-import { gapProblems, listGaps, type ListGaps, type SeriesLists } from './list-gaps.ts'
+import { type CatalogueState, doubtfulLooks, LAST_CANDLE_MS, rememberLook } from './empty-looks.ts'
+import { isLasting, seenAgain, type SeenGaps } from './lasting-gaps.ts'
+import { gapProblems, listGaps, type SeriesLists } from './list-gaps.ts'
 import { unsettledCloses } from './unsettled-markets.ts'
 
 /** Polls of the catalogue include markets that closed this recently, because they are being settled. */
@@ -131,7 +131,7 @@ function pollStep(client: KalshiClient, seriesTicker: string, { clock, signal }:
     title: `${seriesTicker}, open or being settled`,
     async fetch() {
       const events = await client.events(query)
-      const markets = await client.markets(query, byTicker(events.rows))
+      const markets = await client.markets('live', query, byTicker(events.rows))
       return {
         write: (transaction) => writeMarkets(transaction, markets.rows),
         problems: [...events.rejected, ...markets.rejected],
@@ -185,13 +185,14 @@ async function fetchPast(
   const query = { seriesTicker, closeFromMs, signal }
   const events = await client.events(query)
   const known = byTicker(events.rows)
-  const live = await client.markets(query, known)
+  const live = await client.markets('live', query, known)
   // Requested after the live list, so that a market that has left it by then is found on the other route.
   const cutoffMs = await client.historicalCutoffMs(signal, true)
   const lists = { seriesTicker, closeFromMs, events: events.rows }
   // A market settled long before its announced close is on the historical route nevertheless.
-  const isPast = closeFromMs < cutoffMs || hasGaps(await listGaps(context, { ...lists, markets: live.rows }))
-  const past = isPast ? await client.historicalMarkets(query, known) : NO_ROWS
+  const isPast =
+    closeFromMs < cutoffMs || (await listGaps(context, { ...lists, markets: live.rows })).length > 0
+  const past = isPast ? await client.markets('historical', query, known) : NO_ROWS
   // If a market is on both routes, the live row is written last.
   const markets = [...past.rows, ...live.rows]
   const cursor = { source: NAME, scope: seriesTicker }
@@ -199,12 +200,13 @@ async function fetchPast(
   const wanted: readonly TimeWindow[] = [window, ...(await completedWindows(context.postgres, cursor))]
   const rows = markets.filter((market) => wanted.some((each) => isTradedIn(market, each)))
   const problems = [...events.rejected, ...past.rejected, ...live.rejected]
-  const found = await judgeGaps(context, { ...lists, markets })
+  const state = await readCursorState<CatalogueState>(context.postgres, cursor)
+  const found = await judgeGaps(context, { ...lists, markets }, state.gaps)
   const isWhole = problems.length === 0 && found.open.length === 0
   const completed = isWhole ? settledPart(window, LISTING_DELAY_MS, nowMs) : null
   problems.push(...found.open, ...found.closed)
   const isEmpty = events.rows.length === 0
-  const remember = await rememberLook(context, cursor, { isEmpty, completed, gaps: found.gaps })
+  const remember = rememberLook(context, cursor, state, { isEmpty, completed, gaps: found.seen })
   return {
     async write(transaction) {
       const changed = await writeMarkets(transaction, rows)
@@ -230,34 +232,28 @@ interface JudgedGaps {
   readonly open: readonly string[]
   /** Problems that no longer do so from this look on. */
   readonly closed: readonly string[]
-  readonly gaps: SeenGaps
+  readonly seen: SeenGaps
 }
 
-async function judgeGaps(context: SourceContext, lists: SeriesLists): Promise<JudgedGaps> {
+async function judgeGaps(
+  context: SourceContext,
+  lists: SeriesLists,
+  before: SeenGaps = {},
+): Promise<JudgedGaps> {
   const { seriesTicker, markets } = lists
-  const { empty, absent } = await listGaps(context, lists)
-  const before = seenGapsOf(await readCursorState(context.postgres, { source: NAME, scope: seriesTicker }))
+  const gaps = await listGaps(context, lists)
   // Lists without any market are a fault, however often they occur.
-  if (markets.length === 0) {
-    return { open: gapProblems(seriesTicker, { empty, absent }), closed: [], gaps: before }
-  }
+  if (markets.length === 0) return { open: gapProblems(seriesTicker, gaps), closed: [], seen: before }
   const listed = new Set(markets.flatMap(({ ticker, event_ticker }) => [ticker, event_ticker]))
-  const gaps = seenAgain(before, [...empty, ...absent], listed, context.clock.nowMs())
-  const isOpen = (ticker: string): boolean => !isLasting(gaps, ticker)
-  const isNewlyClosed = (ticker: string): boolean => !isOpen(ticker) && !isLasting(before, ticker)
-  const only = (is: (ticker: string) => boolean): ListGaps => ({
-    empty: empty.filter(is),
-    absent: absent.filter(is),
-  })
+  const tickers = gaps.map(({ ticker }) => ticker)
+  const seen = seenAgain(before, tickers, listed, context.clock.nowMs())
+  const open = gaps.filter(({ ticker }) => !isLasting(seen, ticker))
+  const closed = gaps.filter(({ ticker }) => isLasting(seen, ticker) && !isLasting(before, ticker))
   return {
-    open: gapProblems(seriesTicker, only(isOpen)),
-    closed: gapProblems(seriesTicker, only(isNewlyClosed), ', for a week: now treated as correct'),
-    gaps,
+    open: gapProblems(seriesTicker, open),
+    closed: gapProblems(seriesTicker, closed, ', for a week: now treated as correct'),
+    seen,
   }
-}
-
-function hasGaps({ empty, absent }: ListGaps): boolean {
-  return empty.length + absent.length > 0
 }
 
 const NO_ROWS = { rows: [], rejected: [] } as const

@@ -6,20 +6,25 @@ import { instantValue, sql, whereAll } from '../../../shared/sql/statement.ts'
 import { MS_PER_DAY } from '../../../shared/utc-date.ts'
 import {
   type CursorName,
-  type CursorState,
   readCursorState,
   type TimeWindow,
   writeCursorState,
 } from '../../storage/cursor-store.ts'
 import type { StoreTransaction } from '../../storage/store-transaction.ts'
 import type { SourceContext } from '../source.ts'
-import { type SeenGaps, seenGapsOf } from './lasting-gaps.ts'
+import type { SeenGaps } from './lasting-gaps.ts'
 import { FINAL_STATUS } from './unsettled-markets.ts'
 
 /** Windows remembered for a series; beyond that, neighbours are joined. */
 const WINDOWS_MAX = 100
 /** A market's last daily candle ends up to a day after its close. */
 export const LAST_CANDLE_MS = MS_PER_DAY
+
+/** The state of a series. */
+export interface CatalogueState {
+  readonly empty: readonly EmptyLook[]
+  readonly gaps: SeenGaps
+}
 
 /** A look at the lists that found no event. */
 interface EmptyLook extends TimeWindow {
@@ -39,7 +44,8 @@ export async function doubtfulLooks(
   isAsking: boolean,
 ): Promise<readonly TimeWindow[]> {
   const found: TimeWindow[] = []
-  for (const look of emptyLooksOf(await readCursorState(context.postgres, cursor))) {
+  const { empty = [] } = await readCursorState<CatalogueState>(context.postgres, cursor)
+  for (const look of empty) {
     const part = { fromMs: Math.max(look.fromMs, window.fromMs), toMs: Math.min(look.toMs, window.toMs) }
     if (part.fromMs >= part.toMs) continue
     const isNew = isAsking && look.isConfirmed !== true
@@ -58,15 +64,14 @@ interface Look {
 }
 
 /** Returns a function that stores the look once its markets are written; undefined if nothing changes. */
-export async function rememberLook(
+export function rememberLook(
   context: SourceContext,
   cursor: CursorName,
+  { empty: looks = [], gaps: before = {} }: Partial<CatalogueState>,
   { isEmpty, completed, gaps }: Look,
-): Promise<((transaction: StoreTransaction) => Promise<void>) | undefined> {
-  const state = await readCursorState(context.postgres, cursor)
-  const looks = emptyLooksOf(state)
+): ((transaction: StoreTransaction) => Promise<void>) | undefined {
   const tellsOfLooks = completed !== null && (isEmpty || looks.length > 0)
-  const tellsOfGaps = [gaps, seenGapsOf(state)].some((seen) => Object.keys(seen).length > 0)
+  const tellsOfGaps = [gaps, before].some((seen) => Object.keys(seen).length > 0)
   if (!tellsOfLooks && !tellsOfGaps) return undefined
   return async (transaction) => {
     const within = { clock: context.clock, postgres: { run: transaction.run.bind(transaction) } }
@@ -93,10 +98,6 @@ async function looksAfter(
     countKnown(context, seriesTicker, { ...look, known })
   const known = (await count(null)) === 0 ? null : await count(0)
   return joined([...rest, { ...look, known }])
-}
-
-function emptyLooksOf({ empty }: CursorState): readonly EmptyLook[] {
-  return Array.isArray(empty) ? (empty as readonly EmptyLook[]) : []
 }
 
 /** Where statements run: a transaction sees its own writes. */

@@ -3,7 +3,6 @@
 // held other markets, is reported once more and then accepted: it keeps no window incomplete.
 
 import { MS_PER_DAY, utcDateOf } from '../../../shared/utc-date.ts'
-import type { CursorState } from '../../storage/cursor-store.ts'
 
 const LASTING_MS_MIN = 7 * MS_PER_DAY
 /** Days on which a look must have found the gap. */
@@ -20,10 +19,6 @@ interface SeenGap {
 
 /** By the ticker of the event without a market, or of the market that is not listed. */
 export type SeenGaps = Readonly<Record<string, SeenGap>>
-
-export function seenGapsOf({ gaps }: CursorState): SeenGaps {
-  return typeof gaps === 'object' && gaps !== null ? (gaps as SeenGaps) : {}
-}
 
 /** The gaps after a look that found `tickers` missing and `listed` present. Other gaps stay as they are. */
 export function seenAgain(

@@ -2,6 +2,7 @@
 // shows only by contradiction: a listed event must have markets, and a settled market stays listed. If nothing is listed and
 // nothing is known, the lists are taken as complete.
 
+import { groupedBy } from '../../../shared/grouped-by.ts'
 import { instantValue, listValue, sql } from '../../../shared/sql/statement.ts'
 import type { MarketRecord } from '../../storage/catalogue-store.ts'
 import type { ExchangeEvent } from '../../exchanges/kalshi/rest-parse.ts'
@@ -17,29 +18,31 @@ export interface SeriesLists {
   readonly markets: readonly MarketRecord[]
 }
 
-/** What the lists must lack: tickers in order; empty if nothing is known to be missing. */
-export interface ListGaps {
-  /** Events listed without a market. */
-  readonly empty: readonly string[]
-  /** Settled markets that are not listed. */
-  readonly absent: readonly string[]
+/** What the lists must lack: an event listed without a market, or a settled market that is not listed. */
+export interface ListGap {
+  readonly kind: 'event' | 'settled market'
+  readonly ticker: string
 }
 
-export async function listGaps(context: SourceContext, lists: SeriesLists): Promise<ListGaps> {
-  return { empty: await emptyEvents(context, lists), absent: await absentMarkets(context, lists) }
+/** Events before markets, each in the order of their tickers; empty if nothing is known to be missing. */
+export async function listGaps(context: SourceContext, lists: SeriesLists): Promise<readonly ListGap[]> {
+  const events = await emptyEvents(context, lists)
+  const markets = await absentMarkets(context, lists)
+  return [
+    ...events.map((ticker) => ({ kind: 'event' as const, ticker })),
+    ...markets.map((ticker) => ({ kind: 'settled market' as const, ticker })),
+  ]
 }
+
+const WRONG = { event: 'listed without a market', 'settled market': 'not listed' } as const
 
 /** The gaps as text for users; `note` ends each line. */
-export function gapProblems(seriesTicker: string, { empty, absent }: ListGaps, note = ''): readonly string[] {
-  const say = (tickers: readonly string[], what: string, wrong: string): string[] => {
-    if (tickers.length === 0) return []
-    const are =
-      tickers.length === 1
-        ? `1 ${what} of ${seriesTicker} is`
-        : `${tickers.length} ${what}s of ${seriesTicker} are`
-    return [`${are} ${wrong}, first ${tickers[0]}${note}`]
-  }
-  return [...say(empty, 'event', 'listed without a market'), ...say(absent, 'settled market', 'not listed')]
+export function gapProblems(seriesTicker: string, gaps: readonly ListGap[], note = ''): readonly string[] {
+  return [...groupedBy(gaps, ({ kind }) => kind)].map(([kind, [{ ticker }, ...others]]) => {
+    const count = 1 + others.length
+    const are = count === 1 ? `1 ${kind} of ${seriesTicker} is` : `${count} ${kind}s of ${seriesTicker} are`
+    return `${are} ${WRONG[kind]}, first ${ticker}${note}`
+  })
 }
 
 /** Events listed without a market, except those whose markets, by the store, closed before the lists begin. */

@@ -3,14 +3,10 @@
 
 import type { Observation, ObservationType } from '../../../shared/observation.ts'
 import type { Station } from '../../../shared/stations.ts'
-import { MS_PER_DAY } from '../../../shared/utc-date.ts'
 import type { TimeWindow } from '../../storage/cursor-store.ts'
 import { collectRows, type ObservationRows } from '../observation-fetch.ts'
 import { type ClientOptions, UpstreamHttp } from '../../upstream/upstream-http.ts'
-import { IEM, IEM_COLUMNS, parseAsosCsv } from './parse.ts'
-
-/** Days of one request. The archive allows more but answers slowly. */
-const IEM_WINDOW_DAYS_MAX = 31
+import { IEM, parseAsosCsv } from './parse.ts'
 
 /** The limit applies to an address over all services of the archive: pass one `budget` to all of their clients. */
 export const IEM_RATE = { burst: 1, intervalMs: 1000 } as const
@@ -21,32 +17,19 @@ const REPORT_TYPES = [
   { type: 'SPECI', parameter: 4 },
 ] as const satisfies readonly { type: ObservationType; parameter: number }[]
 
-export interface IemRequest extends TimeWindow {
-  readonly station: Station
-  readonly signal?: AbortSignal
-}
-
 export class IemClient extends UpstreamHttp {
   constructor(options: ClientOptions) {
     super({ ...options, name: IEM, rate: IEM_RATE })
   }
 
-  /**
-   * Every report of one station in one window, routine and special. Throws `UpstreamError` if either request fails, and
-   * `RangeError` for a window longer than a month.
-   */
-  async reports(request: IemRequest): Promise<ObservationRows> {
-    const spanMs = request.toMs - request.fromMs
-    if (!(spanMs > 0) || spanMs > IEM_WINDOW_DAYS_MAX * MS_PER_DAY) {
-      throw new RangeError(`a window must span 0 to ${IEM_WINDOW_DAYS_MAX} days`)
-    }
+  /** Every report of one station in a window of at most a month, routine and special. Throws `UpstreamError` if either request fails. */
+  async reports(station: Station, window: TimeWindow, signal?: AbortSignal): Promise<ObservationRows> {
     const rows: Observation[] = []
     const rejected = { malformed: 0, synthetic: 0, other_report: 0, other_station: 0 }
     for (const { type, parameter } of REPORT_TYPES) {
-      const path = `/cgi-bin/request/asos.py?${queryOf(request, parameter)}`
-      const body = await this.fetchBody({ path, signal: request.signal })
-      const table = { station: request.station, type, required: IEM_COLUMNS }
-      const collected = await collectRows(IEM, parseAsosCsv(body.toString('utf8'), table))
+      const path = `/cgi-bin/request/asos.py?${queryOf(station, window, parameter)}`
+      const body = await this.fetchBody({ path, signal })
+      const collected = await collectRows(IEM, parseAsosCsv(body.toString('utf8'), station, type))
       rows.push(...collected.rows)
       rejected.malformed += collected.rejected.malformed
       rejected.synthetic += collected.rejected.synthetic
@@ -57,9 +40,9 @@ export class IemClient extends UpstreamHttp {
   }
 }
 
-function queryOf({ station, fromMs, toMs }: IemRequest, reportType: number): string {
+function queryOf({ code }: Station, { fromMs, toMs }: TimeWindow, reportType: number): string {
   const parameters = new URLSearchParams({
-    station: station.code,
+    station: code,
     data: 'all',
     sts: secondsIso(fromMs),
     ets: secondsIso(toMs),

@@ -11,9 +11,9 @@ import {
 } from '../../../shared/observation.ts'
 import type { Station } from '../../../shared/stations.ts'
 import { type ArchiveRow, readArchiveTable, readNumber, readUtcMinute } from '../archive-table.ts'
-import { readArchivedReport } from '../metar/archived-report.ts'
+import { readStationReport } from '../metar/station-report.ts'
 import { relativeHumidity } from '../metar/derived.ts'
-import type { ParsedRow } from '../observation-fetch.ts'
+import { MALFORMED, type ParsedRow } from '../observation-fetch.ts'
 import { fillGroups } from '../observation-precedence.ts'
 import { UpstreamError } from '../../upstream/upstream-error.ts'
 
@@ -30,30 +30,25 @@ export const IEM_COLUMNS = [
 /** Texts that the archive composed from NCEI's GHCNh and from the 5-minute data relayed by MADIS. */
 const SYNTHETIC_TEXT = /IEM_GHCNH$|MADISHF/
 
-export interface IemTable {
-  readonly station: Station
-  /** The requested report type: the archive's texts have no keyword. */
-  readonly type: ObservationType
-  /** Required columns. */
-  readonly required: readonly string[]
-}
-
-/** Decodes the rows one by one. Throws `UpstreamError` if the text is not such a table or ends within a line. */
+/**
+ * Decodes the rows of one report type one by one: the archive's texts have no keyword. Throws `UpstreamError` if the text is not such a
+ * table or ends within a line.
+ */
 export function* parseAsosCsv(
   text: string,
-  { station, type, required }: IemTable,
+  station: Station,
+  type: ObservationType,
+  required: readonly string[] = IEM_COLUMNS,
 ): Generator<ParsedRow, void, void> {
-  const table = readArchiveTable(text, ',')
-  const missing = required.filter((column) => table?.columns.has(column) !== true)
-  if (table === undefined || missing.length > 0) {
-    const quote = text.slice(0, 80).replaceAll(/\s+/g, ' ')
-    throw new UpstreamError(IEM, 'malformed', `no column ${missing.join(', ')} in "${quote}"`)
-  }
+  const rows = readArchiveTable(
+    IEM,
+    text,
+    ',',
+    required.map((column) => [column]),
+  )
   if (!text.endsWith('\n')) throw new UpstreamError(IEM, 'truncated', 'the table ends within a line')
-  for (const row of table.rows) yield row === null ? MALFORMED : parseRow(row, station, type)
+  for (const row of rows) yield row === null ? MALFORMED : parseRow(row, station, type)
 }
-
-const MALFORMED = { kind: 'rejected', reason: 'malformed' } as const
 
 function parseRow(row: ArchiveRow, station: Station, type: ObservationType): ParsedRow {
   const observedAtMs = readUtcMinute(row('valid'))
@@ -62,7 +57,7 @@ function parseRow(row: ArchiveRow, station: Station, type: ObservationType): Par
   const text = readText(row('metar'))
   if (text !== null && SYNTHETIC_TEXT.test(text)) return { kind: 'rejected', reason: 'synthetic' }
   const columns = weatherOfColumns(row)
-  const report = readArchivedReport(text, station, observedAtMs)
+  const report = readStationReport(text, station, observedAtMs)
   const observation: Observation = {
     station_code: station.code,
     observed_at: observedAtMs,

@@ -3,7 +3,7 @@
 
 import { NCEI_BODY_BYTES_MAX } from '../../../shared/limits.ts'
 import type { Station } from '../../../shared/stations.ts'
-import { collectRows, type ObservationRows } from '../observation-fetch.ts'
+import { collectRows, type ValidatedRows } from '../observation-fetch.ts'
 import { UpstreamError } from '../../upstream/upstream-error.ts'
 import { type ClientOptions, UpstreamHttp, type Validators } from '../../upstream/upstream-http.ts'
 import { NCEI, parseGhcnh } from './parse.ts'
@@ -11,29 +11,22 @@ import { NCEI, parseGhcnh } from './parse.ts'
 /** The archive documents no limit; one request a second is common practice. */
 const RATE = { burst: 1, intervalMs: 1000 } as const
 
-export interface NceiRequest {
-  readonly station: Station
-  readonly year: number
-  /** Validators of the last response for the same station and year. */
-  readonly validators?: Validators | undefined
-  readonly signal?: AbortSignal
-}
-
-export interface NceiFile extends ObservationRows {
-  /** They make the next request for the same file conditional. */
-  readonly validators: Validators
-}
-
 export class NceiClient extends UpstreamHttp {
   constructor(options: ClientOptions) {
     super({ bodyBytesMax: NCEI_BODY_BYTES_MAX, ...options, name: NCEI, rate: RATE })
   }
 
   /**
-   * Every METAR and SPECI of one station and year; null if the file has not changed. Throws `UpstreamError`, with status 404 if the
+   * Every METAR and SPECI of one station and year; null if the file has not changed since the
+   * validators. Throws `UpstreamError`, with status 404 if the
    * file does not exist.
    */
-  async file({ station, year, validators, signal }: NceiRequest): Promise<NceiFile | null> {
+  async file(
+    station: Station,
+    year: number,
+    validators?: Validators,
+    signal?: AbortSignal,
+  ): Promise<ValidatedRows | null> {
     const answer = await this.fetch({
       path: `/oa/global-historical-climatology-network/hourly/access/by-year/${year}/psv/GHCNh_${station.ghcnId}_${year}.psv`,
       validators,

@@ -21,12 +21,11 @@ import {
   roundTo,
 } from '../../../shared/unit-factors.ts'
 import { type ArchiveRow, readArchiveTable, readNumber, readUtcMinute } from '../archive-table.ts'
-import { readArchivedReport } from '../metar/archived-report.ts'
+import { readStationReport } from '../metar/station-report.ts'
 import type { DecodedMetar } from '../metar/decode-metar.ts'
 import { feelsLikeF, relativeHumidity } from '../metar/derived.ts'
 import { type SkyFields, skyFieldsOf, type SkyLayer } from '../metar/report-text.ts'
-import type { ParsedRow } from '../observation-fetch.ts'
-import { UpstreamError } from '../../upstream/upstream-error.ts'
+import { MALFORMED, type ParsedRow } from '../observation-fetch.ts'
 
 export const NCEI = 'ncei'
 
@@ -34,15 +33,11 @@ export const NCEI = 'ncei'
 const STATION_COLUMNS = ['STATION', 'Station_ID'] as const
 const REMARK_COLUMNS = ['REM', 'remarks'] as const
 const REQUIRED_COLUMNS = [
-  'Year',
-  'Month',
-  'Day',
-  'Hour',
-  'Minute',
-  'temperature',
-  'wind_speed',
-  'altimeter',
-] as const
+  ...['Year', 'Month', 'Day', 'Hour', 'Minute'].map((name) => [name]),
+  ...['temperature', 'wind_speed', 'altimeter'].map((name) => [name]),
+  STATION_COLUMNS,
+  REMARK_COLUMNS,
+]
 
 /**
  * Quality codes of usable values (GHCNh documentation, table 3): blank (no flag), 0 and 4 passed the gross limits check, 1 and 5
@@ -56,19 +51,9 @@ const REPORT_TYPE = /^FM1([56])(?:-|$)/
 
 /** Decodes the rows one by one. Throws `UpstreamError` if the text is not such a table. */
 export function* parseGhcnh(text: string, station: Station): Generator<ParsedRow, void, void> {
-  const table = readArchiveTable(text, '|')
-  const missing: string[] = REQUIRED_COLUMNS.filter((column) => table?.columns.has(column) !== true)
-  for (const names of [STATION_COLUMNS, REMARK_COLUMNS]) {
-    if (!names.some((name) => table?.columns.has(name) === true)) missing.push(names[0])
-  }
-  if (table === undefined || missing.length > 0) {
-    const quote = text.slice(0, 80).replaceAll(/\s+/g, ' ')
-    throw new UpstreamError(NCEI, 'malformed', `no column ${missing.join(', ')} in "${quote}"`)
-  }
-  for (const row of table.rows) yield row === null ? MALFORMED : parseRow(row, station)
+  for (const row of readArchiveTable(NCEI, text, '|', REQUIRED_COLUMNS))
+    yield row === null ? MALFORMED : parseRow(row, station)
 }
-
-const MALFORMED = { kind: 'rejected', reason: 'malformed' } as const
 
 function parseRow(row: ArchiveRow, station: Station): ParsedRow {
   const observedAtMs = readTime(row)
@@ -76,7 +61,7 @@ function parseRow(row: ArchiveRow, station: Station): ParsedRow {
   if (firstOf(row, STATION_COLUMNS) !== station.ghcnId) return { kind: 'rejected', reason: 'other_station' }
   const reportType = readReportType(row)
   if (reportType === null) return { kind: 'rejected', reason: 'other_report' }
-  const { text, decoded } = readArchivedReport(readText(row), station, observedAtMs)
+  const { text, decoded } = readStationReport(readText(row), station, observedAtMs)
   const observation: Observation = {
     station_code: station.code,
     observed_at: observedAtMs,

@@ -4,17 +4,12 @@
 
 import type { Station } from '../../../shared/stations.ts'
 import { MS_PER_DAY } from '../../../shared/utc-date.ts'
-import {
-  type CursorState,
-  readCursorState,
-  type TimeWindow,
-  writeCursorState,
-} from '../../storage/cursor-store.ts'
+import { readCursorState, type TimeWindow, writeCursorState } from '../../storage/cursor-store.ts'
+import type { Validators } from '../../upstream/upstream-http.ts'
 import { settledPart, stationHistory, yearsOf } from '../archive-windows.ts'
 import { fetchedObservations, toldRows } from '../fetched-observations.ts'
 import type { FetchedRows, IngestSource, IngestStep, SourceContext, StationSourceOptions } from '../source.ts'
-import { changedDays, readToldDays } from '../told-days.ts'
-import { readStoredValidators } from '../validators-state.ts'
+import { changedDays, type ToldState } from '../told-days.ts'
 import type { NceiClient } from './client.ts'
 
 /** The archive amends its yearly files for months. */
@@ -22,11 +17,16 @@ const INGEST_YEARLY_SETTLE_MS = 60 * 24 * 60 * 60 * 1000
 
 const NAME = 'ncei'
 
+interface State extends ToldState {
+  /** Validators by year, only of files stored completely: a 304 must not hide rows that were left out. */
+  readonly files: Readonly<Record<string, Validators | null>>
+}
+
 export function nceiSource({ client, stations, intervalMs }: StationSourceOptions<NceiClient>): IngestSource {
   const history = stationHistory(stations, yearsOf, async (station, window, { clock, signal }) => {
     const year = new Date(window.fromMs).getUTCFullYear()
     const nowMs = clock.nowMs()
-    const { rows, problems } = toldRows(await client.file({ station, year, signal }), nowMs)
+    const { rows, problems } = toldRows(await client.file(station, year, undefined, signal), nowMs)
     const wanted = rows.filter(({ observed_at }) => isWithin(observed_at, window))
     return fetchedObservations(wanted, problems, settledPart(window, INGEST_YEARLY_SETTLE_MS, nowMs))
   })
@@ -52,18 +52,18 @@ async function* pollYears(
     const takenFromMs = toMs < nowMs ? openFromMs : 0
     for (const station of stations) {
       const cursor = { source: NAME, scope: station.code }
-      const state = await readCursorState(context.postgres, cursor)
-      const files = readFiles(state)
+      const state = await readCursorState<State>(context.postgres, cursor)
+      const { files = {} } = state
       yield {
         scope: station.code,
         title: `${station.code} ${year}`,
         async fetch(): Promise<FetchedRows> {
           const { signal } = context
-          const validators = readStoredValidators(files[year])
-          const fetched = await client.file({ station, year, signal, validators })
+          const validators = files[year] ?? undefined
+          const fetched = await client.file(station, year, validators, signal)
           const { rows, problems, aheadCount } = toldRows(fetched, context.clock.nowMs())
           const taken = rows.filter(({ observed_at }) => observed_at >= takenFromMs)
-          const { rows: changed, told } = changedDays(taken, readToldDays(state))
+          const { rows: changed, told } = changedDays(taken, state)
           const observations = fetchedObservations(changed, problems, null)
           if (fetched === null) return observations
           return {
@@ -79,11 +79,6 @@ async function* pollYears(
       }
     }
   }
-}
-
-/** Validators by year, only of files stored completely: a 304 must not hide rows that were left out. */
-function readFiles({ files }: CursorState): Readonly<Record<string, unknown>> {
-  return typeof files === 'object' && files !== null ? { ...files } : {}
 }
 
 function isWithin(ms: number, { fromMs, toMs }: TimeWindow): boolean {

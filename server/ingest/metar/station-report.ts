@@ -1,22 +1,22 @@
-// The report text that an archive stores beside its own columns. It is used only if it belongs to the row: archives merge sources,
-// and the text of another station or time would bring wrong values.
+// The report text that a source states beside its own fields. It is used only if it belongs to them: archives merge sources, the text
+// of another station or time would bring wrong values, and a field may change its meaning.
 
 import type { Station } from '../../../shared/stations.ts'
 import { type DecodedMetar, decodeMetar, MetarError } from './decode-metar.ts'
 
 const TIME_DIFFERENCE_MS_MAX = 10 * 60 * 1000
 
-export interface ArchivedReport {
-  /** The text, even if it cannot be read; null if the row has none of its own. */
+export interface StationReport {
+  /** The text, even if it cannot be read; null if there is none of its own. */
   readonly text: string | null
   readonly decoded: DecodedMetar | null
 }
 
-export function readArchivedReport(
+export function readStationReport(
   text: string | null,
   station: Station,
   observedAtMs: number,
-): ArchivedReport {
+): StationReport {
   if (text === null) return { text: null, decoded: null }
   try {
     const decoded = decodeMetar(text, observedAtMs)
