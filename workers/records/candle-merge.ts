@@ -10,8 +10,7 @@ export async function mergeCandles(
   sink: CandleSink,
 ): Promise<void> {
   for await (const rows of mergedCandles(left, right)) {
-    if (sink.rows !== undefined) sink.rows(rows, 0, rows.length)
-    else for (let at = 0; at < rows.length; at++) sink.row(rows.market[at]!, rows.endMs[at]!, rows, at)
+    sink.rows(rows, 0, rows.length)
     if (sink.isFull) break
   }
 }
@@ -32,8 +31,7 @@ export function mergedCandles(
       merged.clear()
       while (a.at < a.rows.length && b.at < b.rows.length) {
         const first = isBefore(a, b) ? a : b
-        const at = first.at++
-        merged.copy(first.rows.market[at]!, first.rows.endMs[at]!, first.rows, at)
+        merged.copy(first.rows, first.at++)
       }
       return merged
     },
