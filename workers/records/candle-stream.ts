@@ -40,7 +40,7 @@ export async function streamCandles(
     noun: 'Candles',
     plan,
     planAnew: () => makeCandlePlan(query, null, request),
-    forget: () => context.forgetCandlePlan(),
+    forget: () => context.candleManifest.forget(),
     read: (newest, after, rowsMax) => readCandles(newest, after, rowsMax, request),
     placeOf: (rows, at) => ({ endMs: rows.endMs[at]!, market: rows.market[at]! }),
   }

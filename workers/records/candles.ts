@@ -36,7 +36,7 @@ export async function answerCandles(query: CandleQuery, request: RecordRequest):
     try {
       return await answerOnce(query, request)
     } catch (error) {
-      forgetStalePlan(error, attempt, 'Candles', () => request.context.forgetCandlePlan())
+      forgetStalePlan(error, attempt, 'Candles', () => request.context.candleManifest.forget())
     }
   }
 }
