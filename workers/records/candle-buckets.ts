@@ -50,19 +50,19 @@ export class CandleBuckets implements CandleSink {
     return this.#options.page.isFull
   }
 
-  rows(values: CandleRows, from: number, to: number): void {
+  take(rows: CandleRows): void {
     const { grid } = this.#options
-    for (let at = from; at < to; at++) {
-      const market = values.market[at]!
-      const rowEndMs = values.endMs[at]!
+    for (let at = 0; at < rows.length; at++) {
+      const market = rows.market[at]!
+      const rowEndMs = rows.endMs[at]!
       // The buckets of all markets that ended before this instant are complete.
       if (rowEndMs > this.#lastEndMs) this.#emitBefore(rowEndMs)
       this.#lastEndMs = rowEndMs
       const endMs = grid.endOf(market, rowEndMs)
       let candle = this.#next.get(market)
       if (candle?.endMs !== endMs) candle = this.#put(market, endMs, 0, 0)
-      if (candle.filled === 0) add(candle, values, at)
-      else values.read(at, candle)
+      if (candle.filled === 0) add(candle, rows, at)
+      else rows.read(at, candle)
     }
   }
 

@@ -1,7 +1,7 @@
 // Merges two streams of candles that are sorted by (end, market).
 
 import { CandleRows, type CandleSink } from './candle-rows.ts'
-import { mergedRows, type RowStream, type Taken } from './merged-rows.ts'
+import { mergedRows, type RowStream } from './merged-rows.ts'
 
 /** Passes every candle to the sink until both streams end or the sink is full. */
 export async function mergeCandles(
@@ -10,7 +10,7 @@ export async function mergeCandles(
   sink: CandleSink,
 ): Promise<void> {
   for await (const rows of mergedCandles(left, right)) {
-    sink.rows(rows, 0, rows.length)
+    sink.take(rows)
     if (sink.isFull) break
   }
 }
@@ -22,24 +22,12 @@ export function mergedCandles(
 ): RowStream<CandleRows> {
   const merged = new CandleRows()
   return mergedRows(left, right, {
-    rest({ rows, at }) {
+    empty() {
       merged.clear()
-      merged.copyAll(rows, at, rows.length)
       return merged
     },
-    untilOneEnds(a, b) {
-      merged.clear()
-      while (a.at < a.rows.length && b.at < b.rows.length) {
-        const first = isBefore(a, b) ? a : b
-        merged.copy(first.rows, first.at++)
-      }
-      return merged
-    },
+    append: (to, rows, at) => to.copy(rows, at),
+    isBefore: (a, atA, b, atB) =>
+      a.endMs[atA]! < b.endMs[atB]! || (a.endMs[atA] === b.endMs[atB] && a.market[atA]! < b.market[atB]!),
   })
-}
-
-function isBefore(a: Taken<CandleRows>, b: Taken<CandleRows>): boolean {
-  const endA = a.rows.endMs[a.at]!
-  const endB = b.rows.endMs[b.at]!
-  return endA < endB || (endA === endB && a.rows.market[a.at]! < b.rows.market[b.at]!)
 }

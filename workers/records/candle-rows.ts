@@ -9,8 +9,7 @@ const DOUBLES = ['endMs', 'open', 'high', 'low', 'close', 'volume', 'openInteres
 
 /** Takes candles in the order of (end, market). */
 export interface CandleSink {
-  /** Takes the rows [from, to) of a set. */
-  rows(values: CandleRows, from: number, to: number): void
+  take(rows: CandleRows): void
   /** True when further rows would change nothing. */
   readonly isFull: boolean
 }
