@@ -5,7 +5,7 @@
 
 import type { LastCandle } from './candle-lake.ts'
 import type { CandlePage } from './candle-page.ts'
-import type { Candle, CandleRows, CandleSink } from './candle-rows.ts'
+import type { Candle, CandleRows } from './candle-rows.ts'
 
 /** The ends of each market's candles. */
 export interface CandleGrid {
@@ -33,7 +33,7 @@ export interface CandleBucketsOptions {
   readonly page: CandlePage
 }
 
-export class CandleBuckets implements CandleSink {
+export class CandleBuckets {
   readonly #options: CandleBucketsOptions
   /** The next candle of each market: one that may still grow, or a filled one that a traded one may replace. */
   readonly #next = new Map<string, Candle>()
@@ -44,10 +44,6 @@ export class CandleBuckets implements CandleSink {
   constructor(options: CandleBucketsOptions) {
     this.#options = options
     for (const base of options.fill?.bases ?? []) this.#fillAfter(base)
-  }
-
-  get isFull(): boolean {
-    return this.#options.page.isFull
   }
 
   take(rows: CandleRows): void {
@@ -98,7 +94,7 @@ export class CandleBuckets implements CandleSink {
     const { fromMs, toMs, page } = this.#options
     for (;;) {
       const [bucket] = this.#buckets
-      if (bucket === undefined || bucket.endMs >= beforeMs || page.isFull) return
+      if (bucket === undefined || bucket.endMs >= beforeMs || page.hasMore) return
       this.#buckets.shift()
       const { endMs, candles } = bucket
       if (candles.length > 1) candles.sort((a, b) => (a.market < b.market ? -1 : 1))

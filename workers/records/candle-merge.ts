@@ -1,19 +1,7 @@
 // Merges two streams of candles that are sorted by (end, market).
 
-import { CandleRows, type CandleSink } from './candle-rows.ts'
+import { CandleRows } from './candle-rows.ts'
 import { mergedRows, type RowStream } from './merged-rows.ts'
-
-/** Passes every candle to the sink until both streams end or the sink is full. */
-export async function mergeCandles(
-  left: RowStream<CandleRows>,
-  right: RowStream<CandleRows>,
-  sink: CandleSink,
-): Promise<void> {
-  for await (const rows of mergedCandles(left, right)) {
-    sink.take(rows)
-    if (sink.isFull) break
-  }
-}
 
 /** The candles of both streams. The next iteration may reuse the yielded set. */
 export function mergedCandles(

@@ -1,10 +1,10 @@
 // The last stage of the candle pipeline: the page of the answer.
 
-import { type Candle, CandleRows, type CandleSink } from './candle-rows.ts'
+import { type Candle, CandleRows } from './candle-rows.ts'
 import { PageCut } from './counted-page.ts'
 
 /** Keeps one page: skips the candles before it, and sets `hasMore` at the first candle after it. */
-export class CandlePage implements CandleSink {
+export class CandlePage {
   readonly page: CandleRows
   readonly #cut: PageCut
   hasMore = false
@@ -13,10 +13,6 @@ export class CandlePage implements CandleSink {
   constructor(limit: number, offset: number, rowsExpected: number) {
     this.page = new CandleRows(Math.min(limit, rowsExpected))
     this.#cut = new PageCut(offset, limit)
-  }
-
-  get isFull(): boolean {
-    return this.hasMore
   }
 
   add(candle: Candle): void {

@@ -7,13 +7,6 @@ const ROWS_MIN = 64
 /** The columns of doubles. */
 const DOUBLES = ['endMs', 'open', 'high', 'low', 'close', 'volume', 'openInterest'] as const
 
-/** Takes candles in the order of (end, market). */
-export interface CandleSink {
-  take(rows: CandleRows): void
-  /** True when further rows would change nothing. */
-  readonly isFull: boolean
-}
-
 /** `filled` is 1 for a filled candle, 0 for a traded one. */
 export interface Candle {
   readonly market: string

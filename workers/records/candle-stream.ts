@@ -29,8 +29,7 @@ export async function streamCandles(
   isHot: boolean,
   request: RecordRequest,
 ): Promise<CandleStretches> {
-  const { query, selection } = plan
-  if (selection.isEmpty) return { rows: 0, hasMore: false, sets: () => [] }
+  const { query } = plan
   const { context, signal } = request
   const coldCount = await context.candleLake.count(cold, signal)
   const hotCount = isHot ? await countHotCandles(plan, query.offset + query.limit + 1, request) : 0

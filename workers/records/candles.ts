@@ -13,7 +13,7 @@ import { CandleBuckets, type CandleFill, type CandleGrid } from './candle-bucket
 import { findFill, mayAskStore, refuseOtherFill } from './candle-fill-bounds.ts'
 import { countHotCandles, readHotCandles } from './candle-hot.ts'
 import type { ColdCandles } from './candle-lake.ts'
-import { mergeCandles } from './candle-merge.ts'
+import { mergedCandles } from './candle-merge.ts'
 import { CandlePage } from './candle-page.ts'
 import { type CandlePlan, coldCandles, makeCandlePlan, rowsIn, rowsRead } from './candle-plan.ts'
 import { type CandleStretches, isStreamed, streamCandles } from './candle-stream.ts'
@@ -47,7 +47,7 @@ async function answerOnce(query: CandleQuery, request: RecordRequest): Promise<C
   const bucketMinutes =
     query.aggregate ?? (query.interval === storedIntervalOf(query.interval) ? null : query.interval)
   const plan = await makeCandlePlan(query, bucketMinutes, request)
-  const { selection, parts } = plan
+  const { parts } = plan
   const cold = coldCandles(plan)
   const { markets } = cold
   const isHot = plan.isHotIn(plan.readFromMs, query.toMs)
@@ -70,10 +70,13 @@ async function answerOnce(query: CandleQuery, request: RecordRequest): Promise<C
   const isServedAsStored = bucketMinutes === null && fill === undefined
   const { fromMs, toMs } = query
   const buckets = isServedAsStored ? undefined : new CandleBuckets({ grid, fromMs, toMs, fill, page })
+  const stage = buckets ?? page
   const rowsMax = bucketMinutes === null ? query.offset + query.limit + 1 : null
-  const hot = readHotCandles(plan, rowsMax, request)
-  if (!selection.isEmpty)
-    await mergeCandles(context.candleLake.read(cold, rowsMax, request.signal), hot, buckets ?? page)
+  const coldRows = context.candleLake.read(cold, rowsMax, request.signal)
+  for await (const rows of mergedCandles(coldRows, readHotCandles(plan, rowsMax, request))) {
+    stage.take(rows)
+    if (page.hasMore) break
+  }
   buckets?.finish()
   checkUnchanged(cold.parts)
   if (markets.length === 0 && !areNamesChecked && page.page.length === 0)
