@@ -1,18 +1,16 @@
-// What the index of candle files costs: a file whose footer lists its markets is not scanned, no file is read twice however
-// many there are, and an unchanged directory is checked as a whole.
+// What the index of candle files costs: a file whose footer lists its markets is not scanned, and no file is read twice however
+// many there are.
 
 import assert from 'node:assert/strict'
-import { copyFileSync, mkdirSync, utimesSync } from 'node:fs'
+import { copyFileSync, mkdirSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
-import { setTimeout } from 'node:timers/promises'
 import { PartitionDraft } from '../../server/compaction/partition-draft.ts'
 import { RECORD_TABLES, type RecordRow } from '../../server/compaction/record-table.ts'
-import { partitionDraftPath, publishPartition } from '../../server/lake/temporary-file.ts'
 import { CandleIndex } from '../../workers/records/candle-index.ts'
 import { DuckLake } from '../../workers/records/duck-lake.ts'
 import { FileChecks } from '../../workers/records/file-checks.ts'
-import { findParts, LakeDirectories, type LakePart } from '../../workers/records/lake-partitions.ts'
+import { findParts, type LakePart } from '../../workers/records/lake-partitions.ts'
 import { candleSet } from '../support/candle-sets.ts'
 import { withDuckDb } from '../support/duckdb.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
@@ -114,35 +112,4 @@ test('a plan keeps its shared markets while another request rereads its file', a
   assert.deepEqual(index.sharedSpans([after]).get(after), [])
   assert.deepEqual(shared.get(before), [])
   assert.deepEqual(index.sharedSpans([before]).get(before), before.spans)
-})
-
-test('a file outside the range is checked again when another file replaces it', async (t) => {
-  const lake = await temporaryDirectory(t)
-  const path = inLake(lake, 'KXA', '2026-07')
-  await compacted(path)
-  const directories = new LakeDirectories()
-  const beside = { ...ALL, near: { fromMs: 0, toMs: 1 } }
-  const identity = (): string | undefined => findParts(lake, beside, [], directories)[0]?.identity
-  const series = dirname(dirname(path))
-  utimesSync(series, new Date(0), new Date(0))
-  const before = identity()
-  assert.equal(identity(), before)
-  const draft = partitionDraftPath(path)
-  copyFileSync(path, draft)
-  publishPartition(draft, path)
-  assert.notEqual(identity(), before)
-  utimesSync(series, new Date(0), new Date(0))
-  const replaced = identity()
-  utimesSync(path, new Date(0), new Date(0))
-  // A change in place is noticed within a second, and at once when a plan turned out to be stale.
-  while (identity() === replaced) await setTimeout(50)
-  const touched = identity()
-  utimesSync(path, new Date(1), new Date(1))
-  directories.forget()
-  assert.notEqual(identity(), touched)
-  publishPartition(path, inLake(lake, 'KXA', '2026-08'))
-  assert.equal(
-    findParts(lake, beside, [], directories)[0]?.name,
-    'candles/series=KXA/month=2026-08/candles.parquet',
-  )
 })

@@ -1,64 +1,52 @@
-// Merges cached blocks of several markets and files into one stream by (end, market).
+// Merges cached blocks of several markets and files by (end, market).
 
-import { CandleHeap } from './candle-heap.ts'
 import { CandleRows } from './candle-rows.ts'
 
-/** The remaining rows of one market in one file. */
-interface Source {
-  readonly block: CandleRows
-  readonly market: string
-  at: number
-  /** Of the candle at `at`. */
-  endMs: number
-  readonly end: number
-}
+/** Sources whose next candles are compared only at instants at which one of them has a candle. */
+const GROUP = 64
 
-const BATCH_ROWS = 2_048
-
-/** Rows of [fromMs, toMs), at most `rowsMax`. The next iteration reuses the yielded set. */
-export function* mergeBlocks(
+/** The rows of [fromMs, toMs), at most `rowsMax`. */
+export function mergeBlocks(
   blocks: readonly CandleRows[],
-  span: { readonly fromMs: number; readonly toMs: number; readonly rowsMax: number },
-): Generator<CandleRows, void, void> {
-  const sources = blocks.flatMap((block): Source[] => {
-    const at = firstAtOrAfter(block.endMs, block.length, span.fromMs)
-    const end = firstAtOrAfter(block.endMs, block.length, span.toMs)
-    return at < end ? [{ block, market: block.market[at]!, at, endMs: block.endMs[at]!, end }] : []
-  })
-  if (sources.length === 1) {
-    const [{ block, at, end }] = sources as [Source]
-    const rows = new CandleRows(end - at)
-    rows.copyAll(block, at, Math.min(end, at + span.rowsMax))
-    yield rows
-    return
+  { fromMs, toMs, rowsMax }: { readonly fromMs: number; readonly toMs: number; readonly rowsMax: number },
+): CandleRows {
+  const sources = blocks
+    .map((block) => ({ block, at: firstAtOrAfter(block, fromMs) }))
+    .filter(({ block, at }) => at < block.length)
+    .toSorted((a, b) => (a.block.market[0]! < b.block.market[0]! ? -1 : 1))
+  const ends = Float64Array.from(sources, ({ block, at }) => block.endMs[at]!)
+  const firsts = new Float64Array(Math.ceil(ends.length / GROUP)).fill(-Infinity)
+  const rows = new CandleRows()
+  /** Appends the candles of an instant, and returns the end of the next one of the group. */
+  const take = (group: number, endMs: number): number => {
+    let first = Infinity
+    for (let index = group * GROUP; index < ends.length && index < (group + 1) * GROUP; index++) {
+      if (ends[index] === endMs) {
+        const source = sources[index]!
+        if (rows.length < rowsMax) rows.copy(source.block, source.at++)
+        ends[index] = source.at < source.block.length ? source.block.endMs[source.at]! : Infinity
+      }
+      if (ends[index]! < first) first = ends[index]!
+    }
+    return first
   }
-  const rows = new CandleRows(BATCH_ROWS)
-  let remaining = span.rowsMax
-  const heap = new CandleHeap<Source>()
-  for (const source of sources) heap.push(source)
-  while (heap.first !== undefined && remaining > 0) {
-    const { first } = heap
-    rows.copy(first.market, first.endMs, first.block, first.at)
-    remaining--
-    first.at++
-    if (first.at < first.end) {
-      first.endMs = first.block.endMs[first.at]!
-      heap.settleFirst()
-    } else heap.shift()
-    if (rows.length === BATCH_ROWS) {
-      yield rows
-      rows.clear()
+  for (let endMs = -Infinity, nextMs = endMs; endMs < toMs && rows.length < rowsMax; endMs = nextMs) {
+    nextMs = Infinity
+    for (let group = 0; group < firsts.length; group++) {
+      if (firsts[group] === endMs) firsts[group] = take(group, endMs)
+      if (firsts[group]! < nextMs) nextMs = firsts[group]!
     }
   }
-  if (rows.length > 0) yield rows
+  return rows
 }
 
-export function firstAtOrAfter(ends: Float64Array, length: number, instantMs: number): number {
+/** The index of the first row that ends at an instant or after it, in rows in time order. */
+export function firstAtOrAfter({ endMs, length }: CandleRows, instantMs: number): number {
   let low = 0
   let high = length
   while (low < high) {
     const middle = (low + high) >> 1
-    if (ends[middle]! < instantMs) low = middle + 1
+    if (endMs[middle]! < instantMs) low = middle + 1
     else high = middle
   }
   return low

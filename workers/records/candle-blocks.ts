@@ -97,6 +97,6 @@ function sortedByEnd(block: CandleRows): CandleRows {
   if (ends.every((endMs, row) => row === 0 || ends[row - 1]! <= endMs)) return block
   const sorted = new CandleRows(block.length)
   const order = [...ends.keys()].toSorted((left, right) => ends[left]! - ends[right]!)
-  for (const row of order) sorted.copy(block.market[row]!, ends[row]!, block, row)
+  for (const row of order) sorted.copy(block, row)
   return sorted
 }

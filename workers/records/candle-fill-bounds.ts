@@ -9,8 +9,7 @@ import { seriesOfTicker } from '../../shared/series-name.ts'
 import { type MarketAround, marketsAround } from '../../shared/sql/candle-queries.ts'
 import { generationOf, ManifestChanged } from '../../shared/sql/manifest-queries.ts'
 import { MS_PER_DAY, MS_PER_MINUTE } from '../../shared/utc-date.ts'
-import type { BucketEnd } from './candle-aggregate.ts'
-import type { CandleGrid } from './candle-fill.ts'
+import type { CandleFill, CandleGrid } from './candle-buckets.ts'
 import { type HotBounds, readHotBounds } from './candle-hot.ts'
 import type { IndexedPart } from './candle-index.ts'
 import type { LastCandle } from './candle-lake.ts'
@@ -24,13 +23,7 @@ const FILL_GAP_MS = CANDLE_FILL_GAP_DAYS_MAX * MS_PER_DAY
 type MarketsOfSeries = ReadonlyMap<string, readonly string[]>
 type SpansOfPart = ReadonlyMap<IndexedPart, readonly MarketSpan[]>
 
-export interface FillBounds {
-  /** The last candle before the window, of each market that trades in or after the window. */
-  readonly bases: readonly LastCandle[]
-  readonly lastMs: ReadonlyMap<string, number>
-}
-
-export async function findFillBounds(plan: CandlePlan, request: RecordRequest): Promise<FillBounds> {
+export async function findFill(plan: CandlePlan, request: RecordRequest): Promise<CandleFill> {
   const hotMarkets = await findHotMarkets(plan, request)
   const spans = spansAround(plan, hotMarkets)
   const coldLastMs = lastColdTrades(plan, spans)
@@ -56,24 +49,23 @@ export async function findFillBounds(plan: CandlePlan, request: RecordRequest): 
 /**
  * Refuses a fill that depends on a trade outside the files of the version: an answer without `version` may contain such candles.
  * A trade at an instant that the version's files cover came later than the version, so no answer of that version contains it.
- * @param now the bounds without a version
+ * @param now the fill without a version
  * @throws {ApiError} `not_pinnable`
  */
 export function refuseOtherFill(
-  { query: { fromMs, toMs }, parts, readFromMs }: CandlePlan,
-  pinned: FillBounds,
-  now: FillBounds,
-  bucketEnd: BucketEnd,
+  { query: { toMs }, parts, readFromMs }: CandlePlan,
+  pinned: CandleFill,
+  now: CandleFill,
   grid: CandleGrid,
 ): void {
   const isHeld = (market: string, sinceMs: number, ms: number): boolean =>
     isCovered(parts, [seriesOfTicker(market)], sinceMs, ms + 1)
-  const basesOf = ({ bases }: FillBounds) => new Map(bases.map(({ market, endMs }) => [market, endMs]))
-  const [pinnedBases, bases] = [basesOf(pinned), basesOf(now)]
+  const [pinnedBases, bases] = [pinned, now].map(
+    (fill) => new Map(fill.bases.map(({ market, endMs }) => [market, endMs])),
+  ) as [Map<string, number>, Map<string, number>]
   for (const [market, lastMs] of now.lastMs) {
-    const untilMs = Math.min(bucketEnd(market, lastMs), toMs)
-    const isFilledAfter = (ms: number): boolean =>
-      grid.firstFrom(market, bucketEnd(market, ms), fromMs) < untilMs
+    const untilMs = Math.min(grid.endOf(market, lastMs), toMs)
+    const isFilledAfter = (ms: number): boolean => grid.endAfter(market, grid.endOf(market, ms)) < untilMs
     const baseMs = bases.get(market)
     const knownMs = pinned.lastMs.get(market) ?? baseMs
     const isLonger = knownMs !== undefined && isFilledAfter(knownMs) && !isHeld(market, readFromMs, lastMs)

@@ -12,7 +12,7 @@ import {
 import type { RunStatement } from '../../shared/sql/statement.ts'
 import type { CandlePlace, LastCandle } from './candle-lake.ts'
 import type { CandlePlan } from './candle-plan.ts'
-import { CandleRows } from './candle-rows.ts'
+import { type Candle, CandleRows } from './candle-rows.ts'
 import { unregisteredCover, unregisteredOf } from './lake-cover.ts'
 import type { RecordRequest } from './record-context.ts'
 
@@ -43,7 +43,7 @@ export async function* readHotCandles(
   for await (const page of pages) {
     rows.clear()
     for (const candle of page) {
-      if (!isCold(candle.series_ticker, candle.end_period_ts)) appendStored(rows, candle)
+      if (!isCold(candle.series_ticker, candle.end_period_ts)) rows.push(candleOf(candle))
     }
     if (rows.length > 0) yield rows
   }
@@ -93,13 +93,8 @@ export async function readHotBounds(
   return { bases, lastMs, generation }
 }
 
-function appendStored(rows: CandleRows, candle: StoredCandle): void {
-  const at = rows.append(candle.market_ticker, candle.end_period_ts)
-  rows.open[at] = candle.open
-  rows.high[at] = candle.high
-  rows.low[at] = candle.low
-  rows.close[at] = candle.close
-  rows.volume[at] = Number(candle.volume)
-  rows.openInterest[at] = Number(candle.open_interest)
-  rows.filled[at] = 0
+function candleOf(stored: StoredCandle): Candle {
+  const { market_ticker: market, end_period_ts: endMs, open, high, low, close } = stored
+  const [volume, openInterest] = [Number(stored.volume), Number(stored.open_interest)]
+  return { market, endMs, open, high, low, close, volume, openInterest, filled: 0 }
 }

@@ -60,7 +60,7 @@ export class CandleLake {
     if (markets.length === 0 || wanted.parts.length === 0) return
     if (wanted.after === undefined && isSmall(wanted)) {
       const blocks = await this.#blocksOf(wanted, signal)
-      yield* mergeBlocks(blocks, { fromMs, toMs, rowsMax: rowsMax ?? Infinity })
+      yield mergeBlocks(blocks, { fromMs, toMs, rowsMax: rowsMax ?? Infinity })
       return
     }
     const limit = rowsMax === null ? '' : ` LIMIT ${rowsMax}`
@@ -134,7 +134,7 @@ function isSmall({ parts, markets, interval }: ColdCandles): boolean {
 function lastOfBlocks(blocks: readonly CandleRows[], { fromMs, toMs }: ColdCandles): LastCandle[] {
   const last = new Map<string, LastCandle>()
   for (const block of blocks) {
-    const at = firstAtOrAfter(block.endMs, block.length, toMs) - 1
+    const at = firstAtOrAfter(block, toMs) - 1
     const endMs = block.endMs[at]
     if (at < 0 || endMs === undefined || endMs < fromMs) continue
     const market = block.market[at]!

@@ -1,20 +1,7 @@
 // Merges two streams of candles that are sorted by (end, market).
 
-import { CandleRows, type CandleSink } from './candle-rows.ts'
-import { mergedRows, type RowStream, type Taken } from './merged-rows.ts'
-
-/** Passes every candle to the sink until both streams end or the sink is full. */
-export async function mergeCandles(
-  left: RowStream<CandleRows>,
-  right: RowStream<CandleRows>,
-  sink: CandleSink,
-): Promise<void> {
-  for await (const rows of mergedCandles(left, right)) {
-    if (sink.rows !== undefined) sink.rows(rows, 0, rows.length)
-    else for (let at = 0; at < rows.length; at++) sink.row(rows.market[at]!, rows.endMs[at]!, rows, at)
-    if (sink.isFull) break
-  }
-}
+import { CandleRows } from './candle-rows.ts'
+import { mergedRows, type RowStream } from './merged-rows.ts'
 
 /** The candles of both streams. The next iteration may reuse the yielded set. */
 export function mergedCandles(
@@ -23,25 +10,12 @@ export function mergedCandles(
 ): RowStream<CandleRows> {
   const merged = new CandleRows()
   return mergedRows(left, right, {
-    rest({ rows, at }) {
+    empty() {
       merged.clear()
-      merged.copyAll(rows, at, rows.length)
       return merged
     },
-    untilOneEnds(a, b) {
-      merged.clear()
-      while (a.at < a.rows.length && b.at < b.rows.length) {
-        const first = isBefore(a, b) ? a : b
-        const at = first.at++
-        merged.copy(first.rows.market[at]!, first.rows.endMs[at]!, first.rows, at)
-      }
-      return merged
-    },
+    append: (to, rows, at) => to.copy(rows, at),
+    isBefore: (a, atA, b, atB) =>
+      a.endMs[atA]! < b.endMs[atB]! || (a.endMs[atA] === b.endMs[atB] && a.market[atA]! < b.market[atB]!),
   })
-}
-
-function isBefore(a: Taken<CandleRows>, b: Taken<CandleRows>): boolean {
-  const endA = a.rows.endMs[a.at]!
-  const endB = b.rows.endMs[b.at]!
-  return endA < endB || (endA === endB && a.rows.market[a.at]! < b.rows.market[b.at]!)
 }

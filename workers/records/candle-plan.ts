@@ -46,12 +46,8 @@ export async function makeCandlePlan(
     bucketMinutes === null ? query.fromMs : query.fromMs - bucketMinutes * MS_PER_MINUTE - BUCKET_EXCESS_MS
   const gapMs = query.fill ? FILL_GAP_MS : 0
   const span = { fromMs: readFromMs - gapMs, toMs: query.toMs + gapMs }
-  const near = { fromMs: readFromMs, toMs: query.toMs }
-  const wanted = { dataset: 'candles', scopes: selection.scopes, ...span, near } as const
-  const found =
-    pinned === undefined
-      ? findParts(context.lake, wanted, manifest, context.lakeDirectories)
-      : pinnedParts(pinned, wanted)
+  const wanted = { dataset: 'candles', scopes: selection.scopes, ...span } as const
+  const found = pinned === undefined ? findParts(context.lake, wanted, manifest) : pinnedParts(pinned, wanted)
   const parts: IndexedPart[] = []
   for (const part of found) parts.push(await context.candleIndex.of(part, signal))
   const isHotIn = (fromMs: number, toMs: number): boolean =>

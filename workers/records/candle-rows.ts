@@ -7,15 +7,17 @@ const ROWS_MIN = 64
 /** The columns of doubles. */
 const DOUBLES = ['endMs', 'open', 'high', 'low', 'close', 'volume', 'openInterest'] as const
 
-/** Takes candles in the order of (end, market). */
-export interface CandleSink {
-  row(market: string, endMs: number, values: CandleRows, index: number): void
-  /** Takes the rows [from, to) of a set. Optional: faster than `row` for each. */
-  rows?(values: CandleRows, from: number, to: number): void
-  /** Called after the last candle. */
-  finish(): void
-  /** True when further rows would change nothing. */
-  readonly isFull: boolean
+/** `filled` is 1 for a filled candle, 0 for a traded one. */
+export interface Candle {
+  readonly market: string
+  readonly endMs: number
+  open: number
+  high: number
+  low: number
+  close: number
+  volume: number
+  openInterest: number
+  filled: number
 }
 
 export class CandleRows {
@@ -41,14 +43,26 @@ export class CandleRows {
     this.filled = new Uint8Array(capacity)
   }
 
-  /** Appends a row whose values are set by the caller, and returns its index. */
-  append(market: string, endMs: number): number {
-    const index = this.length
-    if (index === this.endMs.length) this.#grow()
-    this.length = index + 1
-    this.market[index] = market
-    this.endMs[index] = endMs
-    return index
+  push(candle: Candle): void {
+    const index = this.#append(candle.market, candle.endMs)
+    this.open[index] = candle.open
+    this.high[index] = candle.high
+    this.low[index] = candle.low
+    this.close[index] = candle.close
+    this.volume[index] = candle.volume
+    this.openInterest[index] = candle.openInterest
+    this.filled[index] = candle.filled
+  }
+
+  /** Sets the values of a candle to those of a row. */
+  read(index: number, candle: Candle): void {
+    candle.open = this.open[index]!
+    candle.high = this.high[index]!
+    candle.low = this.low[index]!
+    candle.close = this.close[index]!
+    candle.volume = this.volume[index]!
+    candle.openInterest = this.openInterest[index]!
+    candle.filled = this.filled[index]!
   }
 
   /** Appends rows whose values, markets included, are set by the caller, and returns the index of the first. */
@@ -73,9 +87,9 @@ export class CandleRows {
     this.filled.set(other.filled.subarray(from, to), start)
   }
 
-  /** Appends a row of another set with the given market and end. */
-  copy(market: string, endMs: number, from: CandleRows, at: number): number {
-    const index = this.append(market, endMs)
+  /** Appends a row of another set. */
+  copy(from: CandleRows, at: number): void {
+    const index = this.#append(from.market[at]!, from.endMs[at]!)
     this.open[index] = from.open[at]!
     this.high[index] = from.high[at]!
     this.low[index] = from.low[at]!
@@ -83,7 +97,6 @@ export class CandleRows {
     this.volume[index] = from.volume[at]!
     this.openInterest[index] = from.openInterest[at]!
     this.filled[index] = from.filled[at]!
-    return index
   }
 
   /** Removes all rows and keeps the memory. */
@@ -94,6 +107,16 @@ export class CandleRows {
 
   get sizeBytes(): number {
     return 64 * this.endMs.length
+  }
+
+  /** Appends a row whose values are set by the caller, and returns its index. */
+  #append(market: string, endMs: number): number {
+    const index = this.length
+    if (index === this.endMs.length) this.#grow()
+    this.length = index + 1
+    this.market[index] = market
+    this.endMs[index] = endMs
+    return index
   }
 
   #grow(): void {

@@ -29,8 +29,7 @@ export async function streamCandles(
   isHot: boolean,
   request: RecordRequest,
 ): Promise<CandleStretches> {
-  const { query, selection } = plan
-  if (selection.isEmpty) return { rows: 0, hasMore: false, sets: () => [] }
+  const { query } = plan
   const { context, signal } = request
   const coldCount = await context.candleLake.count(cold, signal)
   const hotCount = isHot ? await countHotCandles(plan, query.offset + query.limit + 1, request) : 0
@@ -40,7 +39,7 @@ export async function streamCandles(
     noun: 'Candles',
     plan,
     planAnew: () => makeCandlePlan(query, null, request),
-    forget: () => context.forgetCandlePlan(),
+    forget: () => context.candleManifest.forget(),
     read: (newest, after, rowsMax) => readCandles(newest, after, rowsMax, request),
     placeOf: (rows, at) => ({ endMs: rows.endMs[at]!, market: rows.market[at]! }),
   }

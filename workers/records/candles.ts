@@ -9,13 +9,12 @@ import type { CandleQuery } from '../../shared/record-task.ts'
 import type { TimeZone } from '../../shared/time-zone.ts'
 import { MS_PER_MINUTE } from '../../shared/utc-date.ts'
 import type { AnswerSources } from './answer-identity.ts'
-import { type BucketEnd, CandleAggregate } from './candle-aggregate.ts'
-import { CandleFill, type CandleGrid } from './candle-fill.ts'
-import { type FillBounds, findFillBounds, mayAskStore, refuseOtherFill } from './candle-fill-bounds.ts'
+import { CandleBuckets, type CandleFill, type CandleGrid } from './candle-buckets.ts'
+import { findFill, mayAskStore, refuseOtherFill } from './candle-fill-bounds.ts'
 import { countHotCandles, readHotCandles } from './candle-hot.ts'
 import type { ColdCandles } from './candle-lake.ts'
-import { mergeCandles } from './candle-merge.ts'
-import { CandlePage, CandleWindow } from './candle-page.ts'
+import { mergedCandles } from './candle-merge.ts'
+import { CandlePage } from './candle-page.ts'
 import { type CandlePlan, coldCandles, makeCandlePlan, rowsIn, rowsRead } from './candle-plan.ts'
 import { type CandleStretches, isStreamed, streamCandles } from './candle-stream.ts'
 import { checkNames } from './candle-selection.ts'
@@ -37,7 +36,7 @@ export async function answerCandles(query: CandleQuery, request: RecordRequest):
     try {
       return await answerOnce(query, request)
     } catch (error) {
-      forgetStalePlan(error, attempt, 'Candles', () => request.context.forgetCandlePlan())
+      forgetStalePlan(error, attempt, 'Candles', () => request.context.candleManifest.forget())
     }
   }
 }
@@ -48,7 +47,7 @@ async function answerOnce(query: CandleQuery, request: RecordRequest): Promise<C
   const bucketMinutes =
     query.aggregate ?? (query.interval === storedIntervalOf(query.interval) ? null : query.interval)
   const plan = await makeCandlePlan(query, bucketMinutes, request)
-  const { selection, parts } = plan
+  const { parts } = plan
   const cold = coldCandles(plan)
   const { markets } = cold
   const isHot = plan.isHotIn(plan.readFromMs, query.toMs)
@@ -63,22 +62,22 @@ async function answerOnce(query: CandleQuery, request: RecordRequest): Promise<C
   if (isLong) return { ...(await streamCandles(plan, cold, isHot, request)), interval, labelZone }
   // Buckets of 5, 15 and 30 minutes begin in UTC, those of `aggregate` in the label's zone.
   const bucketZone = query.aggregate === null ? (): TimeZone => context.zone('UTC') : labelZone
-  const bucketEnd: BucketEnd = (market, endMs) =>
-    bucketMinutes === null ? endMs : bucketZone(market).bucketAt(endMs - 1, bucketMinutes).toMs
-  const page = new CandlePage(query.limit, query.offset, rowsIn(plan))
-  const grid = gridOf(interval, bucketMinutes, bucketZone)
-  const fill = query.fill ? await makeFill(plan, bucketEnd, grid, page, request) : undefined
+  const grid = gridOf(query, bucketMinutes, bucketZone)
+  const fill = query.fill ? await findFill(plan, request) : undefined
   if (fill !== undefined && request.pinned !== undefined)
-    refuseOtherFill(plan, fill.bounds, await boundsByNow(query, bucketMinutes, request), bucketEnd, grid)
-  const window = new CandleWindow({ fromMs: query.fromMs, toMs: query.toMs, fill: fill?.stage, next: page })
-  for (const base of fill?.bounds.bases ?? [])
-    window.before({ ...base, endMs: bucketEnd(base.market, base.endMs) })
-  const sink = bucketMinutes === null ? window : new CandleAggregate(bucketEnd, window)
+    refuseOtherFill(plan, fill, await fillByNow(query, bucketMinutes, request), grid)
+  const page = new CandlePage(query.limit, query.offset, rowsIn(plan))
+  const isServedAsStored = bucketMinutes === null && fill === undefined
+  const { fromMs, toMs } = query
+  const buckets = isServedAsStored ? undefined : new CandleBuckets({ grid, fromMs, toMs, fill, page })
+  const stage = buckets ?? page
   const rowsMax = bucketMinutes === null ? query.offset + query.limit + 1 : null
-  const hot = readHotCandles(plan, rowsMax, request)
-  if (!selection.isEmpty)
-    await mergeCandles(context.candleLake.read(cold, rowsMax, request.signal), hot, sink)
-  sink.finish()
+  const coldRows = context.candleLake.read(cold, rowsMax, request.signal)
+  for await (const rows of mergedCandles(coldRows, readHotCandles(plan, rowsMax, request))) {
+    stage.take(rows)
+    if (page.hasMore) break
+  }
+  buckets?.finish()
   checkUnchanged(cold.parts)
   if (markets.length === 0 && !areNamesChecked && page.page.length === 0)
     await checkNames(query, parts, request)
@@ -126,48 +125,32 @@ function candleSources(
   }
 }
 
-async function makeFill(
-  plan: CandlePlan,
-  bucketEnd: BucketEnd,
-  grid: CandleGrid,
-  page: CandlePage,
-  request: RecordRequest,
-) {
-  const { bases, lastMs } = await findFillBounds(plan, request)
-  const { fromMs, toMs } = plan.query
-  const lastTradeMs = (market: string): number => {
-    const tradeMs = lastMs.get(market)
-    return tradeMs === undefined ? -Infinity : bucketEnd(market, tradeMs)
-  }
-  return { stage: new CandleFill({ grid, fromMs, toMs, lastTradeMs, next: page }), bounds: { bases, lastMs } }
-}
-
-/** The bounds of the same fill in the present lake and store. */
-async function boundsByNow(
+/** The fill of the same request from the present lake and store. */
+async function fillByNow(
   query: CandleQuery,
   bucketMinutes: number | null,
   request: RecordRequest,
-): Promise<FillBounds> {
+): Promise<CandleFill> {
   const unpinned = { ...request, pinned: undefined }
-  return await findFillBounds(await makeCandlePlan(query, bucketMinutes, unpinned), unpinned)
+  return await findFill(await makeCandlePlan(query, bucketMinutes, unpinned), unpinned)
 }
 
 function gridOf(
-  interval: number,
+  { interval, fromMs }: CandleQuery,
   bucketMinutes: number | null,
   zoneOf: (market: string) => TimeZone,
 ): CandleGrid {
   if (bucketMinutes !== null) {
+    const bucketEnd = (market: string, ms: number): number => zoneOf(market).bucketAt(ms, bucketMinutes).toMs
     return {
-      next: (market, endMs) => zoneOf(market).bucketAt(endMs, bucketMinutes).toMs,
-      firstFrom: (market, endMs, fromMs) =>
-        zoneOf(market).bucketAt(Math.max(endMs, fromMs - 1), bucketMinutes).toMs,
+      endOf: (market, endMs) => bucketEnd(market, endMs - 1),
+      endAfter: (market, endMs) => bucketEnd(market, Math.max(endMs, fromMs - 1)),
     }
   }
   const stepMs = interval * MS_PER_MINUTE
   return {
-    next: (_, endMs) => endMs + stepMs,
-    firstFrom: (_, endMs, fromMs) => endMs + stepMs * Math.max(1, Math.ceil((fromMs - endMs) / stepMs)),
+    endOf: (_, endMs) => endMs,
+    endAfter: (_, endMs) => endMs + stepMs * Math.max(1, Math.ceil((fromMs - endMs) / stepMs)),
   }
 }
 

@@ -44,16 +44,12 @@ export interface PartSelection {
   readonly scopes: readonly string[] | null
   readonly fromMs: number
   readonly toMs: number
-  /** Files outside this span are checked only once a second, or if their directory has changed. Default: all are checked. */
-  readonly near?: { readonly fromMs: number; readonly toMs: number }
 }
 
 /** An answer from more files and directories is not cached by them: checking them all would cost too much. */
 const SEEN_FILES_MAX = 40
 /** A directory changed more recently than this may change again with the same timestamp, since file system clocks are coarse. */
 const STILL_MS_MIN = 2_000
-/** How long a change in place of a file outside a request's range may go unnoticed, since its directory does not show it. */
-const REMEMBERED_MS_MAX = 1_000
 
 /** The series or stations that have a directory in the lake, sorted. */
 export function lakeScopes(lake: string, dataset: RecordDataset, pinned?: PinnedFiles): string[] {
@@ -76,9 +72,8 @@ export function findParts(
   lake: string,
   selection: PartSelection,
   manifest: readonly RegisteredPartition[],
-  directories = new LakeDirectories(),
 ): LakePart[] {
-  const { dataset, fromMs, toMs, near = selection } = selection
+  const { dataset, fromMs, toMs } = selection
   const registered = groupedBy(
     manifest.filter((partition) => partition.dataset === dataset),
     ({ scope }) => scope,
@@ -87,18 +82,14 @@ export function findParts(
   const parts: LakePart[] = []
   for (const scope of scopes.filter(isSeriesName)) {
     const known = registered.get(scope) ?? []
-    const directory = directories.at(join(lake, dataset, `${RECORD_PARTITIONS[dataset].scope}=${scope}`))
     const add = (part: Omit<LakePart, 'path' | 'identity'>): void => {
       const path = join(lake, ...part.name.split('/'))
-      const isNear = part.fromMs < near.toMs && part.toMs > near.fromMs
-      const remembered = isNear ? undefined : directory.identities.get(path)
-      const identity = remembered ?? fileIdentity(path, part.name)
+      const identity = fileIdentity(path, part.name)
       if (identity === undefined) {
         // A directory may exist before its file, but a file of the manifest must exist.
         if (part.isRegistered) throw lakeFileError(part.name, 'it is not there or may not be read')
         return
       }
-      directory.identities.set(path, identity)
       parts.push({ ...part, path, identity })
     }
     for (const partition of known) {
@@ -113,7 +104,8 @@ export function findParts(
       }
     }
     const starts = new Set(known.map(({ period_start: startMs }) => startMs))
-    for (const period of periodsOf(dataset, directory.names)) {
+    const names = namesIn(join(lake, dataset, `${RECORD_PARTITIONS[dataset].scope}=${scope}`))
+    for (const period of periodsOf(dataset, names)) {
       const span = periodInstants(period)
       if (span.fromMs >= toMs || span.toMs <= fromMs || starts.has(span.fromMs)) continue
       const name = recordFileName(dataset, scope, period)
@@ -219,56 +211,13 @@ export function periodsOf(dataset: RecordDataset, names: readonly string[]): str
 
 /** Empty if there is no such directory. */
 export function namesIn(directory: string): string[] {
-  return inDirectory(directory, () => readdirSync(directory)) ?? []
-}
-
-/** Undefined if there is no such directory. */
-function inDirectory<Value>(directory: string, ask: () => Value): Value | undefined {
   const name = directory.split('/').slice(-2).join('/')
   try {
-    return watched(name, ask)
+    return watched(name, () => readdirSync(directory))
   } catch (error) {
     if (error instanceof ApiError) throw error
     if (error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'ENOTDIR'))
-      return undefined
+      return []
     throw lakeFileError(name, 'the directory cannot be listed', error)
-  }
-}
-
-interface LakeDirectory {
-  readonly identity: string
-  readonly seenMs: number
-  readonly names: readonly string[]
-  /** By path, of the files that were requested. */
-  readonly identities: Map<string, string>
-}
-
-/**
- * The contents of directories of series and stations, cached for a second while the directory is unchanged. A file is replaced by
- * renaming a temporary file in the same directory, which changes the directory: so one stat shows that no file was replaced.
- */
-export class LakeDirectories {
-  readonly #known = new Map<string, LakeDirectory>()
-
-  at(directory: string): LakeDirectory {
-    const stat = inDirectory(directory, () => statSync(directory, { bigint: true }))
-    const identity = stat === undefined ? '' : identityOf(stat)
-    const known = this.#known.get(directory)
-    const nowMs = Date.now()
-    if (stat !== undefined && known?.identity === identity && nowMs - known.seenMs < REMEMBERED_MS_MAX)
-      return known
-    const found = {
-      identity,
-      seenMs: nowMs,
-      names: namesIn(directory),
-      identities: new Map<string, string>(),
-    }
-    if (Number(stat?.mtimeMs) < nowMs - STILL_MS_MIN) this.#known.set(directory, found)
-    return found
-  }
-
-  /** Clears the cache, after a plan used a file that no longer exists. */
-  forget(): void {
-    this.#known.clear()
   }
 }

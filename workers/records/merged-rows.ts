@@ -2,36 +2,41 @@
 
 export type RowStream<Rows> = AsyncGenerator<Rows, void, void>
 
-/** A set of rows; those before `at` are consumed. */
-export interface Taken<Rows> {
-  readonly rows: Rows
-  at: number
-}
-
-export interface RowMerger<Rows> {
-  /** The remaining rows. */
-  rest(left: Taken<Rows>): Rows
-  /** Merges the rows of both until one is exhausted. */
-  untilOneEnds(a: Taken<Rows>, b: Taken<Rows>): Rows
+export interface RowMerger<Rows, Merged extends Rows> {
+  /** A set for up to `capacity` rows. It may be the one before it, cleared. */
+  readonly empty: (capacity: number) => Merged
+  readonly append: (merged: Merged, rows: Rows, at: number) => void
+  readonly isBefore: (a: Rows, atA: number, b: Rows, atB: number) => boolean
 }
 
 /** The rows of both streams. The next iteration may reuse the yielded set. */
-export async function* mergedRows<Rows extends { readonly length: number }>(
+export async function* mergedRows<Rows extends { readonly length: number }, Merged extends Rows>(
   left: RowStream<Rows>,
   right: RowStream<Rows>,
-  merger: RowMerger<Rows>,
+  { empty, append, isBefore }: RowMerger<Rows, Merged>,
 ): RowStream<Rows> {
   try {
     let [a, b] = [await nextOf(left), await nextOf(right)]
+    let [atA, atB] = [0, 0]
     while (a !== undefined && b !== undefined) {
-      yield merger.untilOneEnds(a, b)
+      const merged = empty(a.length - atA + b.length - atB)
+      while (atA < a.length && atB < b.length) {
+        if (isBefore(a, atA, b, atB)) append(merged, a, atA++)
+        else append(merged, b, atB++)
+      }
       // An exhausted set is replaced before the merge continues.
-      if (a.at === a.rows.length) a = await nextOf(left)
-      if (b.at === b.rows.length) b = await nextOf(right)
+      yield merged
+      if (atA === a.length) [a, atA] = [await nextOf(left), 0]
+      if (atB === b.length) [b, atB] = [await nextOf(right), 0]
     }
-    const last = a ?? b
+    const [last, at] = a === undefined ? [b, atB] : [a, atA]
     if (last === undefined) return
-    yield last.at === 0 ? last.rows : merger.rest(last)
+    if (at === 0) yield last
+    else {
+      const merged = empty(last.length - at)
+      for (let row = at; row < last.length; row++) append(merged, last, row)
+      yield merged
+    }
     yield* a === undefined ? right : left
   } finally {
     await left.return()
@@ -39,7 +44,6 @@ export async function* mergedRows<Rows extends { readonly length: number }>(
   }
 }
 
-async function nextOf<Rows>(stream: RowStream<Rows>): Promise<Taken<Rows> | undefined> {
-  const next = await stream.next()
-  return next.done === true ? undefined : { rows: next.value, at: 0 }
+async function nextOf<Rows>(stream: RowStream<Rows>): Promise<Rows | undefined> {
+  return (await stream.next()).value ?? undefined
 }

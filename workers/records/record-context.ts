@@ -18,7 +18,6 @@ import { CandleIndex } from './candle-index.ts'
 import { CandleLake } from './candle-lake.ts'
 import { DuckLake } from './duck-lake.ts'
 import { FileChecks } from './file-checks.ts'
-import { LakeDirectories } from './lake-partitions.ts'
 import { ManifestCache } from './manifest-cache.ts'
 import { ObservationLake } from './observation-lake.ts'
 import { SeriesStations } from './series-stations.ts'
@@ -29,7 +28,6 @@ export const RECORD_STORE_CONNECTIONS = 2
 
 export class RecordContext {
   readonly lake: string
-  readonly lakeDirectories = new LakeDirectories()
   readonly candleIndex: CandleIndex
   readonly candleLake: CandleLake
   readonly observationLake: ObservationLake
@@ -65,12 +63,6 @@ export class RecordContext {
 
   reader(signal: AbortSignal): RunStatement {
     return this.#store?.reader(signal) ?? (async () => [])
-  }
-
-  /** Clears the caches that candle plans use. */
-  forgetCandlePlan(): void {
-    this.candleManifest.forget()
-    this.lakeDirectories.forget()
   }
 
   zone(name: string): TimeZone {
