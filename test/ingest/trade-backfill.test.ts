@@ -240,6 +240,36 @@ test('a fault of one request does not repeat other requests', async (t) => {
   assert.equal(exchange.asked.filter(isTrades).length - before, 420 - 199 + 1)
 })
 
+test('trades of markets that are imported after a run are fetched by the next one', async (t) => {
+  const { exchange, lake, tradeCount, isComplete } = await startBench(t, 'polymarket', 0)
+  const span = { fromMs: DAY.fromMs, toMs: DAY.toMs + MS_PER_DAY }
+  const next = { market: '0xdd:41', us: BigInt(DAY.toMs + 7000) * 1000n, id: 'next' }
+  const [trade] = randomTrades('polymarket', 8, 1)
+  const later = randomTrades('polymarket', 8, 30).map((one) => ({ ...one, market: '0xdd:41' }))
+  exchange.trades = [...randomTrades('polymarket', 7, 40), ...later, { ...trade!, ...next }]
+  const runs = async () => {
+    const { stepCount, errorCount } = await backfillOnce(exchange, lake, 'polymarket', file.store.postgres, {
+      span,
+    })
+    return [stepCount, errorCount, await tradeCount()]
+  }
+  const addBook = async (ms: number): Promise<void> => {
+    const book = { event_type: 'book', market: '0xdd', asset_id: '41', bids: [], asks: [] }
+    const lines = [JSON.stringify({ recv_ts: ms, msg: { ...book, timestamp: String(ms) } })]
+    await runImport(lake, 'polymarket', { lines }, { series: SCOPES.polymarket })
+  }
+  // Two series.
+  assert.deepEqual(await runs(), [2, 0, 40])
+  assert.ok(await isComplete())
+  assert.deepEqual(await runs(), [0, 0, 40])
+  // Another market of the date, then the same market on a date that had no order books.
+  await addBook(DAY.fromMs + 5000)
+  assert.deepEqual(await runs(), [1, 0, 70])
+  await addBook(DAY.toMs + 5000)
+  assert.deepEqual(await runs(), [1, 0, 71])
+  assert.deepEqual(await runs(), [0, 0, 71])
+})
+
 test('if a series gets another name, each date has its trades under the name of its books', async (t) => {
   const lake = join(await temporaryDirectory(t), 'lake')
   const exchange = await startTradeExchange(t)

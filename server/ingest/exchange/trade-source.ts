@@ -1,11 +1,13 @@
 // The past trades of an exchange, as raw segments of a lake: series by series, and UTC date by date if requests can be bounded in
-// time. The cursor state records what is complete. A run ends with a fold of the dates that have new segments.
+// time. The cursor state records what is complete. Where the lake's order books name the markets, it also records which markets a
+// date had: a date that has others is requested again. A run ends with a fold of the dates that have new segments.
 
+import { contentIdentity } from '../../../shared/content-identity.ts'
 import { groupedBy } from '../../../shared/grouped-by.ts'
 import { FETCHED } from '../../../shared/lake-layout.ts'
 import { INGEST_ARCHIVE_SETTLE_MS } from '../../../shared/limits.ts'
 import { LOB_SOURCES } from '../../../shared/lob-sources.ts'
-import { MS_PER_DAY, NS_PER_MS, utcDateOf } from '../../../shared/utc-date.ts'
+import { MS_PER_DAY, NS_PER_MS, utcDateOf, utcDatesBetween } from '../../../shared/utc-date.ts'
 import { exchangeOf } from '../../exchanges/registry.ts'
 import type { TradeArchive, TradeRow } from '../../exchanges/trade-archive.ts'
 import { BadLineError } from '../../feed/bad-line.ts'
@@ -60,12 +62,23 @@ export function tradeSource(options: TradeSourceOptions): IngestSource {
         return [...names].toSorted()
       },
       // One step a date: a request for a few more minutes costs less than another request.
-      async missing(scope, span, { postgres, clock }) {
-        const parts = (await missingWindows(postgres, { source: name, scope }, span, clock.nowMs())).flatMap(
-          (part) => daysOf(part),
-        )
-        const groups = groupedBy(parts, ({ fromMs }) => (archive.isByTime ? utcDateOf(fromMs) : ''))
-        return [...groups.values()].map((group) => ({ fromMs: group[0].fromMs, toMs: group.at(-1)!.toMs }))
+      async missing(scope, span, context) {
+        const cursor = { source: name, scope }
+        const parts = await missingWindows(context.postgres, cursor, span, context.clock.nowMs())
+        if (!(await catalogued(context)).includes(scope)) {
+          const { markets: known } = await readCursorState<TradesState>(context.postgres, cursor)
+          const markets = await marketsByDate(options, scope, span)
+          // An earlier version did not record what it requested, and order books may have been pruned since.
+          for (const [date, digest] of digestsOf(markets, span))
+            if (known?.[date] !== undefined && digest !== known[date] && markets.get(date)!.length > 0)
+              parts.push(dayOf(date))
+        }
+        const days = parts.flatMap((part) => daysOf(part)).toSorted((a, b) => a.fromMs - b.fromMs)
+        const groups = groupedBy(days, ({ fromMs }) => (archive.isByTime ? utcDateOf(fromMs) : ''))
+        return [...groups.values()].map((group) => ({
+          fromMs: group[0].fromMs,
+          toMs: Math.max(...group.map(({ toMs }) => toMs)),
+        }))
       },
       windows: (window) => [window],
       step: (scope, window, context) => ({
@@ -106,10 +119,11 @@ async function fetchTrades(
   const { source, archive, lake } = options
   const settled = settledPart(window, INGEST_ARCHIVE_SETTLE_MS, context.clock.nowMs())
   const unknown = settled === null || !isCatalogued ? [] : await missingCatalogue(context, scope, settled)
-  const dates = [utcDateOf(window.fromMs), utcDateOf(window.toMs - 1)] as const
-  const markets = isCatalogued
-    ? (await candleMarkets(context, window, scope)).map(({ ticker }) => ticker)
-    : await marketsInLake(lake, source, scope, dates)
+  const byDate = isCatalogued ? undefined : await marketsByDate(options, scope, window)
+  const markets =
+    byDate === undefined
+      ? (await candleMarkets(context, window, scope)).map(({ ticker }) => ticker)
+      : [...new Set([...byDate.values()].flat())].toSorted()
   const problems = unknown.map(
     (part) =>
       `not every market is known of ${windowTitle(part)}: run exchange-catalogue over these dates too`,
@@ -137,8 +151,8 @@ async function fetchTrades(
   const cursor = { source: tradesSourceName(source), scope }
   const asked =
     archive.isByTime || settled === null ? undefined : `${windowTitle(window)}, ${windowTitle(settled)}`
-  const state: Partial<Walks> = asked === undefined ? {} : await readCursorState(context.postgres, cursor)
-  const known = state.known !== undefined && state.asked === asked ? state.known : {}
+  const state = await readCursorState<TradesState>(context.postgres, cursor)
+  const known = asked !== undefined && state.asked === asked ? (state.known ?? {}) : {}
   for (const batch of archive.batches(markets)) {
     const key = batch.join()
     const from = known[key]
@@ -155,7 +169,7 @@ async function fetchTrades(
         await write()
         if (asked !== undefined && !isRefused)
           await context.postgres.transaction((transaction) =>
-            writeCursorState(transaction, cursor, { asked, known } satisfies Walks),
+            writeCursorState(transaction, cursor, { ...state, asked, known }),
           )
       }
     } catch (error) {
@@ -167,14 +181,55 @@ async function fetchTrades(
   await write()
   // Without markets of a catalogue, some may not have been requested.
   const isWhole = problems.length === 0 && (isCatalogued || markets.length > 0)
-  return { write: async () => rowCount, problems, completed: isWhole ? settled : null }
+  return {
+    async write(transaction) {
+      if (isWhole && byDate !== undefined && settled !== null) {
+        const done = { ...state.markets, ...Object.fromEntries(digestsOf(byDate, settled)) }
+        const walks = asked === undefined ? {} : { asked, known }
+        await writeCursorState(transaction, cursor, { ...state, ...walks, markets: done })
+      }
+      return rowCount
+    },
+    problems,
+    completed: isWhole ? settled : null,
+  }
 }
 
-/** The progress of the walks of a step. */
-interface Walks {
-  readonly asked: string
+/** The ids of a series' markets in the lake's order books of each date. */
+async function marketsByDate(
+  { lake, source }: TradeSourceOptions,
+  scope: string,
+  { fromMs, toMs }: TimeWindow,
+): Promise<ReadonlyMap<string, readonly string[]>> {
+  const byDate = new Map<string, readonly string[]>()
+  for (const date of utcDatesBetween(utcDateOf(fromMs), utcDateOf(toMs - 1)))
+    byDate.set(date, await marketsInLake(lake, source, scope, [date, date]))
+  return byDate
+}
+
+/** A digest of the markets of each date that is within the window as a whole. */
+function digestsOf(
+  byDate: ReadonlyMap<string, readonly string[]>,
+  { fromMs, toMs }: TimeWindow,
+): (readonly [date: string, digest: string])[] {
+  const isWithin = (day: TimeWindow): boolean => day.fromMs >= fromMs && day.toMs <= toMs
+  return [...byDate].flatMap(([date, markets]) =>
+    isWithin(dayOf(date)) ? [[date, contentIdentity(markets)] as const] : [],
+  )
+}
+
+function dayOf(date: string): TimeWindow {
+  const fromMs = Date.parse(date)
+  return { fromMs, toMs: fromMs + MS_PER_DAY }
+}
+
+interface TradesState {
+  /** The windows of the walks. */
+  readonly asked?: string | undefined
   /** By batch: the cursor where a walk continues, null at its end. */
-  readonly known: Record<string, string | null>
+  readonly known?: Record<string, string | null>
+  /** By date: a digest of the markets whose trades are complete. Only of series whose markets the lake names. */
+  readonly markets?: Readonly<Record<string, string>>
 }
 
 interface Place {
