@@ -52,7 +52,8 @@ export async function foldTrades(
   const waiting = new Set(dates)
   for (const date of waiting) {
     const isBeside = !dates.includes(date)
-    if (isBeside && (await options.isSealed(date))) continue
+    // Another lake may have the segments of a neighbour that has none here: its files have more than the late trades.
+    if (isBeside && (options.segmentsOf(date).length === 0 || (await options.isSealed(date)))) continue
     const trades = new DateTrades(date, options)
     await trades.read()
     if (!isBeside) for (const neighbour of trades.neighbours) waiting.add(neighbour)
