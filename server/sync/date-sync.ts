@@ -318,11 +318,16 @@ class DateSync {
     const { source, date, counting } = this.#date
     if (this.#isFollowing || counting.size === 0) return false
     this.#isFollowing = true
+    const { lake } = this.#transfers.options
+    const dateBefore = addDays(date, -1)
     const stateOf = async (one: string): Promise<FoldState | undefined> =>
-      await readFoldState(rawDateDirectory(this.#transfers.options.lake, source, one)).catch(() => undefined)
+      await readFoldState(rawDateDirectory(lake, source, one)).catch(() => undefined)
     const state = await stateOf(date)
-    const before = state && (await stateOf(addDays(date, -1)))
-    return before !== undefined && !followsOn(before, state!, date) && (await this.#fold())
+    const before = state && (await stateOf(dateBefore))
+    if (before === undefined) return false
+    const manifest = await readManifest(lake, source, dateBefore).catch(() => undefined)
+    const hasSegments = manifest !== undefined && manifest.segments.length > 0
+    return !followsOn(before, state!, date, hasSegments) && (await this.#fold())
   }
 
   /** Makes the receiving side equal to the sending side. False if the date must be listed again. */

@@ -59,3 +59,16 @@ for (const isPushedBefore of [false, true])
     const anew = await foldedAnew(a, await temporaryDirectory(t), DATES)
     assert.deepEqual(filesOf(whole), filesOf(anew))
   })
+
+test('a date that follows a sealed one is not folded again', async (t) => {
+  const server = await startS3Server(t)
+  const lake = await temporaryDirectory(t)
+  await runImport(lake, SOURCE, { lines: ACROSS_MIDNIGHT.slice(0, 1) }, { keepsRaw: false })
+  // Its first connection continues that of the sealed date, which did not know of it.
+  await runImport(lake, SOURCE, { lines: ACROSS_MIDNIGHT.slice(1) })
+  let foldCount = 0
+  const folder = folderOf(lake, () => foldCount++)
+  const remote = server.store()
+  const { failures } = await syncLake({ lake, remote, clock: CLOCK, folder, direction: 'push', raw: true })
+  assert.deepEqual([failures, foldCount], [[], 0])
+})
