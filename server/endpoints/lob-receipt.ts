@@ -8,7 +8,7 @@ import { type EndpointDocumentation, objectSchema } from '../http/documentation.
 import { strongEtag } from '../http/etag.ts'
 import { versionHeader } from '../lake/lake-versions.ts'
 import { receiptOf } from '../lob/lob-parts.ts'
-import { LOB_PATH, type LobService, openingOf, refusalOf, validatorOf } from './lob.ts'
+import { LOB_PATH, type LobService, openingOf, refusalOf } from './lob.ts'
 import { LOB_ERRORS } from './lob-documentation.ts'
 import { LOB_PARAMETERS, lobQueryOf, lobRule } from './lob-parameters.ts'
 import { VERSION_HEADER, VERSION_PARAMETER, versioned } from './version-parameter.ts'
@@ -122,12 +122,11 @@ export function lobReceiptEndpoint(service: LobService): Endpoint {
         const opening = openingOf(service, query, context, values.version)
         const { head, receipt } = (await receiptOf(service, query, opening))!
         const { knownS, gapS } = head.bookTimes!
-        const validator = validatorOf(service, query, head)
         const named = versionHeader(service.versions, 'lob', head, values.version)
         const version = named['Lake-Version'] ?? null
         const { headers, ...reply } = jsonReply({
           version,
-          etag: validator.etag,
+          etag: `"${head.identity}"`,
           parameters: canonicalParameters(query),
           format: query.format,
           rows: receipt.rows,
@@ -145,7 +144,9 @@ export function lobReceiptEndpoint(service: LobService): Endpoint {
           missing_dates: head.missingDates,
         })
         const etag = strongEtag('receipt', head.identity, version ?? '', `${knownS} ${gapS}`)
-        return { ...reply, headers: { ...headers, ...named, ...validatorHeaders({ ...validator, etag }) } }
+        // The times and the version may change while the files of the answer stay as they are.
+        const validator = { etag, cacheControl: service.cachePolicy.revalidate }
+        return { ...reply, headers: { ...headers, ...named, ...validatorHeaders(validator) } }
       } catch (error) {
         throw refusalOf(error, query, service)
       }

@@ -68,7 +68,7 @@ export interface ExportStatus {
   readonly workers: readonly string[]
   /** Parts with a reason of failure, permanently failed ones first; at most FAILURES_SHOWN_MAX. */
   readonly failures: readonly { readonly index: number; readonly errors: number; readonly message: string }[]
-  /** Why the export as a whole failed. */
+  /** Why the export as a whole failed, or why its manifest has to be written again. */
   readonly message: string | null
 }
 
@@ -305,7 +305,7 @@ export class PartQueue {
       partsPerMinute: done?.recent ?? 0,
       workers: running?.workers ?? [],
       failures,
-      message: found.state === 'failed' ? message : null,
+      message: found.state === 'failed' || found.state === 'retry' ? message : null,
     }
   }
 

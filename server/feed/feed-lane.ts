@@ -8,7 +8,7 @@ export interface LaneLog {
   command(text: string): void
   /** A connection has opened. */
   opened(): void
-  /** A connection has ended; its last message came at `lastHeardMs`. */
+  /** A connection has ended; it was heard until `lastHeardMs`. Messages that were read later, after a pause, do not count. */
   closed(lastHeardMs: number): void
   /** The exchange announces a new or opened market, of any series. */
   announced(id: string): void

@@ -209,11 +209,14 @@ export class SourceFold {
   }
 }
 
-/** Whether a date begins with the books that the date before has at its end, and that date ends as the messages after it show. */
-export function followsOn(before: FoldState, state: FoldState, date: string): boolean {
+/**
+ * Whether a date begins with the books that the date before has at its end, and that date ends as the messages after it show. A date
+ * without segments, such as a sealed one, stays as it is.
+ */
+export function followsOn(before: FoldState, state: FoldState, date: string, hasSegments: boolean): boolean {
   const { continued } = continuationOf(before.chains, state.chains, date)
-  const opening = openingOf(before, state.chains, date)
-  return digestOf(continued) === digestOf(before.continued) && digestOf(opening) === state.opening
+  if (hasSegments && digestOf(continued) !== digestOf(before.continued)) return false
+  return digestOf(openingOf(before, state.chains, date)) === state.opening
 }
 
 /** The books with which `date` begins: those of chains of the date before that continue. */

@@ -101,7 +101,9 @@ class DateSync {
         if (isStale || step > 1) await this.#date.list(this.#transfers)
         if (this.#isNoted() && (await this.#isSettled())) {
           // This step has nothing to do. The one before may have pulled files that other segments precede here.
-          if (step === 1 || !this.#transfers.isPush || !(await this.#foldAfterOther())) return
+          if (step === 1 || !this.#transfers.isPush || !(await this.#mustFollow())) return
+          await this.#keepOpen()
+          if (!(await this.#fold())) return
         } else if (await this.#step()) return
       }
     } catch (error) {
@@ -178,7 +180,8 @@ class DateSync {
       if (verdict === 'union') return true
     }
     const isOurs = verdict === 'local' || (verdict === 'equal' && isPush)
-    if (isOurs && (await this.#foldAfterOther())) return false
+    // If it cannot be folded now, the next synchronization folds it.
+    if (isOurs && (await this.#mustFollow())) return !(await this.#fold())
     if (verdict === 'remote') return await this.#send('pull')
     if (verdict === 'local') return isPush ? await this.#send('push') : true
     return (await this.#removeUncounted()) ? false : await this.#level()
@@ -294,16 +297,21 @@ class DateSync {
     return [...listed].some((other) => hourKeyOf(other) === hour)
   }
 
+  /** Whether this process folds, and the date is not one of a later fold version, which is left to a later version. */
+  get #isFoldable(): boolean {
+    const { local, remote } = this.#date
+    const version = Math.max(local.manifest?.fold ?? 0, remote.manifest?.fold ?? 0)
+    return this.#folder !== undefined && version <= FOLD_VERSION
+  }
+
   /** Whether the date was folded from the segments of both sides. */
   async #fold(): Promise<boolean> {
-    const { source, date, counting, local, remote } = this.#date
+    const { source, date, counting } = this.#date
     const { signal } = this.#transfers.options
-    const version = Math.max(local.manifest?.fold ?? 0, remote.manifest?.fold ?? 0)
-    // A date of a later fold version is left to a later version.
-    if (this.#folder === undefined || version > FOLD_VERSION) return false
+    if (!this.#isFoldable) return false
     try {
       const order = { source, dates: [date], rules: new Map([[date, { added: [...counting] }]]) }
-      if ((await this.#folder.fold(order, signal)) === 'later') return false
+      if ((await this.#folder!.fold(order, signal)) === 'later') return false
     } catch (error) {
       signal.throwIfAborted()
       const reason = error instanceof Error ? error.message : String(error)
@@ -313,16 +321,27 @@ class DateSync {
     return true
   }
 
-  /** Folds the date again if its files begin with books of segments that the date before no longer has. Whether it was folded. */
-  async #foldAfterOther(): Promise<boolean> {
+  /** Whether the date is to be folded again, because its files begin with books of segments that the date before no longer has. */
+  async #mustFollow(): Promise<boolean> {
     const { source, date, counting } = this.#date
-    if (this.#isFollowing || counting.size === 0) return false
+    if (this.#isFollowing || counting.size === 0 || !this.#isFoldable) return false
     this.#isFollowing = true
+    const { lake } = this.#transfers.options
+    const dateBefore = addDays(date, -1)
     const stateOf = async (one: string): Promise<FoldState | undefined> =>
-      await readFoldState(rawDateDirectory(this.#transfers.options.lake, source, one)).catch(() => undefined)
+      await readFoldState(rawDateDirectory(lake, source, one)).catch(() => undefined)
     const state = await stateOf(date)
-    const before = state && (await stateOf(addDays(date, -1)))
-    return before !== undefined && !followsOn(before, state!, date) && (await this.#fold())
+    const before = state && (await stateOf(dateBefore))
+    if (before === undefined) return false
+    const manifest = await readManifest(lake, source, dateBefore).catch(() => undefined)
+    const hasSegments = manifest !== undefined && manifest.segments.length > 0
+    return !followsOn(before, state!, date, hasSegments)
+  }
+
+  /** The next synchronization looks at the date again, although both sides are equal: this one may be killed, or not fold. */
+  async #keepOpen(): Promise<void> {
+    const own = this.#date.local.objects.get(this.#manifestKey)
+    if (own !== undefined) await this.#transfers.note(this.#manifestKey, own, { ...own, version: '' })
   }
 
   /** Makes the receiving side equal to the sending side. False if the date must be listed again. */

@@ -136,6 +136,27 @@ test('a full or read-only target uses up no attempt: the part is made when the t
   assert.deepEqual((await queue.status(id))?.failures, [])
 })
 
+test('the status shows why the manifest could not be written', async () => {
+  const id = await queue.submit(planOf('target full at the end', 1))
+  class FullAtTheEnd extends NotedWork {
+    attempts = 0
+
+    override async finish(plan: NamedPlan): Promise<void> {
+      if (++this.attempts === 1) throw new PlaceError('its disk is full', undefined)
+      await super.finish(plan)
+    }
+  }
+  const work = new FullAtTheEnd()
+  const shown = new Set<string | null>()
+  await workUntil(work, async () => {
+    const { state, message } = (await queue.status(id))!
+    shown.add(message)
+    return state === 'completed' || state === 'failed'
+  })
+  assert.deepEqual([...shown], [null, 'its disk is full'])
+  assert.equal(work.finished, 1)
+})
+
 test('a worker that fails every part leaves the parts to another one', async () => {
   const id = await queue.submit(planOf('one bad machine', 24))
   const isOver = stateIs(id, 'completed')

@@ -4,6 +4,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { digestOf } from '../../server/fold/fold-state.ts'
+import { MergeBusy } from '../../server/fold/series-lock.ts'
+import { DataDirectoryLocked } from '../../server/storage/data-directory-lock.ts'
 import { syncLake } from '../../server/sync/lake-sync.ts'
 import { runImport } from '../support/import-harness.ts'
 import { delta, snapshot, T } from '../support/kalshi-frames.ts'
@@ -35,12 +37,17 @@ function digestsOf(tree: Record<string, string>): readonly (readonly string[])[]
   return Object.entries(tree).map(([key, bytes]) => [key, digestOf(bytes)])
 }
 
-for (const isPushedBefore of [false, true])
-  test(`books of a replaced date are not those of the next date, which ${isPushedBefore ? 'object storage' : 'another lake'} has more of`, async (t) => {
+for (const [isPushedBefore, isBusy] of [
+  [false, false],
+  [true, false],
+  [false, true],
+  [true, true],
+] as const)
+  test(`books of a replaced date are not those of the next date, which ${isPushedBefore ? 'object storage' : 'another lake'} has more of${isBusy ? ', also if another process holds the lock' : ''}`, async (t) => {
     const server = await startS3Server(t)
     const [a, b] = [await temporaryDirectory(t), await temporaryDirectory(t)]
-    const sync = async (lake: string, direction: 'push' | 'pull'): Promise<void> => {
-      const place = { lake, remote: server.store(), clock: CLOCK, folder: folderOf(lake) }
+    const sync = async (lake: string, direction: 'push' | 'pull', folder = folderOf(lake)): Promise<void> => {
+      const place = { lake, remote: server.store(), clock: CLOCK, folder }
       const { failures, conflictReasons } = await syncLake({ ...place, direction, raw: true })
       assert.deepEqual([failures, [...conflictReasons]], [[], []])
     }
@@ -50,12 +57,31 @@ for (const isPushedBefore of [false, true])
     await runImport(b, SOURCE, { lines: NEXT_DATE })
     if (isPushedBefore) await sync(b, 'push')
     await runImport(a, SOURCE, { lines: REPLACEMENT }, { replace: true })
-    await sync(a, 'push')
-    await sync(b, 'push')
-    await sync(a, 'push')
+    const isLocked = (lake: string) => (): void => {
+      throw new MergeBusy(
+        { lake, source: SOURCE },
+        new DataDirectoryLocked(lake, { pid: 1, host: '', socketPath: '', processStart: null }),
+        1,
+      )
+    }
+    for (const lake of isBusy ? [a, b] : []) await sync(lake, 'push', folderOf(lake, isLocked(lake)))
+    for (const lake of [a, b, a]) await sync(lake, 'push')
     const whole = await readWhole(a)
     assert.deepEqual(digestsOf(await readWhole(b)), digestsOf(whole))
     assert.deepEqual(digestsOf(await readBucket(server.store())), digestsOf(whole))
     const anew = await foldedAnew(a, await temporaryDirectory(t), DATES)
     assert.deepEqual(filesOf(whole), filesOf(anew))
   })
+
+test('a date that follows a sealed one is not folded again', async (t) => {
+  const server = await startS3Server(t)
+  const lake = await temporaryDirectory(t)
+  await runImport(lake, SOURCE, { lines: ACROSS_MIDNIGHT.slice(0, 1) }, { keepsRaw: false })
+  // Its first connection continues that of the sealed date, which did not know of it.
+  await runImport(lake, SOURCE, { lines: ACROSS_MIDNIGHT.slice(1) })
+  let foldCount = 0
+  const folder = folderOf(lake, () => foldCount++)
+  const remote = server.store()
+  const { failures } = await syncLake({ lake, remote, clock: CLOCK, folder, direction: 'push', raw: true })
+  assert.deepEqual([failures, foldCount], [[], 0])
+})

@@ -97,3 +97,15 @@ test('a file without keyframes that begins after midnight shows the book of the 
     [SILENT, 2, 5],
   ])
 })
+
+test('a file of another writer shows its last book in hours without rows, which its coverage includes', async (t) => {
+  const lake = await temporaryDirectory(t)
+  const coverage = { covers_from: String(MIDNIGHT), covers_to: String(MIDNIGHT + 3n * HOUR) }
+  const events = [bookEvent(BUSY, MIDNIGHT, CLEAR), bookEvent(BUSY, MIDNIGHT, SET, 0, 4000, 9 * CONTRACT)]
+  const place = { source: 'kalshi', series: SERIES, date: '2026-07-02' } as const
+  writeForeignLakeFile(lake, place, events, { ...PLAIN_FOREIGN_FILE, keyValues: coverage })
+  assert.deepEqual(
+    await bidsOfSecondDate(lake),
+    [0, 1, 2, 3].map((hour) => [BUSY, hour, 9]),
+  )
+})

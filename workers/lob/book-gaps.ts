@@ -112,15 +112,16 @@ export function partialDates(
         hasGaps || (stated !== undefined && DAY_NS - stated.to + Math.max(0, stated.from) > UNRECORDED_NS_MIN)
       )
     }
-    return [...coverage.markets].some(([id, market]) => {
-      if (!isWanted(id)) return false
+    for (const [id, market] of coverage.markets) {
+      if (!isWanted(id)) continue
       const closes = closeOf(id, date, closesAtMs)
       const { gap, unrecorded } = timesWithin(
         stretchesOf(coverage, market, { before: 'none', closes }),
         window,
       )
-      return gap > 0 || unrecorded >= UNRECORDED_NS_MIN
-    })
+      if (gap > 0 || unrecorded >= UNRECORDED_NS_MIN) return true
+    }
+    return false
   })
   return partial.map(({ date }) => date)
 }

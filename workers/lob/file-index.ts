@@ -137,7 +137,9 @@ class FileScan {
 
   index(): FileIndex {
     const rowGroups = this.#footer.rowGroups.map((group) => this.#scanGroup(group))
-    const lastHour = Math.floor(this.#coversTo / HOUR_NS)
+    const statedCoverage = statedCoverageOf(this.#footer)
+    // Coverage may end hours after the last row.
+    const lastHour = Math.floor(Math.max(this.#coversTo, statedCoverage?.to ?? 0) / HOUR_NS)
     for (const market of this.#markets) this.#checkKeyframes(market, lastHour)
     for (const [position, group] of rowGroups.entries()) {
       if (group.hour === -1 || group.hour < (rowGroups[position - 1]?.hour ?? 0)) this.#isSeekable = false
@@ -146,7 +148,6 @@ class FileScan {
     for (const { id, firstBook, last, bookAtEnd } of this.#markets) {
       markets.set(id, { id, firstBook, last, bookAtEnd })
     }
-    const statedCoverage = statedCoverageOf(this.#footer)
     const tellsMidnight = this.#footer.hasHourlyKeyframes
     const hasKeyframes = this.#isSeekable && this.#markets.some(({ firstBook }) => firstBook === 0)
     return {

@@ -21,8 +21,8 @@ export class AfosClient extends UpstreamHttp {
   }
 
   /**
-   * The reports of a product (`CLINYC`) issued on the UTC dates from `from` to before `to`. Throws `UpstreamError`; products that cannot be read are in `errors`. The caller keeps spans to
-   * about a month, far below the archive's limit.
+   * The reports of a product (`CLINYC`) issued on the UTC dates from `from` to before `to`. Throws `UpstreamError`; products that
+   * cannot be read are in `errors`. The caller keeps spans to about a month, far below the archive's limit.
    */
   async products(pil: string, from: string, to: string, signal?: AbortSignal): Promise<ParsedClimateText> {
     const query = new URLSearchParams({

@@ -1,7 +1,6 @@
 // The text of NWS daily climate reports (CLI products) → what each report says. Pure; it never throws, but returns a sentence for what
-// cannot be read, beside the reports. The kind comes from the text, not from the time stamp, because
-// Western preliminary reports carry the next day's UTC date. Stations, sources and the comparison with earlier reports:
-// station-reports.ts.
+// cannot be read, beside the reports. The kind comes from the text, not from the time stamp, because Western preliminary reports carry
+// the next day's UTC date. Stations, sources and the comparison with earlier reports: station-reports.ts.
 
 import { addDays, MS_PER_HOUR } from '../../../shared/utc-date.ts'
 import { type ProductText, splitProducts } from './product-text.ts'

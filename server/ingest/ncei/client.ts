@@ -17,9 +17,8 @@ export class NceiClient extends UpstreamHttp {
   }
 
   /**
-   * Every METAR and SPECI of one station and year; null if the file has not changed since the
-   * validators. Throws `UpstreamError`, with status 404 if the
-   * file does not exist.
+   * Every METAR and SPECI of one station and year; null if the file has not changed since the validators. Throws `UpstreamError`,
+   * with status 404 if the file does not exist.
    */
   async file(
     station: Station,
