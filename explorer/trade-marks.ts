@@ -137,7 +137,8 @@ export class TradeMarks {
       }
     } catch (error) {
       // An event outside the catalogue may have no trades, and a server without a store does not have this endpoint.
-      const isNone = error instanceof ApiError && ['unknown_market', 'unknown_series', 'unknown_path'].includes(error.code)
+      const isNone =
+        error instanceof ApiError && ['unknown_market', 'unknown_series', 'unknown_path'].includes(error.code)
       if (!signal.aborted && !isNone) panel.showError(error)
     }
   }

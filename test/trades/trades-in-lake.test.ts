@@ -148,10 +148,8 @@ test('the recordings of a connection, imported day by day, leave the trades of e
   for (const lines of days) await runImport(lake, 'kalshi', { lines })
   await runImport(other, 'kalshi', { lines: days.flat() })
   // Of the date before the first recording there is no other message: another lake may have its recording.
-  assert.deepEqual((await idsOf(other)).toSorted(), [
-    ...['late 1', 'late 2', 'late 3'],
-    ...['rain 0', 'rain 1', 'rain 2', 'rain 3'],
-  ])
+  const ids = ['late 1', 'late 2', 'late 3', 'rain 0', 'rain 1', 'rain 2', 'rain 3']
+  assert.deepEqual(new Set(await idsOf(other)), new Set(ids))
   assert.deepEqual(await readTrades(lake, 'kalshi'), await readTrades(other, 'kalshi'))
 })
 

@@ -21,6 +21,7 @@ import { seriesDates } from '../../lake/series-dates.ts'
 import { restText } from '../../raw/segment-lines.ts'
 import { SegmentWriter } from '../../raw/segment-writer.ts'
 import {
+  type CursorName,
   missingWindows,
   readCursorState,
   type TimeWindow,
@@ -85,8 +86,11 @@ export function tradeSource(options: TradeSourceOptions): IngestSource {
         scope,
         title: `${scope} ${windowTitle(window)}`,
         async fetch() {
-          const isCatalogued = (await catalogued(context)).includes(scope)
-          return await fetchTrades(options, scope, window, isCatalogued, context)
+          if ((await catalogued(context)).includes(scope))
+            return await fetchTrades(options, scope, window, undefined, context)
+          const markets = await marketsByDate(options, scope, window)
+          const fetched = await fetchTrades(options, scope, window, markets, context)
+          return await notingMarkets(fetched, { source: name, scope }, markets, context)
         },
       }),
       last: (span, { signal }) => foldNew(options, span, signal),
@@ -113,17 +117,16 @@ async function fetchTrades(
   options: TradeSourceOptions,
   scope: string,
   window: TimeWindow,
-  isCatalogued: boolean,
+  byDate: MarketsByDate | undefined,
   context: SourceContext,
 ): Promise<FetchedRows> {
   const { source, archive, lake } = options
+  const isCatalogued = byDate === undefined
   const settled = settledPart(window, INGEST_ARCHIVE_SETTLE_MS, context.clock.nowMs())
   const unknown = settled === null || !isCatalogued ? [] : await missingCatalogue(context, scope, settled)
-  const byDate = isCatalogued ? undefined : await marketsByDate(options, scope, window)
-  const markets =
-    byDate === undefined
-      ? (await candleMarkets(context, window, scope)).map(({ ticker }) => ticker)
-      : [...new Set([...byDate.values()].flat())].toSorted()
+  const markets = isCatalogued
+    ? (await candleMarkets(context, window, scope)).map(({ ticker }) => ticker)
+    : [...new Set([...byDate.values()].flat())].toSorted()
   const problems = unknown.map(
     (part) =>
       `not every market is known of ${windowTitle(part)}: run exchange-catalogue over these dates too`,
@@ -181,17 +184,28 @@ async function fetchTrades(
   await write()
   // Without markets of a catalogue, some may not have been requested.
   const isWhole = problems.length === 0 && (isCatalogued || markets.length > 0)
+  return { write: async () => rowCount, problems, completed: isWhole ? settled : null }
+}
+
+type MarketsByDate = ReadonlyMap<string, readonly string[]>
+
+/** Records the markets of the dates that are complete now. */
+async function notingMarkets(
+  fetched: FetchedRows,
+  cursor: CursorName,
+  byDate: MarketsByDate,
+  { postgres }: SourceContext,
+): Promise<FetchedRows> {
+  const { completed } = fetched
+  if (!completed) return fetched
+  const state = await readCursorState<TradesState>(postgres, cursor)
+  const markets = { ...state.markets, ...Object.fromEntries(digestsOf(byDate, completed)) }
   return {
+    ...fetched,
     async write(transaction) {
-      if (isWhole && byDate !== undefined && settled !== null) {
-        const done = { ...state.markets, ...Object.fromEntries(digestsOf(byDate, settled)) }
-        const walks = asked === undefined ? {} : { asked, known }
-        await writeCursorState(transaction, cursor, { ...state, ...walks, markets: done })
-      }
-      return rowCount
+      await writeCursorState(transaction, cursor, { ...state, markets })
+      return await fetched.write(transaction)
     },
-    problems,
-    completed: isWhole ? settled : null,
   }
 }
 
@@ -200,7 +214,7 @@ async function marketsByDate(
   { lake, source }: TradeSourceOptions,
   scope: string,
   { fromMs, toMs }: TimeWindow,
-): Promise<ReadonlyMap<string, readonly string[]>> {
+): Promise<MarketsByDate> {
   const byDate = new Map<string, readonly string[]>()
   for (const date of utcDatesBetween(utcDateOf(fromMs), utcDateOf(toMs - 1)))
     byDate.set(date, await marketsInLake(lake, source, scope, [date, date]))
@@ -209,7 +223,7 @@ async function marketsByDate(
 
 /** A digest of the markets of each date that is within the window as a whole. */
 function digestsOf(
-  byDate: ReadonlyMap<string, readonly string[]>,
+  byDate: MarketsByDate,
   { fromMs, toMs }: TimeWindow,
 ): (readonly [date: string, digest: string])[] {
   const isWithin = (day: TimeWindow): boolean => day.fromMs >= fromMs && day.toMs <= toMs
