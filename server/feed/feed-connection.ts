@@ -21,7 +21,7 @@ export interface FeedTiming {
 }
 
 /** The back-off between attempts. */
-export function feedBackOff(timing: Partial<FeedTiming> = {}): BackOff {
+function feedBackOff(timing: Partial<FeedTiming> = {}): BackOff {
   const { backoffMsFirst = FEED_BACK_OFF.firstMs, backoffMsMax = FEED_BACK_OFF.maxMs } = timing
   return { firstMs: backoffMsFirst, maxMs: backoffMsMax }
 }

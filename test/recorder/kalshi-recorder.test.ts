@@ -208,19 +208,21 @@ test('a silent connection is closed', async (t) => {
 })
 
 for (const code of [10, 25]) {
-  test(`after error ${code} ends the subscription, the recorder subscribes again`, async (t) => {
+  test(`after error ${code} ends the subscriptions, the recorder connects again for books and trades`, async (t) => {
     const exchange = await LocalKalshi.start(t)
     newExchange(exchange)
     const harness = await recordKalshi(t, exchange, await temporaryDirectory(t), [A, B])
-    await exchange.until(() => exchange.isFollowed(A) && exchange.isFollowed(B))
+    const isFollowed = (): boolean =>
+      [A, B].every((ticker) => exchange.isFollowed(ticker) && exchange.isTradeFollowed(ticker))
+    await exchange.until(isFollowed)
     trade(exchange, 30)
     exchange.endSubscriptions(code)
     exchange.change(A, 0, 61, 100)
-    await exchange.until(() => exchange.isFollowed(A) && exchange.isFollowed(B))
+    await exchange.until(isFollowed)
     trade(exchange, 30)
     const { known, unknown, gaps, books } = await finish(exchange, harness)
     assert.deepEqual([known, unknown, gaps], [60, 0, 2])
-    assert.equal(exchange.handshakes.length, 1)
+    assert.equal(exchange.handshakes.length, 2)
     for (const ticker of [A, B]) assert.equal(bookText(books.get(ticker)), exchange.bookText(ticker))
   })
 }

@@ -209,6 +209,7 @@ export class LocalKalshi {
     for (const session of this.#sessions) {
       this.#send(session, { id: 0, type: 'error', msg: { code, msg: 'subscription ended' } })
       session.tickers.clear()
+      session.trades.tickers.clear()
     }
   }
 

@@ -1,11 +1,10 @@
 // A Kalshi connection with one subscription to orderbook_delta for all followed markets. It requests yes prices explicitly, adds
-// and removes markets one command at a time, requests snapshots when numbers are missing, and subscribes again when the exchange
-// has ended the subscription. Messages are logged before they are processed. A second subscription, to the lifecycle of all
-// markets, announces new markets; its messages are not kept.
+// and removes markets one command at a time, and requests snapshots when numbers are missing. When the exchange has ended the
+// subscription, it reconnects, because the others may have ended too. Messages are logged before they are processed. A second
+// subscription, to the lifecycle of all markets, announces new markets; its messages are not kept.
 
 import { FEED_HANDSHAKE_TIMEOUT_MS } from '../../../shared/limits.ts'
-import { backOffMs } from '../../tasks/back-off.ts'
-import { FeedConnection, feedBackOff } from '../../feed/feed-connection.ts'
+import { FeedConnection } from '../../feed/feed-connection.ts'
 import type { FeedTiming } from '../../feed/feed-connection.ts'
 import type { FeedLane, LaneFigures, LaneLog } from '../../feed/feed-lane.ts'
 import { kalshiHeaders } from './signature.ts'
@@ -52,8 +51,6 @@ export class KalshiLane extends FeedConnection implements FeedLane {
   #nextId = 1
   #repairTimer: NodeJS.Timeout | undefined
   #lastRepairMs = 0
-  #resubscribeTimer: NodeJS.Timeout | undefined
-  #endedSubscriptions = 0
   #repairs = 0
 
   constructor(options: KalshiLaneOptions) {
@@ -99,12 +96,6 @@ export class KalshiLane extends FeedConnection implements FeedLane {
     this.#subscribed.clear()
     this.#lifecycles.reset()
     this.#trades.reset()
-    this.#endSubscription()
-    clearTimeout(this.#resubscribeTimer)
-    this.#resubscribeTimer = undefined
-  }
-
-  #endSubscription(): void {
     clearTimeout(this.#command?.timer)
     clearTimeout(this.#repairTimer)
     this.#repairTimer = undefined
@@ -154,10 +145,10 @@ export class KalshiLane extends FeedConnection implements FeedLane {
         if (command?.action === 'get_snapshot' && sid === this.#sid) this.#done(command)
         return
       case 'unsubscribed':
-        if (sid === this.#sid) this.#resubscribe('the exchange has ended the subscription')
+        if (sid === this.#sid) this.reconnect('the exchange has ended the subscription')
         return
       case 'error':
-        if (code !== undefined && TERMINAL_ERROR_CODES.has(code)) this.#resubscribe(`error ${code}: ${text}`)
+        if (code !== undefined && TERMINAL_ERROR_CODES.has(code)) this.reconnect(`error ${code}: ${text}`)
         else if (isAnswer) this.#refuse(command, `error ${code}: ${text}`)
         else this.#options.log.trouble(`error ${code}: ${text}`)
     }
@@ -205,22 +196,9 @@ export class KalshiLane extends FeedConnection implements FeedLane {
     this.#finishCommand()
   }
 
-  #resubscribe(reason: string): void {
-    this.#options.log.trouble(reason)
-    this.#subscribed.clear()
-    this.#endSubscription()
-    if (this.#resubscribeTimer !== undefined) return
-    this.#endedSubscriptions++
-    const waitMs = backOffMs(feedBackOff(this.#options.timing), this.#endedSubscriptions)
-    this.#resubscribeTimer = setTimeout(() => {
-      this.#resubscribeTimer = undefined
-      this.#next()
-    }, waitMs)
-  }
-
   /** Sends the next command that is due, unless one is unanswered. */
   #next(): void {
-    if (!this.isOpen || this.#command !== undefined || this.#resubscribeTimer !== undefined) return
+    if (!this.isOpen || this.#command !== undefined) return
     const added = this.#nextGroup()
     if (this.#sid === undefined) {
       if (added.length > 0) this.#send('subscribe', added)
@@ -233,7 +211,6 @@ export class KalshiLane extends FeedConnection implements FeedLane {
     const removed = missing(this.#subscribed, this.#wanted)
     if (removed.length > 0) this.#send('delete_markets', removed)
     else if (this.#broken.size > 0) this.#repairNext()
-    else this.#endedSubscriptions = 0
   }
 
   #nextGroup(): string[] {
