@@ -122,32 +122,31 @@ test('a part that keeps failing is abandoned and named with its error, and the e
 
 test('a full or read-only target uses up no attempt: the part is made when the target can be written again', async () => {
   const id = await queue.submit(planOf('full target', 1))
-  const work = new NotedWork(() => {
-    if (work.ran.length <= PART_ERRORS_MAX) throw new PlaceError('its disk is full', undefined)
-  })
   const shown: object[] = []
+  const work = new NotedWork(() => {
+    if (work.ran.length <= PART_ERRORS_MAX || shown.length === 0)
+      throw new PlaceError('its disk is full', undefined)
+  })
   await workUntil(work, async () => {
     const { failures, state } = (await queue.status(id))!
     shown.push(...failures)
     return state === 'completed' || state === 'failed'
   })
   assert.deepEqual(shown[0], { index: 0, errors: 0, message: 'its disk is full' })
-  assert.equal(work.ran.length, PART_ERRORS_MAX + 1)
+  assert.ok(work.ran.length > PART_ERRORS_MAX)
   assert.deepEqual((await queue.status(id))?.failures, [])
 })
 
 test('the status shows why the manifest could not be written', async () => {
   const id = await queue.submit(planOf('target full at the end', 1))
+  const shown = new Set<string | null>()
   class FullAtTheEnd extends NotedWork {
-    attempts = 0
-
     override async finish(plan: NamedPlan): Promise<void> {
-      if (++this.attempts === 1) throw new PlaceError('its disk is full', undefined)
+      if (!shown.has('its disk is full')) throw new PlaceError('its disk is full', undefined)
       await super.finish(plan)
     }
   }
   const work = new FullAtTheEnd()
-  const shown = new Set<string | null>()
   await workUntil(work, async () => {
     const { state, message } = (await queue.status(id))!
     shown.add(message)
