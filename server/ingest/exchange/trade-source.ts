@@ -67,12 +67,15 @@ export function tradeSource(options: TradeSourceOptions): IngestSource {
         const cursor = { source: name, scope }
         const parts = await missingWindows(context.postgres, cursor, span, context.clock.nowMs())
         if (!(await catalogued(context)).includes(scope)) {
-          const { markets: known } = await readCursorState<TradesState>(context.postgres, cursor)
-          const markets = await marketsByDate(options, scope, span)
-          // An earlier version did not record what it requested, and order books may have been pruned since.
-          for (const [date, digest] of digestsOf(markets, span))
-            if (known?.[date] !== undefined && digest !== known[date] && markets.get(date)!.length > 0)
-              parts.push(dayOf(date))
+          const { markets: known = {} } = await readCursorState<TradesState>(context.postgres, cursor)
+          for (const day of daysOf(span)) {
+            const date = utcDateOf(day.fromMs)
+            // An earlier version did not record what it requested.
+            if (known[date] === undefined || day.toMs - day.fromMs < MS_PER_DAY) continue
+            const markets = await marketsInLake(lake, source, scope, [date, date])
+            // Without any, the order books have been pruned since.
+            if (markets.length > 0 && contentIdentity(markets) !== known[date]) parts.push(day)
+          }
         }
         const days = parts.flatMap((part) => daysOf(part)).toSorted((a, b) => a.fromMs - b.fromMs)
         const groups = groupedBy(days, ({ fromMs }) => (archive.isByTime ? utcDateOf(fromMs) : ''))
