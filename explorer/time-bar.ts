@@ -20,6 +20,8 @@ export class TimeBar {
   readonly #get: () => PlotWindow
   readonly #listener: PlotListener
   #ticks = NO_TICKS
+  /** Outside every window until there is a cursor. The slider cannot tell it while rows are still arriving. */
+  #cursorMs = Number.NaN
 
   constructor(get: () => PlotWindow, listener: PlotListener) {
     this.#get = get
@@ -54,6 +56,7 @@ export class TimeBar {
 
   /** @param text the values at the instant, also for screen readers */
   setCursor(ms: number, text: string): void {
+    this.#cursorMs = ms
     this.#slider.value = String(this.#ticks.indexAt(ms))
     this.#slider.setAttribute('aria-valuetext', text)
     this.#readout.textContent = text
@@ -72,9 +75,8 @@ export class TimeBar {
 
   #zoom(factor: number): void {
     const { window, bounds, shortestMs } = this.#get()
-    const cursor = this.#ticks.timeOf(Number(this.#slider.value))
-    const isInside = cursor >= window.fromMs && cursor <= window.toMs
-    const around = isInside ? cursor : (window.fromMs + window.toMs) / 2
+    const isInside = this.#cursorMs >= window.fromMs && this.#cursorMs <= window.toMs
+    const around = isInside ? this.#cursorMs : (window.fromMs + window.toMs) / 2
     this.#listener.onWindow(zoomed(window, factor, around, { bounds, shortestMs }))
   }
 

@@ -21,7 +21,9 @@ export class TimeView {
   readonly listener: PlotListener
   readonly #options: TimeViewOptions
   #window: TimeWindow | null
+  /** Null until the user has chosen a cursor or a window. */
   #cursorMs: number | null
+  #shownMs: number | null = null
 
   constructor(options: TimeViewOptions) {
     this.#options = options
@@ -44,9 +46,11 @@ export class TimeView {
     return this.#window
   }
 
-  /** Shows the cursor again; if it has no place yet, at `suggestedMs`. */
+  /** Shows the cursor again; if it has no place yet, in the window as near to `suggestedMs` as possible. */
   showCursor(suggestedMs: number): void {
-    const ms = this.#cursorMs ?? suggestedMs
+    const { fromMs, toMs } = this.get().window
+    const ms = this.#cursorMs ?? Math.max(fromMs, Math.min(suggestedMs, toMs))
+    this.#shownMs = ms
     this.bar.setCursor(ms, this.#options.onCursor(ms))
   }
 
@@ -68,6 +72,8 @@ export class TimeView {
     const { bounds } = this.#options
     const isAll = window === null || (window.fromMs <= bounds.fromMs && window.toMs >= bounds.toMs)
     this.#window = isAll ? null : window
+    // Rows that arrive for the new window do not move the cursor.
+    this.#cursorMs ??= this.#shownMs
     this.#options.onWindow(this.#window)
     this.#options.context.note(
       this.#window === null
