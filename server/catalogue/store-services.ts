@@ -1,6 +1,7 @@
 // What the serving process reads from the relational store: the catalogue and its changes, whether it responds, and how old
 // the ingested data is. Lists are read page by page, so that no statement takes much memory or time.
 
+import { type BatchStart, keysetPages } from '../../shared/sql/keyset-pages.ts'
 import { partitionsOf, type RegisteredPartition } from '../../shared/sql/manifest-queries.ts'
 import { instantValue, rawSql, type SqlStatement, sql } from '../../shared/sql/statement.ts'
 import { newestRowsOf } from '../storage/newest-rows.ts'
@@ -62,17 +63,17 @@ interface IngestAgeRow {
 }
 
 /** All rows of a list in ticker order; `pageAfter` is the statement for the page after a ticker. */
-async function* readPages<Row extends { readonly ticker: string }>(
+function readPages<Row extends { readonly ticker: string }>(
   postgres: Postgres,
   pageAfter: (ticker: string) => SqlStatement,
   signal: AbortSignal,
 ): AsyncGenerator<readonly Row[]> {
-  for (let last = ''; ;) {
-    const rows = await postgres.run<Row>(pageAfter(last), { signal })
-    if (rows.length > 0) yield rows
-    if (rows.length < CATALOGUE_READ_ROWS) return
-    last = rows.at(-1)!.ticker
+  const read = {
+    statementFor: ({ key }: BatchStart<string>) => pageAfter(key ?? ''),
+    keyOf: ({ ticker }: Row) => ticker,
   }
+  const options = { batchUnits: CATALOGUE_READ_ROWS, signal }
+  return keysetPages((statement) => postgres.run(statement, { signal }), read, options)
 }
 
 function seriesPage(after: string): SqlStatement {
