@@ -164,10 +164,12 @@ export interface LobHead extends StreamHead {
   readonly missingDates: readonly string[]
   /** Requested dates on which a requested book is only partly known; none after the last row. */
   readonly partialDates: readonly string[]
-  /** The files that were searched for the answer, below the lake's root. */
+  /** The files that the answer may read, below the lake's root. */
   readonly files: readonly string[]
-  /** `identityOf` each of the files; empty for a missing one. */
+  /** `identityOf` each of the files. */
   readonly stamps: readonly string[]
+  /** Files that the plan looked for and did not find. */
+  readonly absent?: readonly string[]
   /** Identifies the query, the files and everything else that the bytes of the answer depend on. */
   readonly identity: string
   /** When the newest of its files was written, ms since the epoch. */

@@ -49,11 +49,19 @@ export interface LakeVersionsOptions {
 export function versionHeader(
   versions: LakeVersions,
   dataset: LakeDataset,
-  { files, stamps }: { readonly files: readonly string[]; readonly stamps: readonly string[] },
+  {
+    files,
+    stamps,
+    absent = [],
+  }: {
+    readonly files: readonly string[]
+    readonly stamps: readonly string[]
+    readonly absent?: readonly string[]
+  },
   pinned: string | undefined,
   selection?: FileSelection,
 ): Readonly<Record<string, string>> {
-  const found = files.map((key, index) => ({ key, stamp: stamps[index] ?? '' }))
+  const found = [...files, ...absent].map((key, index) => ({ key, stamp: stamps[index] ?? '' }))
   const version = pinned ?? versions.versionOf(dataset, found, selection)
   return version === null ? {} : { 'Lake-Version': version }
 }

@@ -267,6 +267,7 @@ function headOf(
 ): LobHead {
   const dates = [...files.keys()].toSorted()
   const contents = dates.map((date) => `${date} ${files.get(date)?.contents ?? 'none'}`)
+  const there = dates.flatMap((date) => files.get(date) ?? [])
   const identity = contentIdentity([seed, series, JSON.stringify({ query, catalogue }), ...contents])
   return {
     kind: 'head',
@@ -274,10 +275,13 @@ function headOf(
     lastRow: plan.lastRow,
     missingDates: plan.missingDates,
     partialDates: partialDates(query, plan, (date) => files.get(date), isWanted, catalogue?.closesAtMs),
-    files: dates.map((date) => files.get(date)?.name ?? lobKey(query.source, series, date)),
-    stamps: dates.map((date) => files.get(date)?.stamp ?? ''),
+    files: there.map(({ name }) => name),
+    stamps: there.map(({ stamp }) => stamp),
+    absent: dates
+      .filter((date) => files.get(date) === undefined)
+      .map((date) => lobKey(query.source, series, date)),
     identity,
-    writtenAtMs: dates.reduce((latest, date) => Math.max(latest, files.get(date)?.writtenAtMs ?? 0), 0),
+    writtenAtMs: there.reduce((latest, { writtenAtMs }) => Math.max(latest, writtenAtMs), 0),
     isHeld: held.includes(identity) || held.includes('*'),
     sections: null,
   }
