@@ -117,8 +117,11 @@ export interface LobAssistance {
   readonly sections: LobSections
 }
 
-/** Set if an answer is not simply sent: it is made with the plan of its receipt, or from a block of the receipt on. */
-export type LobPart = 'receipt' | { readonly fromBlock: number }
+/**
+ * Set if an answer is not simply sent. It is made with the plan of its receipt, for `receipt` also with `bookTimes`, or from a
+ * block of the receipt on.
+ */
+export type LobPart = 'receipt' | 'blocks' | { readonly fromBlock: number }
 
 /** The Piscina task. `port` is transferred. With `headOnly`, the answer is planned and checked, but no chunk is sent. */
 export interface LobTask {
@@ -179,7 +182,7 @@ export interface LobHead extends StreamHead {
   /** Set if the receipt was requested and the client does not hold the answer. */
   readonly receiptPlan?: ReceiptPlan
   /**
-   * Set if the receipt was requested. Not part of a known receipt: they also depend on the file of the date before, which the
+   * Set for the part `receipt`. Not part of a known receipt: they also depend on the file of the date before, which the
    * bytes of the answer do not.
    */
   readonly bookTimes?: BookTimes | undefined

@@ -104,9 +104,9 @@ async function answer(task: LobTask, progress: Progress, bounds: SharingBounds):
   if (task.isUnlimited !== true) refuseTooManyRows(query, plan)
   const outline = task.isUnlimited === true ? outlineOf(plan, query, fileOf) : undefined
   const present = headOf(task, series, plan, files, isWanted)
-  const isReceipt = task.part === 'receipt' && assistance === null
+  const isTimed = task.part === 'receipt' && assistance === null
   // After the head, which lists the opened files: the times also depend on the file of the date before.
-  const times = isReceipt ? bookTimes(query, plan, fileOf, isWanted, closesAtMs) : undefined
+  const times = isTimed ? bookTimes(query, plan, fileOf, isWanted, closesAtMs) : undefined
   const head = { ...present, outline, bookTimes: times }
   if (assistance !== null && assistance.identity !== head.identity) {
     // An assistant that opened other files than the leader must not make rows.
@@ -137,14 +137,14 @@ async function answerRows(
   const ids = marketIdsOf(plan)
   const blocks = part === undefined ? [] : sectionsOf(plan, query, fileOf, Number.MAX_SAFE_INTEGER)
   // If the files have changed since the receipt, the block may not exist; the server compares the identity.
-  const fromBlock = part === undefined || part === 'receipt' ? 0 : part.fromBlock
+  const fromBlock = typeof part === 'object' ? part.fromBlock : 0
   const block = fromBlock === 0 ? undefined : blocks[fromBlock]
   const made = block === undefined ? plan : planFrom(plan, block)
   const isLarge = costInRows(made, query, fileOf) >= bounds.rowsMin
   const { isText, isSectioned } = OUTPUT_FORMATS[query.format]
   const sinkPlan = planSink(query, ids, plan.rows, block !== undefined)
   const isSharedOut = isSectioned && isLarge && block === undefined
-  const isReceipt = part === 'receipt'
+  const isReceipt = typeof part === 'string'
   // The sections of a receipt are its blocks; each thread measures those that it makes.
   const textSections = (): readonly Section[] => {
     if (isReceipt) return blocks
