@@ -50,7 +50,7 @@ export class VersionList {
   readonly #path: string
   #changes: VersionChange[] = []
   readonly #current = new Map<string, VersionFile>()
-  readonly #pins = new BoundedMap<LakePin>(PINS_MAX)
+  #pins = new BoundedMap<LakePin>(PINS_MAX)
   #pinCount = 0
   /** The current files by source and series; made when it is needed. */
   #bySeries: ReadonlyMap<string, readonly DerivedFile[]> | undefined
@@ -125,7 +125,7 @@ export class VersionList {
     this.#bySeries = undefined
     const noted = { id: this.#idOf(this.#current), createdMs: Date.now(), files, removed }
     this.#changes.push(noted)
-    this.#pins.delete(noted.id)
+    this.#pins = new BoundedMap(PINS_MAX)
     this.#unwritten += lineOf(noted)
   }
 
@@ -173,7 +173,12 @@ export class VersionList {
       .map((index) => this.#filesUpTo(index))
       .find((files) => this.#idOf(files) === version)
     if (found === undefined) return undefined
-    const bytes = Buffer.from(JSON.stringify([...found.values()]))
+    // A file with the same bytes may have got another stamp since, for example by a restore.
+    const present = [...found.values()].map((file) => {
+      const current = this.#current.get(file.key)
+      return current?.sha256 === file.sha256 ? { ...file, stamp: current.stamp } : file
+    })
+    const bytes = Buffer.from(JSON.stringify(present))
     const files = new SharedArrayBuffer(bytes.length)
     new Uint8Array(files).set(bytes)
     this.#pinCount += 1
