@@ -117,8 +117,11 @@ export interface LobAssistance {
   readonly sections: LobSections
 }
 
-/** Set if an answer is not simply sent: it is made with the plan of its receipt, or from a block of the receipt on. */
-export type LobPart = 'receipt' | { readonly fromBlock: number }
+/**
+ * Set if an answer is not simply sent. It is made with the plan of its receipt, for `receipt` also with `bookTimes`, or from a
+ * block of the receipt on.
+ */
+export type LobPart = 'receipt' | 'blocks' | { readonly fromBlock: number }
 
 /** The Piscina task. `port` is transferred. With `headOnly`, the answer is planned and checked, but no chunk is sent. */
 export interface LobTask {
@@ -164,10 +167,12 @@ export interface LobHead extends StreamHead {
   readonly missingDates: readonly string[]
   /** Requested dates on which a requested book is only partly known; none after the last row. */
   readonly partialDates: readonly string[]
-  /** The files that were searched for the answer, below the lake's root. */
+  /** The files that the answer may read, below the lake's root. */
   readonly files: readonly string[]
-  /** `identityOf` each of the files; empty for a missing one. */
+  /** `identityOf` each of the files. */
   readonly stamps: readonly string[]
+  /** Files that the plan looked for and did not find. */
+  readonly absent?: readonly string[]
   /** Identifies the query, the files and everything else that the bytes of the answer depend on. */
   readonly identity: string
   /** When the newest of its files was written, ms since the epoch. */
@@ -177,7 +182,7 @@ export interface LobHead extends StreamHead {
   /** Set if the receipt was requested and the client does not hold the answer. */
   readonly receiptPlan?: ReceiptPlan
   /**
-   * Set if the receipt was requested. Not part of a known receipt: they also depend on the file of the date before, which the
+   * Set for the part `receipt`. Not part of a known receipt: they also depend on the file of the date before, which the
    * bytes of the answer do not.
    */
   readonly bookTimes?: BookTimes | undefined

@@ -172,6 +172,8 @@ export interface RecordHead extends StreamHead {
   readonly files: readonly string[]
   /** `identityOf` each of the files. */
   readonly stamps: readonly string[]
+  /** For trades: the series whose files of the range belong to the answer; null for all of the source. */
+  readonly series: readonly string[] | null
   /** The files and directories of an answer from lake files alone: the answer is right while they are unchanged. Else null. */
   readonly seenFiles: readonly SeenFile[] | null
   /** The client or the server holds this answer: no chunk follows. */

@@ -63,9 +63,10 @@ _JSON_PAGE_ROWS = 10_000
 _STREAMED_PAGE_ROWS = 100_000
 # The server's limit of rows in one JSON response.
 _JSON_FILE_ROWS = 50_000
-# After this much progress, the count of resumes starts again; _RESUMES_MAX limits their total.
+# After this much progress, the count of resumes starts again.
 _PROGRESS_BYTES = 64 * 1024
-_RESUMES_MAX = 100
+# Limits resumes without a range: a server that ignores `after` would send the same rows without end.
+_UNRANGED_MAX = 100
 # Protects against a server whose pages never end.
 _PAGES_MAX = 100_000
 
@@ -248,6 +249,7 @@ class _Transfer:
         self._given = _GivenRows.of(target) if is_coded else None
         # The bytes with which the remaining rows must begin.
         self._known = b""
+        self._unranged = 0
 
     def _open(self, more: Dict[str, str], *, target: Optional[str] = None) -> http.client.HTTPResponse:
         attempt = 1
@@ -367,7 +369,6 @@ class _Transfer:
         # Bytes at the start of the response that the reader already has.
         held = 0
         resume = 0
-        resumes = 0
         bytes_at_resume = 0
         try:
             while True:
@@ -393,9 +394,6 @@ class _Transfer:
                     # After progress, the count of resumes starts again.
                     resume = 1 if self.bytes - bytes_at_resume >= _PROGRESS_BYTES else resume + 1
                     bytes_at_resume = self.bytes
-                    resumes += 1
-                    if resumes > _RESUMES_MAX:
-                        raise self.incomplete(str(error)) from error
                     held = self._resume(error, resume)
         finally:
             self.close()
@@ -404,11 +402,12 @@ class _Transfer:
         """Requests the same response again, and returns how many bytes at its start are known."""
         self.close()
         tag = self.headers.get("ETag") or "W/"
-        if tag.startswith("W/") or resume > self._connection.resumes:
-            raise self.incomplete(str(broken)) from broken
-        self._cancelling.sleep(self._own_wait(resume) * (0.5 + random.random() / 2))
         is_coded = self.headers.get("Content-Encoding", "identity") != "identity"
         is_ranged = not is_coded and self.headers.get("Accept-Ranges") == "bytes" and self.bytes > 0
+        self._unranged += 0 if is_ranged else 1
+        if tag.startswith("W/") or resume > self._connection.resumes or self._unranged > _UNRANGED_MAX:
+            raise self.incomplete(str(broken)) from broken
+        self._cancelling.sleep(self._own_wait(resume) * (0.5 + random.random() / 2))
         more = {"Range": f"bytes={self.bytes}-", "If-Range": tag} if is_ranged else {}
         rows = self._given.next(self.target) if self._given is not None else None
         try:

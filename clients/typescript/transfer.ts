@@ -10,9 +10,10 @@ import type { Connection } from './call.ts'
 import { GivenRows } from './given-rows.ts'
 import { openBody, waitForResume } from './request.ts'
 
-/** After this much progress, the count of resumes starts again; RESUMES_MAX limits their total. */
+/** After this much progress, the count of resumes starts again. */
 const PROGRESS_BYTES = 64 * 1024
-const RESUMES_MAX = 100
+/** Limits resumes without a range: a server that ignores `after` would send the same rows without end. */
+const UNRANGED_MAX = 100
 
 /** A response with status 200 whose body has not been read. */
 export class Transfer {
@@ -27,7 +28,7 @@ export class Transfer {
   #held = 0
   /** Resumes since the last progress of PROGRESS_BYTES. */
   #resumes = 0
-  #resumesInAll = 0
+  #unranged = 0
   /** The bytes with which the remaining rows must begin. */
   #known: Uint8Array = new Uint8Array(0)
   #bytesAtResume = 0
@@ -93,7 +94,7 @@ export class Transfer {
     const known = this.#known.subarray(0, chunk.length)
     this.#known = this.#known.subarray(known.length)
     if (known.every((byte, at) => byte === chunk[at])) return
-    this.#resumesInAll = RESUMES_MAX
+    this.#unranged = UNRANGED_MAX
     throw new IncompleteError('asked for the rest, the server sent something else', this)
   }
 
@@ -104,10 +105,10 @@ export class Transfer {
     const isProgress = this.bytes - this.#bytesAtResume >= PROGRESS_BYTES
     this.#resumes = isProgress ? 1 : this.#resumes + 1
     this.#bytesAtResume = this.bytes
-    this.#resumesInAll += 1
-    if (tag === null || tag.startsWith('W/') || this.#resumesInAll > RESUMES_MAX) throw broken
-    if (!(await waitForResume(this.#connection, this.#resumes))) throw broken
     const isRanged = !this.#body.isCoded && this.headers.get('accept-ranges') === 'bytes' && this.bytes > 0
+    if (!isRanged) this.#unranged += 1
+    if (tag === null || tag.startsWith('W/') || this.#unranged > UNRANGED_MAX) throw broken
+    if (!(await waitForResume(this.#connection, this.#resumes))) throw broken
     const range = isRanged ? { Range: `bytes=${this.bytes}-`, 'If-Range': tag } : undefined
     const rows = this.#given?.next(this.target)
     try {

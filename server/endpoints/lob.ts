@@ -3,7 +3,8 @@
 
 import { lobSourceNames } from '../../shared/lob-sources.ts'
 import { type LakeChoice, notHeld, refuseNotHeld } from '../lake/lake-choice.ts'
-import { type DateSpan, type LakeVersions, versionHeader } from '../lake/lake-versions.ts'
+import { type LakeVersions, versionHeader } from '../lake/lake-versions.ts'
+import type { DateSpan } from '../lake/version-list.ts'
 import { ApiError } from '../../shared/errors.ts'
 import { OUTPUT_FORMATS } from '../../shared/formats.ts'
 import { canonicalParameters, textOfPlace } from '../../shared/lob-canonical.ts'

@@ -15,7 +15,7 @@ import { SYSTEM_CLOCK } from '../tasks/clock.ts'
 import { digestOf, lakeKeys } from './file-list.ts'
 import { READ_FLAGS } from './lake-file-facts.ts'
 import { temporaryPath } from './temporary-file.ts'
-import { type VersionChange, VersionList } from './version-list.ts'
+import { type DateSpan, type FileSelection, type VersionChange, VersionList } from './version-list.ts'
 
 /** The pause between two looks: at least this, and at least this multiple of a look's duration. */
 const PAUSE_MS_MIN = 5_000
@@ -45,21 +45,24 @@ export interface LakeVersionsOptions {
   readonly onBooks?: ((keys: readonly string[], signal: AbortSignal) => Promise<void>) | undefined
 }
 
-/** UTC dates, both inclusive. */
-export interface DateSpan {
-  readonly first: string
-  readonly last: string
-}
-
 /** The version header of an answer that is pinned, or made of these files. */
 export function versionHeader(
   versions: LakeVersions,
   dataset: LakeDataset,
-  { files, stamps }: { readonly files: readonly string[]; readonly stamps: readonly string[] },
+  {
+    files,
+    stamps,
+    absent = [],
+  }: {
+    readonly files: readonly string[]
+    readonly stamps: readonly string[]
+    readonly absent?: readonly string[]
+  },
   pinned: string | undefined,
+  selection?: FileSelection,
 ): Readonly<Record<string, string>> {
-  const found = files.map((key, index) => ({ key, stamp: stamps[index] ?? '' }))
-  const version = pinned ?? versions.versionOf(dataset, found)
+  const found = [...files, ...absent].map((key, index) => ({ key, stamp: stamps[index] ?? '' }))
+  const version = pinned ?? versions.versionOf(dataset, found, selection)
   return version === null ? {} : { 'Lake-Version': version }
 }
 
@@ -121,13 +124,14 @@ export class LakeVersions {
 
   /**
    * The version of an answer made of these files. Null if one of them belongs to no version, because it is open or not known yet.
-   * The stamp of a file that the answer did not find is empty.
+   * The stamp of a file that the answer did not find is empty. With a selection, the version must have no other files of it.
    */
-  versionOf(dataset: LakeDataset, files: readonly StampedFile[]): string | null {
+  versionOf(dataset: LakeDataset, files: readonly StampedFile[], selection?: FileSelection): string | null {
     const list = this.#lists[dataset]
     const isKnown = ({ key, stamp }: StampedFile): boolean =>
       (list.current.get(key)?.stamp ?? '') === stamp && (stamp !== '' || !isOpen(key))
-    if (list.id !== undefined && files.every(isKnown)) return list.id
+    const isWhole = selection === undefined || list.count(selection) === files.length
+    if (list.id !== undefined && files.every(isKnown) && isWhole) return list.id
     if (!files.some(({ key }) => isOpen(key))) this.#woken.abort()
     return null
   }

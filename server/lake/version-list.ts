@@ -7,8 +7,10 @@ import { dirname, join } from 'node:path'
 import { BoundedMap } from '../../shared/bounded-map.ts'
 import { contentIdentity } from '../../shared/content-identity.ts'
 import { noneThere } from '../../shared/errno.ts'
-import { type LakeDataset } from '../../shared/lake-layout.ts'
+import { groupedBy } from '../../shared/grouped-by.ts'
+import { type DerivedFile, derivedFileOfKey, type LakeDataset } from '../../shared/lake-layout.ts'
 import { type LakePin, type VersionFile, VERSIONS_DIRECTORY } from '../../shared/lake-pin.ts'
+import type { LobSource } from '../../shared/lob-sources.ts'
 import { parsedJson } from '../../shared/parsed-json.ts'
 import { replaceFile } from './temporary-file.ts'
 
@@ -29,13 +31,29 @@ export interface VersionChange {
   readonly removed: readonly string[]
 }
 
+/** UTC dates, both inclusive. */
+export interface DateSpan {
+  readonly first: string
+  readonly last: string
+}
+
+/** Files with one date each. */
+export interface FileSelection {
+  readonly source: LobSource
+  /** Null for all. */
+  readonly series: readonly string[] | null
+  readonly dates: DateSpan
+}
+
 export class VersionList {
   readonly #dataset: LakeDataset
   readonly #path: string
   #changes: VersionChange[] = []
   readonly #current = new Map<string, VersionFile>()
-  readonly #pins = new BoundedMap<LakePin>(PINS_MAX)
+  #pins = new BoundedMap<LakePin>(PINS_MAX)
   #pinCount = 0
+  /** The current files by source and series; made when it is needed. */
+  #bySeries: ReadonlyMap<string, readonly DerivedFile[]> | undefined
   /** Lines that could not be written yet, for example because the disk is full. */
   #unwritten = ''
 
@@ -55,6 +73,17 @@ export class VersionList {
 
   get id(): string | undefined {
     return this.#changes.at(-1)?.id
+  }
+
+  /** The number of current files of a selection. */
+  count({ source, series, dates: { first, last } }: FileSelection): number {
+    this.#bySeries ??= groupedBy(
+      [...this.#current.keys()].flatMap((key) => derivedFileOfKey(key) ?? []),
+      (file) => `${file.source} ${file.series}`,
+    )
+    const lists = series?.map((name) => this.#bySeries!.get(`${source} ${name}`) ?? [])
+    const files = (lists ?? [...this.#bySeries.values()]).flat()
+    return files.filter((file) => file.source === source && first <= file.date && file.date <= last).length
   }
 
   /** Keys of files that were added or replaced after a version; all keys if it is not known. */
@@ -93,9 +122,10 @@ export class VersionList {
 
   #add(files: readonly VersionFile[], removed: readonly string[]): void {
     applyTo(this.#current, { files, removed })
+    this.#bySeries = undefined
     const noted = { id: this.#idOf(this.#current), createdMs: Date.now(), files, removed }
     this.#changes.push(noted)
-    this.#pins.delete(noted.id)
+    this.#pins = new BoundedMap(PINS_MAX)
     this.#unwritten += lineOf(noted)
   }
 
@@ -143,7 +173,12 @@ export class VersionList {
       .map((index) => this.#filesUpTo(index))
       .find((files) => this.#idOf(files) === version)
     if (found === undefined) return undefined
-    const bytes = Buffer.from(JSON.stringify([...found.values()]))
+    // A file with the same bytes may have got another stamp since, for example by a restore.
+    const present = [...found.values()].map((file) => {
+      const current = this.#current.get(file.key)
+      return current?.sha256 === file.sha256 ? { ...file, stamp: current.stamp } : file
+    })
+    const bytes = Buffer.from(JSON.stringify(present))
     const files = new SharedArrayBuffer(bytes.length)
     new Uint8Array(files).set(bytes)
     this.#pinCount += 1

@@ -45,8 +45,8 @@ export async function receiptOf(
   condition = '',
   isWanted: (identity: string) => boolean = () => true,
 ): Promise<PresentReceipt | null> {
-  const { client, pin, signal } = options
-  const key = JSON.stringify([questionOf(query, pin), client, condition])
+  const { client, part, pin, signal } = options
+  const key = JSON.stringify([questionOf(query, pin), client, part, condition])
   return source.receipts.rounds.join(key, signal, async (ofRound) =>
     presentReceipt(source, query, { ...options, signal: ofRound }, isWanted),
   )
@@ -60,7 +60,8 @@ async function presentReceipt(
 ): Promise<PresentReceipt | null> {
   const known = receipts.last(query, options.pin)
   const validation = { ...options.validation, held: known === undefined ? [] : [known.identity] }
-  const stream = await pool.open(query, { ...options, validation, headOnly: false, part: 'receipt' })
+  const { part = 'receipt' } = options
+  const stream = await pool.open(query, { ...options, validation, headOnly: false, part })
   try {
     const { head } = stream
     const { identity, isHeld } = head
@@ -122,7 +123,9 @@ export async function openPart(
   const knownBounds = known && isWanted(known.identity) ? boundsOf(range, known.receipt.bytes) : null
   const part = known && knownBounds && (await open(known, knownBounds))
   if (part) return part
-  const present = await receiptOf(source, query, options, [ifRange, ...held].join(' '), isWanted)
+  // The part does not depend on the file of the date before, as the times of a receipt do: that file may be broken or replaced.
+  const measured = { ...options, part: 'blocks' } as const
+  const present = await receiptOf(source, query, measured, [ifRange, ...held].join(' '), isWanted)
   if (present === null) return null
   const bounds = boundsOf(range, present.receipt.bytes)
   if (bounds === null)

@@ -29,7 +29,7 @@ interface AnswerFiles {
   readonly manifest: string | undefined
 }
 
-type AnswerHead = Pick<RecordHead, 'nextOffset' | 'identity' | 'isHeld' | 'files' | 'stamps'>
+type AnswerHead = Pick<RecordHead, 'nextOffset' | 'identity' | 'isHeld' | 'files' | 'stamps' | 'series'>
 
 /** An opened answer and its head. The stream must be closed. */
 export interface OpenedAnswer {
@@ -44,7 +44,7 @@ export type AnswerRequest = Pick<RequestContext, 'headOnly' | 'held' | 'signal' 
   readonly pin?: LakePin | undefined
 }
 
-interface AnswerFacts extends Pick<RecordHead, 'stamps'> {
+interface AnswerFacts extends Pick<RecordHead, 'stamps' | 'series'> {
   readonly keys: readonly string[]
   readonly identity: string
   readonly nextOffset: number | null
@@ -113,15 +113,17 @@ export class RecordAnswers {
     if (result.kind === 'single') return result.take(signal)
     if (result.kind === 'held') {
       const { identity } = result
-      return { head: { nextOffset: null, identity, isHeld: true, files: [], stamps: [] }, stream: NOTHING }
+      const head = { nextOffset: null, identity, isHeld: true, files: [], stamps: [], series: null }
+      return { head, stream: NOTHING }
     }
-    const { identity, nextOffset, rows, keys: files, stamps } = result.answer.facts
+    const { identity, nextOffset, rows, keys: files, stamps, series } = result.answer.facts
+    const head = { nextOffset, identity, isHeld: false, files, stamps, series }
     if (result.unserved > 0) result.unserved -= 1
     else this.#cache.figures.hits += 1
     if (held.includes(identity) || held.includes('*'))
-      return { head: { nextOffset, identity, isHeld: true, files, stamps }, stream: NOTHING }
+      return { head: { ...head, isHeld: true }, stream: NOTHING }
     const stream = new ReadyStream(result.answer.body, { rows, onClose: result.answer.hold() })
-    return { head: { nextOffset, identity, isHeld: false, files, stamps }, stream }
+    return { head, stream }
   }
 
   /** One round for all requests that joined it. A failure goes to one of them; the others try on their own. */
@@ -176,7 +178,7 @@ export class RecordAnswers {
     abort: () => void,
   ): Promise<RoundResult> {
     this.#cache.figures.misses += 1
-    const { identity, nextOffset, rows, files: keys, stamps } = stream.head
+    const { identity, nextOffset, rows, files: keys, stamps, series } = stream.head
     let body = Buffer.alloc(0)
     try {
       for (;;) {
@@ -193,7 +195,7 @@ export class RecordAnswers {
       throw error
     }
     await stream.close()
-    const facts = { identity: identity ?? '', nextOffset, rows, keys, stamps, files }
+    const facts = { identity: identity ?? '', nextOffset, rows, keys, stamps, series, files }
     const answer = this.#cache.put(key, body, () => facts)
     return { kind: 'kept', answer, unserved: 1 }
   }

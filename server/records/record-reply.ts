@@ -7,7 +7,8 @@ import { seriesOfTicker } from '../../shared/series-name.ts'
 import { type LakeChoice, notHeld, refuseNotHeld } from '../lake/lake-choice.ts'
 import { datasetOf } from '../../shared/record-schema.ts'
 import { utcDateOf } from '../../shared/utc-date.ts'
-import { type DateSpan, type LakeVersions, versionHeader } from '../lake/lake-versions.ts'
+import { type LakeVersions, versionHeader } from '../lake/lake-versions.ts'
+import type { DateSpan, FileSelection } from '../lake/version-list.ts'
 import type { RecordQuery, TradeQuery } from '../../shared/record-task.ts'
 import {
   notModifiedReply,
@@ -77,7 +78,7 @@ export async function recordReply(
     ...(isFile ? { 'Content-Disposition': `attachment; filename="${fileName(options, query.format)}"` } : {}),
     ...(nextOffset === null ? {} : { Link: nextLink(options.path, { ...parameters, offset: nextOffset }) }),
     ...(validator === undefined ? {} : validatorHeaders(validator)),
-    ...(dataset && versionHeader(versions, dataset, head, version)),
+    ...(dataset && versionHeader(versions, dataset, head, version, selectionOf(query, head))),
   }
   return { status: 200, headers, stream }
 }
@@ -98,6 +99,15 @@ function isUnplaced(query: RecordQuery): boolean {
 function datesOf(query: RecordQuery): DateSpan | undefined {
   if (query.kind !== 'trades') return undefined
   return { first: utcDateOf(query.fromMs), last: utcDateOf(query.toMs - 1) }
+}
+
+/** Other datasets lose no files, and the files of their answers depend on the store, too. */
+function selectionOf(
+  query: RecordQuery,
+  { series }: { readonly series: readonly string[] | null },
+): FileSelection | undefined {
+  const dates = datesOf(query)
+  return query.kind === 'trades' && dates !== undefined ? { source: query.source, series, dates } : undefined
 }
 
 /** `candles_KXHIGHNY_2026-07-01.csv`, with only characters that need no quoting. */

@@ -76,9 +76,9 @@ for (const client of clientsOfThisFile()) {
   })
 
   test(`${client.name}: a response that makes progress is resumed as often as it breaks off`, async (t) => {
-    const line = `${JSON.stringify({ ts: 1, mid: 0.5 })}\n`
-    const whole = Buffer.from(line.repeat(40_000))
-    const step = 100_000
+    const line = `${JSON.stringify({ ts: 1, note: 'x'.repeat(1000) })}\n`
+    const whole = Buffer.from(line.repeat(9_000))
+    const step = 80_000
     const server = await startScripted(t, (request, response) => {
       const start = Number(/^bytes=(\d+)-$/.exec(request.headers.range ?? 'bytes=0-')?.[1])
       const range = `bytes ${start}-${whole.length - 1}/${whole.length}`
@@ -98,8 +98,8 @@ for (const client of clientsOfThisFile()) {
     // Other runtimes drop bytes received just before the connection broke off.
     if (!keepsAll(client)) return
     assert.equal(given.error, undefined)
-    assert.equal(given.rows?.length, 40_000)
-    assert.ok(server.requests.length > QUICK.resumes + 1)
+    assert.equal(given.rows?.length, 9_000)
+    assert.ok(server.requests.length > 100)
   })
 
   test(`${client.name}: only the rest is requested from a server with ranges`, async (t) => {

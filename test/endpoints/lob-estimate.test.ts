@@ -78,6 +78,8 @@ test('rows are exact and bytes within a tenth of the response', async (t) => {
   const hour = await estimateOf(url, ALLOWED[0]!)
   const day = await estimateOf(url, 'series=KXHIGHNY&date=2026-07-01')
   assert.deepEqual([hour.row_groups, day.row_groups, day.files.length], [1, 24, 1])
+  const wider = await estimateOf(url, 'series=KXHIGHNY&from=2026-06-29&to=2026-07-01')
+  assert.deepEqual([wider.files, wider.missing_dates], [day.files, ['2026-06-29', '2026-06-30']])
 
   // Each suggested change makes the request valid, and the next shorter interval does not.
   const large = 'series=KXHIGHNY&from=2026-07-01&to=2026-07-03&format=json'

@@ -237,6 +237,21 @@ test('a response without a file of the version names no version until the server
   await versionOf(world, 'lob', before)
 })
 
+test('a response without a trades file of the version names no version until the server has noticed the removal', async (t) => {
+  const world = await start(t, await freshLake(t), 30)
+  const [target] = TARGETS.trades
+  const before = await versionOf(world, 'trades')
+  const { body } = await world.ask(target)
+  await rm(join(world.lake, 'trades/source=kalshi/series=KXHIGHNY'), { recursive: true })
+  for (const path of [target, target.replace('series=KXHIGHNY', `market=${T}`)]) {
+    const answer = await world.ask(path)
+    assert.ok(answer.status === 404 || answer.body.length < body.length, path)
+    assert.equal(answer.version, null)
+  }
+  await versionOf(world, 'trades', before)
+  assert.ok((await world.ask(`${target}&version=${before}`)).body.equals(body))
+})
+
 test('candles carried forward up to a trade that the version lacks cannot be pinned', async (t) => {
   const world = await start(t, await freshLake(t), 0)
   const path = 'candles?series=KXHIGHNY&from=2026-07-03T20:00:00Z&to=2026-07-03T23:59:00Z'

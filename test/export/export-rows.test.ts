@@ -19,6 +19,7 @@ import { benchmarkMarketIds, generateBenchmarkLake } from '../../server/sample-d
 import { sampleRecords } from '../../server/sample-data/sample-records.ts'
 import { loadSampleRecords } from '../../server/sample-data/sample-store.ts'
 import { writeMarkets } from '../../server/storage/catalogue-store.ts'
+import { EVENT_CLEAR, EVENT_SET } from '../../shared/lob-v1.ts'
 import { addDays, utcDatesBetween } from '../../shared/utc-date.ts'
 import { candleSet, distribute } from '../support/candle-sets.ts'
 import { startColdServer } from '../support/cold-workers.ts'
@@ -34,10 +35,12 @@ import {
 } from '../support/exports.ts'
 import { distributeObservations, observationSet } from '../support/observation-sets.ts'
 import { storeOfThisFile } from '../support/postgres.ts'
+import { bookEvent, HOUR } from '../support/recorded-events.ts'
 import { BUCKET, startS3Server } from '../support/s3-server.ts'
 import { SAMPLE_LAKE } from '../support/sample-server.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
 import { TEST_CONFIG } from '../support/test-server.ts'
+import { DATES, dateStartNs, SERIES, writeLake } from '../support/truth-lakes.ts'
 
 const place = storeOfThisFile()
 const REPORTS = observationSet(5, Date.parse('2025-12-28T00:00:00Z'), 9 * 24)
@@ -353,3 +356,22 @@ for (const [interval, days, skip] of [
           await compareBytes(t, world, days, { interval: String(interval), levels: '10', format }, endpoint)
       },
     )
+
+test('order books of another writer are exported also if the date before has no file', async (t) => {
+  const lake = await temporaryDirectory(t)
+  const events = DATES.flatMap((date) => [
+    { ...bookEvent('M0', dateStartNs(date), EVENT_CLEAR) },
+    { ...bookEvent('M0', dateStartNs(date) + 20n * HOUR, EVENT_SET, 0, 4_000, 5_000_000) },
+  ])
+  const file = { codec: 'zstd', isNullable: false, hasDictionary: true, hasStatistics: true } as const
+  const shape = { layout: 'byHour', hasKeyframes: false } as const
+  writeLake(lake, events, { ...shape, file: { ...file, rowGroupRows: 64, keyValues: {} } })
+  const world = { url: await serve(t, lake), threads: exportThreads(t, lake) }
+  const range = { from: DATES[0]!, to: DATES[1]! }
+  const wishes = { scopes: [SERIES], range, parameters: { interval: '300' } }
+  const [first] = await compare(t, world, { dataset: 'lob', ...wishes })
+  assert.deepEqual(
+    first!.plan.parts.map(({ files }) => files.length),
+    [1, 2],
+  )
+})

@@ -12,6 +12,7 @@ import { identityOf } from '../../shared/file-identity.ts'
 import { lobKey } from '../../shared/lake-layout.ts'
 import { keptFilePath, VERSIONS_DIRECTORY, type VersionFile } from '../../shared/lake-pin.ts'
 import { utcDateOf } from '../../shared/utc-date.ts'
+import { PinnedFiles } from '../../workers/lake/pinned-files.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
 
 function found(contents: Readonly<Record<string, number>>): ReadonlyMap<string, VersionFile> {
@@ -128,6 +129,31 @@ test('for a symbolic link its target file is kept', async (t) => {
   await writeFile(join(lake, 'draft'), 'other')
   await rename(join(lake, 'draft'), join(lake, 'elsewhere'))
   assert.equal(await readFile(keptFilePath(lake, sha256), 'utf8'), 'first')
+})
+
+test('a kept file that was overwritten in place is not read, and a file that was only touched is', async (t) => {
+  const lake = await temporaryDirectory(t)
+  const path = join(lake, lobKey('kalshi', 'KXHIGHNY', '2026-06-24'))
+  await mkdir(dirname(path), { recursive: true })
+  await writeFile(path, 'first')
+  const versions = new LakeVersions({ lake, logger: pino({ level: 'silent' }), keepMs: 86_400_000 })
+  await versions.start()
+  t.after(() => versions.close())
+  const find = (id: string) =>
+    new PinnedFiles(lake, versions.pin('lob', id)).find(lobKey('kalshi', 'KXHIGHNY', '2026-06-24'))
+  while (versions.changesOf('lob').length === 0) await delay(10)
+  const [{ id } = { id: '' }] = versions.changesOf('lob')
+  assert.ok(find(id)?.path.includes(VERSIONS_DIRECTORY))
+  await writeFile(path, 'other')
+  assert.throws(() => find(id), { code: 'version_gone' })
+
+  const list = await listOf(await temporaryDirectory(t))
+  const [file] = LOOKS[0]!.values()
+  await list.note(LOOKS[0]!)
+  const first = list.id!
+  await list.note(new Map([...LOOKS[0]!, ...found({ b: 1 })]))
+  await list.note(new Map([['a', { ...file!, stamp: '1 1 touched' }], ...found({ b: 1 })]))
+  assert.match(Buffer.from(list.pin(first)!.files).toString(), /touched/)
 })
 
 test('a response from the file of an open date has no version, because the version could not reproduce it', async (t) => {

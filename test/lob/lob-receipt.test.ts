@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
-import { cpSync, mkdtempSync, rmSync } from 'node:fs'
+import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -302,6 +302,19 @@ test('after a file is replaced a range request gets the whole new answer', async
   assert.equal(after.status, 200)
   assert.notEqual(after.headers.get('etag'), tag)
   assert.ok(Buffer.from(await after.arrayBuffer()).equals(fresh))
+})
+
+test('a range needs no other files than its answer: the file of the date before may be broken', async (t) => {
+  const lake = await temporaryDirectory(t)
+  cpSync(SAMPLE_LAKE, lake, { recursive: true })
+  const { url } = await startSampleServer(t, { lake })
+  const target = `${url}/api/v1/lob?${QUERY}&format=csv`
+  writeFileSync(pathOfDate(lake, '2026-07-01'), 'broken')
+  const plain = { 'Accept-Encoding': 'identity' }
+  const whole = Buffer.from(await (await fetch(target, { headers: plain })).arrayBuffer())
+  const part = await fetch(target, { headers: { ...plain, Range: 'bytes=100-' } })
+  assert.equal(part.status, 206)
+  assert.ok(Buffer.from(await part.arrayBuffer()).equals(whole.subarray(100)))
 })
 
 test('concurrent requests for an unknown receipt share one build, even if one client disconnects', async () => {

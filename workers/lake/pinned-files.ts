@@ -50,8 +50,8 @@ export class PinnedFiles {
     if (file === undefined) return undefined
     const kept = keptFilePath(this.#lake, file.sha256)
     const keptStat = statAt(key, kept)
-    if (Number(keptStat?.size) === file.sizeBytes)
-      return { ...file, path: kept, place: relative(this.#lake, kept), stat: keptStat! }
+    if (keptStat !== undefined && isIntact(keptStat, file))
+      return { ...file, path: kept, place: relative(this.#lake, kept), stat: keptStat }
     const path = join(this.#lake, ...key.split('/'))
     const stat = statAt(key, path)
     if (stat === undefined || identityOf(stat) !== file.stamp) throw this.gone(key)
@@ -65,6 +65,12 @@ export class PinnedFiles {
       `The file ${key} of version ${this.#version} has been replaced and is not kept; ask without version.`,
     )
   }
+}
+
+/** A kept file is a hard link: it changes with the file of the lake if that is overwritten in place. */
+function isIntact(kept: BigIntStats, { sizeBytes, stamp }: VersionFile): boolean {
+  const isSameFile = stamp.startsWith(`${kept.ino} `)
+  return Number(kept.size) === sizeBytes && (!isSameFile || identityOf(kept) === stamp)
 }
 
 function statAt(key: string, path: string): BigIntStats | undefined {

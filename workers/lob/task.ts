@@ -104,9 +104,9 @@ async function answer(task: LobTask, progress: Progress, bounds: SharingBounds):
   if (task.isUnlimited !== true) refuseTooManyRows(query, plan)
   const outline = task.isUnlimited === true ? outlineOf(plan, query, fileOf) : undefined
   const present = headOf(task, series, plan, files, isWanted)
-  const isReceipt = task.part === 'receipt' && assistance === null
+  const isTimed = task.part === 'receipt' && assistance === null
   // After the head, which lists the opened files: the times also depend on the file of the date before.
-  const times = isReceipt ? bookTimes(query, plan, fileOf, isWanted, closesAtMs) : undefined
+  const times = isTimed ? bookTimes(query, plan, fileOf, isWanted, closesAtMs) : undefined
   const head = { ...present, outline, bookTimes: times }
   if (assistance !== null && assistance.identity !== head.identity) {
     // An assistant that opened other files than the leader must not make rows.
@@ -137,14 +137,14 @@ async function answerRows(
   const ids = marketIdsOf(plan)
   const blocks = part === undefined ? [] : sectionsOf(plan, query, fileOf, Number.MAX_SAFE_INTEGER)
   // If the files have changed since the receipt, the block may not exist; the server compares the identity.
-  const fromBlock = part === undefined || part === 'receipt' ? 0 : part.fromBlock
+  const fromBlock = typeof part === 'object' ? part.fromBlock : 0
   const block = fromBlock === 0 ? undefined : blocks[fromBlock]
   const made = block === undefined ? plan : planFrom(plan, block)
   const isLarge = costInRows(made, query, fileOf) >= bounds.rowsMin
   const { isText, isSectioned } = OUTPUT_FORMATS[query.format]
   const sinkPlan = planSink(query, ids, plan.rows, block !== undefined)
   const isSharedOut = isSectioned && isLarge && block === undefined
-  const isReceipt = part === 'receipt'
+  const isReceipt = typeof part === 'string'
   // The sections of a receipt are its blocks; each thread measures those that it makes.
   const textSections = (): readonly Section[] => {
     if (isReceipt) return blocks
@@ -267,6 +267,7 @@ function headOf(
 ): LobHead {
   const dates = [...files.keys()].toSorted()
   const contents = dates.map((date) => `${date} ${files.get(date)?.contents ?? 'none'}`)
+  const there = dates.flatMap((date) => files.get(date) ?? [])
   const identity = contentIdentity([seed, series, JSON.stringify({ query, catalogue }), ...contents])
   return {
     kind: 'head',
@@ -274,10 +275,13 @@ function headOf(
     lastRow: plan.lastRow,
     missingDates: plan.missingDates,
     partialDates: partialDates(query, plan, (date) => files.get(date), isWanted, catalogue?.closesAtMs),
-    files: dates.map((date) => files.get(date)?.name ?? lobKey(query.source, series, date)),
-    stamps: dates.map((date) => files.get(date)?.stamp ?? ''),
+    files: there.map(({ name }) => name),
+    stamps: there.map(({ stamp }) => stamp),
+    absent: dates
+      .filter((date) => files.get(date) === undefined)
+      .map((date) => lobKey(query.source, series, date)),
     identity,
-    writtenAtMs: dates.reduce((latest, date) => Math.max(latest, files.get(date)?.writtenAtMs ?? 0), 0),
+    writtenAtMs: there.reduce((latest, { writtenAtMs }) => Math.max(latest, writtenAtMs), 0),
     isHeld: held.includes(identity) || held.includes('*'),
     sections: null,
   }

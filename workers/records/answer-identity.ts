@@ -17,6 +17,8 @@ export interface AnswerSources {
   readonly facts: readonly string[]
   /** Set if the plan does not read the store: the files and directories that it looked at, or null while they are changing. */
   readonly lakeOnly?: { readonly seenFiles: readonly SeenFile[] | null } | undefined
+  /** See `RecordHead.series`. */
+  readonly series?: readonly string[] | null
 }
 
 export class AnswerIdentity {
@@ -30,6 +32,8 @@ export class AnswerIdentity {
   seenFiles: readonly SeenFile[] | null = null
   /** The lake files that the last plan reads. */
   parts: readonly LakePart[] = []
+  /** See `RecordHead.series`. */
+  series: readonly string[] | null = null
 
   constructor(query: RecordQuery, validation: RecordValidation | null) {
     this.#query = query
@@ -45,8 +49,9 @@ export class AnswerIdentity {
    * Sets the name. A request that is planned again sets it again.
    * @throws {AnswerHeld}
    */
-  settle({ parts, facts, lakeOnly }: AnswerSources): void {
+  settle({ parts, facts, lakeOnly, series = null }: AnswerSources): void {
     this.parts = parts
+    this.series = series
     if (this.#validation === null) return
     const { held, kept } = this.#validation
     const seed = lakeOnly === undefined ? this.#validation.seed : this.#validation.lakeSeed

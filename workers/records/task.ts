@@ -78,6 +78,7 @@ function sendMisplaced(port: RecordTask['port']): void {
     isHeld: false,
     files: [],
     stamps: [],
+    series: null,
     seenFiles: null,
   }
   port.postMessage({ kind: 'head', ...nothing, isMisplaced: true } satisfies RecordHead)
@@ -87,7 +88,7 @@ function sendMisplaced(port: RecordTask['port']): void {
 async function answer({ query, headOnly, port }: RecordTask, request: RecordRequest): Promise<void> {
   const planned = await unlessHeld(makeAnswer(query, request))
   const { rows, hasMore, batches } = planned ?? NO_ROWS
-  const { name: identity, parts, seenFiles } = request.identity
+  const { name: identity, parts, series, seenFiles } = request.identity
   // A client that holds the answer knows its files.
   const files = planned === undefined ? [] : parts
   const head: RecordHead = {
@@ -97,6 +98,7 @@ async function answer({ query, headOnly, port }: RecordTask, request: RecordRequ
     identity,
     files: files.map(({ name }) => name),
     stamps: files.map((file) => file.identity),
+    series,
     seenFiles,
     isHeld: planned === undefined,
     isMisplaced: false,

@@ -55,7 +55,8 @@ export async function answerTrades(query: TradeQuery, request: RecordRequest): P
   const { context, signal, identity, pinned } = request
   const selection = selectionOf(context.lake, query, pinned)
   const parts = inOrder(partsOf(context.lake, query, selection.series, pinned))
-  identity.settle({ parts, facts: selection.series, lakeOnly: { seenFiles: null } })
+  const { series, named } = selection
+  identity.settle({ parts, facts: series, lakeOnly: { seenFiles: null }, series: named })
   assertInPlace(request, 0, parts.length)
   for (const part of parts) await context.checks.checkContract(context.duck, part, TRADES_FILE, signal)
   const reading = new TradeReading(query, parts, selection.where, request)
@@ -68,6 +69,8 @@ export async function answerTrades(query: TradeQuery, request: RecordRequest): P
 interface Selection {
   /** Series whose files are read. */
   readonly series: readonly string[]
+  /** The series that the request names, also those without a file now; null if it may mean any series. */
+  readonly named: readonly string[] | null
   readonly where: readonly string[]
 }
 
@@ -79,12 +82,14 @@ function selectionOf(lake: string, query: TradeQuery, pinned: PinnedFiles | unde
   if (market !== null) where.push(marketSql(market, market.includes(':') || names.isSeriesInId))
   if (event !== null) where.push(eventSql(event))
   if (series !== null) {
-    if (all.includes(series)) return { series: [series], where }
     const base = names.isSeriesInId ? seriesOfTicker(series) : ''
-    return { series: all.filter((name) => name === base), where: [...where, eventSql(series)] }
+    const named = [...new Set([series, base])]
+    if (all.includes(series)) return { series: [series], named, where }
+    return { series: all.filter((name) => name === base), named, where: [...where, eventSql(series)] }
   }
   const likely = names.isSeriesInId ? seriesOfTicker(market ?? event ?? '') : ''
-  return { series: all.includes(likely) ? [likely] : all, where }
+  if (all.includes(likely)) return { series: [likely], named: [likely], where }
+  return { series: all, named: null, where }
 }
 
 function marketSql(market: string, isWhole: boolean): string {
