@@ -268,6 +268,13 @@ test('trades of markets that are imported after a run are fetched by the next on
   await addBook(DAY.toMs + 5000)
   assert.deepEqual(await runs(), [1, 0, 71])
   assert.deepEqual(await runs(), [0, 0, 71])
+  // An earlier version did not record the markets of complete dates: each series is requested once more, without sealed dates.
+  const text = "UPDATE ingest_cursors SET state = state - 'markets' - 'asked'"
+  await file.store.postgres.run({ text, parameters: [] })
+  exchange.trades = [...exchange.trades, { ...later[0]!, us: BigInt(DAY.fromMs + 9000) * 1000n, id: 'more' }]
+  await sealDate(lake, 'polymarket', '2026-07-02')
+  assert.deepEqual(await runs(), [2, 0, 72])
+  assert.deepEqual(await runs(), [0, 0, 72])
 })
 
 test('if a series gets another name, each date has its trades under the name of its books', async (t) => {
