@@ -117,7 +117,11 @@ async function foldNew(
   const { dates } = await rebuildPlan(options)
   const [first, last] = [utcDateOf(fromMs), utcDateOf(toMs - 1)]
   const wanted = dates.filter((date) => date >= first && date <= last)
-  for await (const _ of rebuildDates(options, wanted));
+  try {
+    for await (const _ of rebuildDates(options, wanted));
+  } catch (error) {
+    throw asLakeWriteError(error, lake)
+  }
 }
 
 async function fetchTrades(
