@@ -25,12 +25,13 @@ import {
 } from '../raw/date-manifest.ts'
 import type { DateManifest, ManifestSegment } from '../raw/date-manifest.ts'
 import { foldTrades, publishTrades, settleTrades } from '../trades/trades-fold.ts'
+import type { MidnightLines, TradeLines } from '../trades/trade-reading.ts'
 import type { StagedTrades } from '../trades/trades-fold.ts'
 import type { DecodedSegments } from './decoded-lines.ts'
 import type { DateRule, FoldListeners, FoldOrder, FoldOutcome, FoldWriting } from './fold-order.ts'
 import { FoldReport } from './fold-report.ts'
 import { FoldTally } from './fold-tally.ts'
-import { FOLD_STATE_NAME, digestOf, hasFoldState, stageFoldState } from './fold-state.ts'
+import { FOLD_STATE_NAME, digestOf, hasFoldState, readFoldState, stageFoldState } from './fold-state.ts'
 import { isUnkept } from './kept-rows.ts'
 import { RawPieces } from './raw-pieces.ts'
 import { SourceFold } from './source-fold.ts'
@@ -90,6 +91,7 @@ class RawFold {
   readonly #metadata: { readonly temporary: string; readonly path: string }[] = []
   /** Trades files, which wait for publication. */
   readonly #trades: StagedTrades[] = []
+  readonly #midnights = new Map<string, readonly MidnightLines[]>()
   readonly #lost = new AbortController()
 
   constructor(
@@ -208,16 +210,25 @@ class RawFold {
     const { lake, source, rules } = this.#order
     // A fold also derives the trades of the neighbouring dates, which are in the segments of their neighbours too.
     const near = new Map(names)
+    const removed = new Map<string, TradeLines>()
     for (const { date } of folded)
-      for (const each of utcDatesBetween(addDays(date, -2), addDays(date, 2)))
+      for (const each of utcDatesBetween(addDays(date, -2), addDays(date, 2))) {
         if (!near.has(each)) near.set(each, await segmentsOf(lake, source, each, rules?.get(each)))
+        if (near.get(each)!.length > 0) continue
+        const { midnight = [] } = (await readFoldState(rawDateDirectory(lake, source, each))) ?? {}
+        for (const lines of midnight) removed.set(lines.name, lines)
+        near.set(
+          each,
+          midnight.map(({ name }) => name),
+        )
+      }
     await foldTrades(
       folded.map(({ date }) => date),
       {
         lake,
         source,
         segmentsOf: (date) => near.get(date) ?? [],
-        linesOf: (name) => this.#decoded?.tradesOf(name),
+        linesOf: (name) => removed.get(name) ?? this.#decoded?.tradesOf(name),
         isSealed: async (date) => {
           const manifest = await readManifest(lake, source, date)
           return manifest !== undefined && isSealed(manifest)
@@ -226,6 +237,7 @@ class RawFold {
       },
       this.#tally,
       (file) => this.#trades.push(file),
+      ({ date, midnight }) => this.#midnights.set(date, midnight),
     )
   }
 
@@ -277,7 +289,8 @@ class RawFold {
   async #stageMetadata({ date, state }: FoldedDate): Promise<void> {
     const { lake, source } = this.#order
     const before = await readManifest(lake, source, date)
-    this.#metadata.push(await stageFoldState(rawDateDirectory(lake, source, date), state))
+    const midnight = this.#midnights.get(date)
+    this.#metadata.push(await stageFoldState(rawDateDirectory(lake, source, date), { ...state, midnight }))
     const manifest: DateManifest = {
       source,
       date,

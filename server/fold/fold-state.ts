@@ -1,5 +1,5 @@
 // The fold state of a date, which the neighbouring dates need. It holds the chains of the date, which of them continue after
-// midnight, and their books at midnight. Gzip of one JSON document, beside the raw segments.
+// midnight, their books at midnight, and lines of trades near it. Gzip of one JSON document, beside the raw segments.
 
 import { createHash } from 'node:crypto'
 import { readFile, stat } from 'node:fs/promises'
@@ -11,6 +11,7 @@ import { rawDateDirectory } from '../../shared/lake-layout.ts'
 import type { BookLevel } from '../lake/exact-book.ts'
 import { stageFile } from '../lake/temporary-file.ts'
 import type { DateManifest } from '../raw/date-manifest.ts'
+import type { MidnightLines } from '../trades/trade-reading.ts'
 import type { ChainOutline } from './chain-outline.ts'
 
 const [zip, unzip] = [promisify(gzip), promisify(gunzip)]
@@ -39,6 +40,8 @@ export interface FoldState {
   ])[]
   /** Digest of the opening state, which comes from the date before. */
   readonly opening: string
+  /** What the trades of the neighbouring dates need once the segments are removed. States of earlier versions have none. */
+  readonly midnight?: readonly MidnightLines[] | undefined
 }
 
 /** A digest of plain data. */

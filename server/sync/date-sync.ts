@@ -13,10 +13,11 @@
 // REST gave are no recording: a replacement keeps them on both sides, and only a date that is sealed loses them. A seal names the
 // segments that it removes: where the other side has more, an operator decides.
 //
-// The files of a date begin with books of the date before. If that date has lost segments since, the date is folded again.
+// The files of a date begin with books of the date before. If that date has lost segments since, the date is folded again. A fold
+// pulls the states of neighbouring dates that the lake does not have.
 
 import { dirname, join } from 'node:path'
-import { RAW_MANIFEST_NAME, rawDateDirectory, rawSegmentOfName } from '../../shared/lake-layout.ts'
+import { RAW_MANIFEST_NAME, rawDateDirectory, rawKey, rawSegmentOfName } from '../../shared/lake-layout.ts'
 import { addDays } from '../../shared/utc-date.ts'
 import { FOLD_VERSION } from '../fold/fold-raw-dates.ts'
 import { FOLD_STATE_NAME, readFoldState } from '../fold/fold-state.ts'
@@ -24,7 +25,7 @@ import type { FoldState } from '../fold/fold-state.ts'
 import { isUnkept } from '../fold/kept-rows.ts'
 import { BUSY_WAIT_MS_MAX, MergeBusy, withLock } from '../fold/series-lock.ts'
 import { followsOn } from '../fold/source-fold.ts'
-import { manifestText, readManifest, writeManifest } from '../raw/date-manifest.ts'
+import { manifestText, readManifest, segmentsOnDisk, writeManifest } from '../raw/date-manifest.ts'
 import { inParallel } from './in-parallel.ts'
 import { ObjectChanged } from './object-store.ts'
 import {
@@ -309,6 +310,7 @@ class DateSync {
     const { source, date, counting } = this.#date
     const { signal } = this.#transfers.options
     if (!this.#isFoldable) return false
+    await this.#pullStatesBeside()
     try {
       const order = { source, dates: [date], rules: new Map([[date, { added: [...counting] }]]) }
       if ((await this.#folder!.fold(order, signal)) === 'later') return false
@@ -319,6 +321,17 @@ class DateSync {
     }
     this.foldCount += 1
     return true
+  }
+
+  /** Pulls the states of neighbouring dates that only the other side has: trades and books of this date may be in them. */
+  async #pullStatesBeside(): Promise<void> {
+    const { source, date } = this.#date
+    const { lake } = this.#transfers.options
+    for (const beside of [addDays(date, -1), addDays(date, 1)]) {
+      const isOwn = (await segmentsOnDisk(lake, source, beside)).length > 0
+      if (!isOwn && (await readManifest(lake, source, beside).catch(() => null)) === undefined)
+        await this.#transfers.copy(rawKey(source, beside, FOLD_STATE_NAME), 'pull')
+    }
   }
 
   /** Whether the date is to be folded again, because its files begin with books of segments that the date before no longer has. */

@@ -45,6 +45,11 @@ export interface TradeLines {
   readonly texts: readonly string[]
 }
 
+/** Of a segment: the lines that a neighbouring date needs, by trades that are of it or may be. */
+export interface MidnightLines extends TradeLines {
+  readonly name: string
+}
+
 /** A line, or the recorder's form of a line that is not in a segment yet. */
 type TradeLine =
   | Exclude<SegmentLine, FramesLine | SeriesLine>
@@ -71,6 +76,8 @@ export class DateTrades {
   readonly #fetchedFor = new Map<string, string>()
   /** The neighbouring dates whose trades are in its segments too. */
   readonly neighbours = new Set<string>()
+  /** Of the segments of the date. */
+  readonly midnight: MidnightLines[] = []
   /** Messages of trades that cannot be read, or whose market cannot be stored. */
   badCount = 0
 
@@ -103,14 +110,19 @@ export class DateTrades {
     const known = linesOf?.(name)
     const path = join(rawDateDirectory(lake, source, date), name)
     let header = known?.header
+    const series: string[] = []
+    const near: string[] = []
     for await (const texts of known === undefined ? readSegmentTexts(path, { signal }) : [known.texts]) {
       for (const text of texts) {
         if (header !== undefined && !hasMark(text, trades)) continue
         const line = parseSegmentLine(text)
         if (line.kind === 'header') header = line.header
-        else this.take(line, { group: name, hour: rawSegmentOfName(name)?.hour, header })
+        else if (this.take(line, { group: name, hour: rawSegmentOfName(name)?.hour, header })) near.push(text)
+        else if (line.kind === 'series') series.push(text)
       }
     }
+    if (date === this.date && header !== undefined && near.length > 0)
+      this.midnight.push({ name, header, texts: [...series, ...near] })
   }
 
   /** The trades before an instant, by series, each in file order. */
@@ -130,21 +142,26 @@ export class DateTrades {
     return isMarketId(id) && isSeriesName(series) ? series : UNFILED
   }
 
-  /** Adds the trades or the series that a line states. */
-  take(line: TradeLine, { group, hour, header }: LinePlace): void {
+  /** Adds the trades or the series that a line states. Returns whether a neighbouring date needs the line too. */
+  take(line: TradeLine, { group, hour, header }: LinePlace): boolean {
     if (line.kind === 'series') for (const [id, of] of line.series) this.#series.set(id, of)
     const reader = exchangeOf(this.#options.source).trades
-    if (reader === undefined || (line.kind !== 'frames' && line.kind !== 'rest')) return
+    if (reader === undefined || (line.kind !== 'frames' && line.kind !== 'rest')) return false
+    let isNear = false
     const { kind, recvTs, connection, n } = line
     const origin = kind === 'rest' ? 'rest' : connection === undefined ? 'import' : 'ws'
     for (const [index, frame] of (kind === 'rest' ? [line.row] : line.frames).entries()) {
       const message = this.#messageOf(() => (kind === 'rest' ? reader.ofRow(frame) : reader.ofFrame(frame)))
       const place = n === undefined ? undefined : n * FRAMES_MAX + index
-      if (message === undefined || !this.#takes(message, origin, hour)) continue
+      if (message === undefined) continue
+      const { takes, isBeside } = this.#takes(message, origin, hour)
+      isNear ||= isBeside
+      if (!takes) continue
       const series = header?.reading?.series
       if (series !== undefined) this.#noteSeries(message, series, kind)
       this.#set.add(message, { recvTs, origin, group: connection ?? group, place })
     }
+    return isNear
   }
 
   /** A message of a neighbouring date says nothing: a series may have got another name at midnight. */
@@ -166,20 +183,28 @@ export class DateTrades {
     }
   }
 
-  /** Whether a message is of the date, or may be of one of its trades. Records a neighbouring date whose trades may change. */
-  #takes({ ts, isUnique }: TradeMessage, origin: TradeOrigin, hour: number | undefined): boolean {
+  /**
+   * Whether a message is of the date, or may be of one of its trades, and whether a neighbouring date reads it too. Records a
+   * neighbouring date whose trades may change.
+   */
+  #takes(
+    { ts, isUnique }: TradeMessage,
+    origin: TradeOrigin,
+    hour: number | undefined,
+  ): { readonly takes: boolean; readonly isBeside: boolean } {
     const ms = Number(ts / NS_PER_MS) - this.#fromMs
     const isFirstHalf = ms < MS_PER_DAY / 2
     // Time beyond the nearer midnight; negative inside the date.
     const beyondMs = isFirstHalf ? -1 - ms : ms - MS_PER_DAY
     const edgeMs = isUnique ? 0 : EDGE_MS
-    if (beyondMs < -edgeMs) return true
+    const takes = beyondMs < edgeMs
+    const isBeside = beyondMs >= -edgeMs && beyondMs < MS_PER_DAY && hour === (isFirstHalf ? 0 : LAST_HOUR)
     const beside = addDays(this.date, isFirstHalf ? -1 : 1)
-    const isFiled = beyondMs >= 0 && beyondMs < MS_PER_DAY && hour === (isFirstHalf ? 0 : LAST_HOUR)
     // A REST row here and a message there may be one trade.
-    const isShared = origin === 'rest' && beyondMs < edgeMs && this.#options.segmentsOf(beside).length > 0
-    if (isFiled || isShared) this.neighbours.add(beside)
-    return beyondMs < edgeMs
+    const isShared =
+      origin === 'rest' && beyondMs >= -edgeMs && takes && this.#options.segmentsOf(beside).length > 0
+    if ((isBeside && beyondMs >= 0) || isShared) this.neighbours.add(beside)
+    return { takes, isBeside }
   }
 }
 

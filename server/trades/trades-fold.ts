@@ -40,7 +40,7 @@ export interface TradesTally {
 
 /**
  * Derives the trades of `dates`, and of the neighbouring dates that have trades in the same segments. Passes each file to `onFile`
- * as soon as it is staged, so that the caller can remove it after a failure.
+ * as soon as it is staged, so that the caller can remove it after a failure, and each date that was read to `onRead`.
  * @throws {DamagedSegmentError}
  */
 export async function foldTrades(
@@ -48,6 +48,7 @@ export async function foldTrades(
   options: TradesFoldOptions,
   tally: TradesTally,
   onFile: (file: StagedTrades) => void,
+  onRead: (trades: DateTrades) => void,
 ): Promise<void> {
   const waiting = new Set(dates)
   for (const date of waiting) {
@@ -56,6 +57,7 @@ export async function foldTrades(
     if (isBeside && (options.segmentsOf(date).length === 0 || (await options.isSealed(date)))) continue
     const trades = new DateTrades(date, options)
     await trades.read()
+    onRead(trades)
     if (!isBeside) for (const neighbour of trades.neighbours) waiting.add(neighbour)
     await stageDate(trades, options, tally, onFile)
   }

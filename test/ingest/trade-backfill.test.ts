@@ -1,7 +1,7 @@
 // The back-fill of trades by responses of the exchange: the requests, the stored rows, and the completed windows.
 
 import assert from 'node:assert/strict'
-import { readdir, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import type { IngestEvent, RunOutcome } from '../../server/ingest/run-source.ts'
@@ -268,6 +268,13 @@ test('trades of markets that are imported after a run are fetched by the next on
   await addBook(DAY.toMs + 5000)
   assert.deepEqual(await runs(), [1, 0, 71])
   assert.deepEqual(await runs(), [0, 0, 71])
+  // An earlier version did not record the markets of complete dates: each series is requested once more, without sealed dates.
+  const text = "UPDATE ingest_cursors SET state = state - 'markets' - 'asked'"
+  await file.store.postgres.run({ text, parameters: [] })
+  exchange.trades = [...exchange.trades, { ...later[0]!, us: BigInt(DAY.fromMs + 9000) * 1000n, id: 'more' }]
+  await sealDate(lake, 'polymarket', '2026-07-02')
+  assert.deepEqual(await runs(), [2, 0, 72])
+  assert.deepEqual(await runs(), [0, 0, 72])
 })
 
 test('if a series gets another name, each date has its trades under the name of its books', async (t) => {
@@ -312,12 +319,16 @@ test('the next run folds trades that were fetched but not folded before a kill',
 })
 
 test('the error of a lake that cannot be written names the lake and the remedy', async (t) => {
-  const { lake, run } = await startBench(t, 'kalshi')
-  await writeFile(lake, '')
-  await assert.rejects(
-    run(),
-    /^Error: the lake \S+ cannot be written: \S+ is not below a directory but below a file/,
-  )
+  // While trades are fetched, and while they are folded.
+  for (const name of ['', 'trades']) {
+    const { lake, run } = await startBench(t, 'kalshi')
+    if (name !== '') await mkdir(lake)
+    await writeFile(join(lake, name), '')
+    await assert.rejects(
+      run(),
+      /^Error: the lake \S+ cannot be written: \S+ is not below a directory but below a file/,
+    )
+  }
 })
 
 test('a date whose raw segments were removed accepts no trades, and this is reported', async (t) => {

@@ -18,6 +18,7 @@ import { ClosedDateError, dateRules } from '../../import/date-rules.ts'
 import { marketsInLake, MarketsOfOthers } from '../../lake/lake-markets.ts'
 import { asLakeWriteError } from '../../lake/lake-write-error.ts'
 import { seriesDates } from '../../lake/series-dates.ts'
+import { isSealed, readManifest } from '../../raw/date-manifest.ts'
 import { restText } from '../../raw/segment-lines.ts'
 import { SegmentWriter } from '../../raw/segment-writer.ts'
 import {
@@ -67,14 +68,17 @@ export function tradeSource(options: TradeSourceOptions): IngestSource {
         const cursor = { source: name, scope }
         const parts = await missingWindows(context.postgres, cursor, span, context.clock.nowMs())
         if (!(await catalogued(context)).includes(scope)) {
-          const { markets: known = {} } = await readCursorState<TradesState>(context.postgres, cursor)
-          for (const day of daysOf(span)) {
+          const { markets: known } = await readCursorState<TradesState>(context.postgres, cursor)
+          const isMissing = ({ fromMs, toMs }: TimeWindow): boolean =>
+            parts.some((part) => part.fromMs < toMs && part.toMs > fromMs)
+          for (const day of daysOf(span).filter((each) => !isMissing(each))) {
             const date = utcDateOf(day.fromMs)
-            // An earlier version did not record what it requested.
-            if (known[date] === undefined || day.toMs - day.fromMs < MS_PER_DAY) continue
+            const manifest = await readManifest(lake, source, date)
+            // Nothing can have been added.
+            if (manifest === undefined || isSealed(manifest)) continue
             const markets = await marketsInLake(lake, source, scope, [date, date])
             // Without any, the order books have been pruned since.
-            if (markets.length > 0 && contentIdentity(markets) !== known[date]) parts.push(day)
+            if (markets.length > 0 && contentIdentity(markets) !== known?.[date]) parts.push(day)
           }
         }
         const days = parts.flatMap((part) => daysOf(part)).toSorted((a, b) => a.fromMs - b.fromMs)
@@ -113,7 +117,11 @@ async function foldNew(
   const { dates } = await rebuildPlan(options)
   const [first, last] = [utcDateOf(fromMs), utcDateOf(toMs - 1)]
   const wanted = dates.filter((date) => date >= first && date <= last)
-  for await (const _ of rebuildDates(options, wanted));
+  try {
+    for await (const _ of rebuildDates(options, wanted));
+  } catch (error) {
+    throw asLakeWriteError(error, lake)
+  }
 }
 
 async function fetchTrades(
