@@ -93,7 +93,7 @@ export const LOB_DOCUMENTATION: EndpointDocumentation = {
     ETag: 'Identifies the files and the query that the answer is made from.',
     'Missing-Dates': 'Requested dates without a file, comma-separated; left out when there are none.',
     'Partial-Dates':
-      'Requested dates on which a book is lost or not recorded for a second or more, comma-separated. For files of earlier versions, any market of the file counts.',
+      'Requested dates on which a book is lost or not recorded for a second or more, and those that are still open (`pending` in /api/v1/coverage), comma-separated. For files of earlier versions, any market of the file counts.',
     Link: 'With rel="next", the request for the rows after those of `limit`; left out if there are none.',
     'Accept-Ranges':
       'bytes, for json, ndjson and csv that are not compressed: Range with If-Range gives a part of the body as 206.',

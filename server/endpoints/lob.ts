@@ -3,13 +3,13 @@
 
 import { lobSourceNames } from '../../shared/lob-sources.ts'
 import { type LakeChoice, notHeld, refuseNotHeld } from '../lake/lake-choice.ts'
-import { type LakeVersions, versionHeader } from '../lake/lake-versions.ts'
+import { type LakeVersions, openFromDate, versionHeader } from '../lake/lake-versions.ts'
 import type { DateSpan } from '../lake/version-list.ts'
 import { ApiError } from '../../shared/errors.ts'
 import { OUTPUT_FORMATS } from '../../shared/formats.ts'
 import { canonicalParameters, textOfPlace } from '../../shared/lob-canonical.ts'
 import type { LobCatalogueEntry, LobHead, LobQuery, MarketsAsked } from '../../shared/lob-task.ts'
-import { MS_PER_DAY, utcDateStartMs } from '../../shared/utc-date.ts'
+import { MS_PER_DAY, utcDateOf, utcDateStartMs } from '../../shared/utc-date.ts'
 import { PartStream, readRange } from '../http/byte-range.ts'
 import type { CachePolicy } from '../http/cache-policy.ts'
 import {
@@ -49,8 +49,19 @@ function fileName(query: LobQuery): string {
   return `lob_${subject}_${dates}${hour}_${query.intervalS}s.${query.format}`
 }
 
-function replyHeaders(query: LobQuery, { missingDates, partialDates }: LobHead): ReplyHeaders {
+/** The dates up to the last row that are only partly known, or still open: `degraded` and `pending` in /api/v1/coverage. */
+function partialDatesOf({ dates }: LobQuery, { missingDates, partialDates, lastRow }: LobHead): string[] {
+  const openFrom = openFromDate()
+  const last = lastRow === null ? dates.at(-1)! : utcDateOf(lastRow.seconds * 1000)
+  const isPending = (date: string): boolean =>
+    openFrom <= date && date <= last && !missingDates.includes(date)
+  return dates.filter((date) => partialDates.includes(date) || isPending(date))
+}
+
+function replyHeaders(query: LobQuery, head: LobHead): ReplyHeaders {
   const { contentType, isFile } = OUTPUT_FORMATS[query.format]
+  const { missingDates } = head
+  const partialDates = partialDatesOf(query, head)
   return {
     'Content-Type': contentType,
     ...(isFile ? { 'Content-Disposition': `attachment; filename="${fileName(query)}"` } : {}),

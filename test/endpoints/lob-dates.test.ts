@@ -7,7 +7,7 @@ import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { EVENT_CLEAR } from '../../shared/lob-v1.ts'
 import { lobFilePath, lobSeriesDirectory } from '../../shared/lake-layout.ts'
-import { utcDateOf } from '../../shared/utc-date.ts'
+import { addDays, MS_PER_DAY, utcDateOf } from '../../shared/utc-date.ts'
 import { readRows } from '../support/lob-rows.ts'
 import { bookEvent, DAY_START, HOUR, pathOfDate, SERIES, writeEvents } from '../support/recorded-events.ts'
 import { SAMPLE_LAKE, startSampleServer } from '../support/sample-server.ts'
@@ -117,4 +117,24 @@ test('reports open dates and unreadable files, and refuses unknown names', async
   writeFileSync(dirname(pathOfDate(lake, '2026-07-07')), 'in the place of a directory')
   for (const page of ['', '&limit=3'])
     assert.deepEqual(await (await get(`series=${SERIES}${page}`)).json(), dates)
+})
+
+test('lists dates in Partial-Dates that are known but still open', async (t) => {
+  const lake = await temporaryDirectory(t)
+  const open = utcDateOf(Date.now() - MS_PER_DAY)
+  const closed = addDays(open, -1)
+  const start = BigInt(Date.parse(closed)) * 1_000_000n
+  const [first, next] = [`${SERIES}-A-1`, `${SERIES}-A-2`]
+  await writeEvents(lake, [bookEvent(first, start, EVENT_CLEAR)], {}, start + 48n * HOUR - 1n)
+  await writeEvents(lake, [bookEvent(next, start + 48n * HOUR, EVENT_CLEAR)])
+  const { url } = await startTestServer(t, { lake }, { worker: 'real' })
+  const partial = async (query: string): Promise<string | null> => {
+    const answer = await fetch(`${url}/api/v1/lob?series=${SERIES}&interval=3600&${query}`)
+    assert.equal(answer.status, 200)
+    return answer.headers.get('partial-dates')
+  }
+  assert.equal(await partial(`date=${closed}`), null)
+  assert.equal(await partial(`from=${closed}&to=${open}`), open)
+  assert.equal(await partial(`from=${closed}&to=${open}&limit=24`), null)
+  assert.equal(await partial(`from=${closed}&to=${open}&limit=25`), open)
 })
