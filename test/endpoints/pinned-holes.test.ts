@@ -150,6 +150,25 @@ test('rows that have left the store can be pinned without another look at unchan
   )
 })
 
+test('rows of a registered file stay pinnable while later rows of its successor are in the store', async (t) => {
+  const world = await startWorld(t)
+  const paths = [
+    'candles?series=KXHIGHNY&from=2026-07-01&to=2026-07-02&fill=false',
+    'observations?station=NYC&from=2026-01-01&to=2026-01-02',
+  ]
+  const before = await Promise.all(paths.map((path) => versionNamed(world, path)))
+  await write([JULY_MS + 3 * MS_PER_DAY + MS_PER_HOUR])
+  await compact(world.lake, 5, 0)
+  const versions = await Promise.all(paths.map((path, at) => versionNamed(world, path, before[at])))
+  const pinned = () => Promise.all(paths.map((path, at) => world.ask(`${path}&version=${versions[at]}`)))
+  await eventually(async () => (await pinned()).every(({ status }) => status === 200), 'both can be pinned')
+  const plain = await Promise.all(paths.map((path) => world.ask(path)))
+  assert.deepEqual(
+    (await pinned()).map(({ body }) => body),
+    plain.map(({ body }) => body),
+  )
+})
+
 test('an ended series or station does not prevent pinning a range of all of them', async (t) => {
   const world = await startWorld(t)
   await write([JULY_MS + MS_PER_HOUR], 'KXLOWTNYC', 'BOS')
