@@ -2,7 +2,7 @@
 // the ingested data is. Lists are read page by page, so that no statement takes much memory or time.
 
 import { type BatchStart, keysetPages } from '../../shared/sql/keyset-pages.ts'
-import { partitionsOf, type RegisteredPartition } from '../../shared/sql/manifest-queries.ts'
+import type { RegisteredPartition } from '../../shared/sql/manifest-queries.ts'
 import { instantValue, rawSql, type SqlStatement, sql } from '../../shared/sql/statement.ts'
 import { newestRowsOf } from '../storage/newest-rows.ts'
 import { type ReadTradeProof, tradeProofOf } from '../storage/trade-proof-store.ts'
@@ -19,6 +19,13 @@ export const CATALOGUE_READ_ROWS = 1_000
 const PAGE_LIMIT = rawSql(`LIMIT ${CATALOGUE_READ_ROWS}`)
 
 const VERSIONS = sql`SELECT dataset, version, changed_at FROM data_versions`
+
+const COLD_ENDS = sql`SELECT path, period_start, cut_over, sha256, next_sha256 FROM lake_manifest
+  WHERE dataset IN ('candles', 'observations')`
+
+type ColdEndRow = Pick<RegisteredPartition, 'path' | 'period_start' | 'cut_over' | 'sha256'> & {
+  readonly next_sha256: string | null
+}
 
 const INGEST_AGES = sql`
   SELECT source, scope, extract(epoch FROM clock_timestamp() - last_success_at)::float8 AS age_s
@@ -43,7 +50,9 @@ export interface StoreServices {
   readonly tradeProof?: ReadTradeProof
   /** The exchange's names for the markets of a series. */
   readonly marketNames?: ReadMarketNames
-  /** For each registered lake file of records: the instant up to which it has all rows, by SHA-256; the period start, by key. */
+  /**
+   * For each registered or published lake file of records: the instant up to which it is served, by SHA-256; the period start, by key.
+   */
   readonly coldEnds?: () => Promise<ReadonlyMap<string, number>>
   /** Whether the store is known to hold the sample records. */
   readonly hasSampleRecords?: () => boolean
@@ -92,12 +101,11 @@ function marketsPage(after: string, writtenSinceMs: number | null): SqlStatement
 
 async function readColdEnds(postgres: Postgres): Promise<ReadonlyMap<string, number>> {
   const ends = new Map<string, number>()
-  for (const dataset of ['candles', 'observations'] as const) {
-    const all = { dataset, scopes: null, fromMs: 0, toMs: Date.UTC(9999, 0) }
-    for (const { sha256, path, period_start, cut_over } of await postgres.run<RegisteredPartition>(
-      partitionsOf(all),
-    ))
-      ends.set(sha256, cut_over).set(path, period_start)
+  const rows = await postgres.run<ColdEndRow>(COLD_ENDS)
+  for (const { path, period_start, cut_over, sha256, next_sha256 } of rows) {
+    ends.set(path, period_start).set(sha256, cut_over)
+    // A published file has the rows of the registered one, and serves them.
+    if (next_sha256 !== null) ends.set(next_sha256, cut_over)
   }
   return ends
 }

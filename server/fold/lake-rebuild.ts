@@ -156,7 +156,8 @@ async function setAside(
       }
     }
     if ((await segmentsOnDisk(lake, source, date)).length > 0) return
-    await rm(manifestPath(lake, source, date), { force: true })
+    // The manifest last: without it a killed run's successor would not see that the date has lost its state.
     await rm(join(directory, FOLD_STATE_NAME), { force: true })
+    await rm(manifestPath(lake, source, date), { force: true })
   })
 }

@@ -20,7 +20,7 @@ import { type DateSpan, type FileSelection, type VersionChange, VersionList } fr
 /** The pause between two looks: at least this, and at least this multiple of a look's duration. */
 const PAUSE_MS_MIN = 5_000
 const PAUSE_LOOKS = 50
-/** The same after a request has met a file that is not known yet. */
+/** The same after `wake`, for example because a request has met a file that is not known yet. */
 const WOKEN_PAUSE_MS_MIN = 200
 const WOKEN_PAUSE_LOOKS = 2
 /** Pause before `onBooks`, so that the first requests after the start are answered before files are read ahead. */
@@ -117,6 +117,11 @@ export class LakeVersions {
     await this.#running
   }
 
+  /** Looks at the lake soon. Call it when rows have left the store: files may have all rows up to a later instant. */
+  wake(): void {
+    this.#woken.abort()
+  }
+
   /** Oldest first. */
   changesOf(dataset: LakeDataset): readonly VersionChange[] {
     return this.#lists[dataset].changes
@@ -132,7 +137,7 @@ export class LakeVersions {
       (list.current.get(key)?.stamp ?? '') === stamp && (stamp !== '' || !isOpen(key))
     const isWhole = selection === undefined || list.count(selection) === files.length
     if (list.id !== undefined && files.every(isKnown) && isWhole) return list.id
-    if (!files.some(({ key }) => isOpen(key))) this.#woken.abort()
+    if (!files.some(({ key }) => isOpen(key))) this.wake()
     return null
   }
 

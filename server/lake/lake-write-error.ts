@@ -1,7 +1,7 @@
 // Explains why the lake could not be written, or a part of it not be read, in a sentence for the user of a command. The system's own
 // message ("EACCES: permission denied, mkdir …") states neither the purpose nor a remedy.
 
-import { accessSync, constants, existsSync, readlinkSync } from 'node:fs'
+import { accessSync, constants, existsSync, mkdirSync, readlinkSync, rmdirSync } from 'node:fs'
 import { dirname, relative, resolve } from 'node:path'
 
 /** System calls that are also used to read files outside the lake, and whose errors have no path. */
@@ -77,14 +77,15 @@ function systemErrorOf(error: unknown): SystemError | undefined {
   return undefined
 }
 
-// If the file system is read-only, Node reports ENOENT for a recursive mkdir: the nearest existing directory shows the real
-// reason.
+// For a recursive mkdir on a full or read-only disk, Node reports ENOENT. Making the first missing directory shows the real reason.
 function codeOf({ code = '', path, syscall }: SystemError): string {
   if (code !== 'ENOENT' || syscall !== 'mkdir' || path === undefined) return code
-  let nearest = resolve(path)
-  while (!existsSync(nearest) && dirname(nearest) !== nearest) nearest = dirname(nearest)
+  let missing = resolve(path)
+  while (!existsSync(dirname(missing))) missing = dirname(missing)
+  if (existsSync(missing)) return code
   try {
-    accessSync(nearest, constants.W_OK)
+    mkdirSync(missing)
+    rmdirSync(missing)
     return code
   } catch (error) {
     return systemErrorOf(error)?.code ?? code

@@ -146,8 +146,11 @@ export async function createBackground(
           catalogue,
           source: store.catalogue,
           logger,
-          // Rows were moved to the lake: this copy of the lake needs their files.
-          onManifestChange: () => lakeWatch.wake?.(),
+          // Rows were moved to the lake: this copy of the lake needs their files, and they can be pinned now.
+          onManifestChange() {
+            lakeWatch.wake?.()
+            lakeVersions.wake()
+          },
         })
   const lakeVersions = new LakeVersions({
     lake: config.lake,

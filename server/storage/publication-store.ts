@@ -23,7 +23,9 @@ type PublicationRow = CompactedPartition & {
   readonly published_at: number
 }
 
-const LOCK_MANIFEST = sql`SELECT version FROM data_versions WHERE dataset = 'lake_manifest' FOR UPDATE`
+// The new version makes servers read the manifest again. The row stays locked until the commit.
+const COUNT_VERSION = sql`UPDATE data_versions SET version = version + 1, changed_at = clock_timestamp()
+  WHERE dataset = 'lake_manifest'`
 
 /** A file that is in the lake while its rows are still served from Postgres. */
 export interface Publication {
@@ -63,7 +65,7 @@ export async function commitPublication(
 ): Promise<void> {
   await postgres.transaction(async (transaction) => {
     // If two processes have a file for one partition, the second one waits here.
-    await transaction.run(LOCK_MANIFEST)
+    await transaction.run(COUNT_VERSION)
     await checkState(transaction, partition, expected)
     if (expected.generation === null) {
       await registerPartition(transaction, { ...partition, cut_over: coldToMs, revision: 0n })

@@ -71,6 +71,27 @@ test('the error for a full disk names the remedy, and the next run moves the row
   })
 })
 
+test('a disk without room for a directory counts as full, and the next run moves the rows', async (t) => {
+  const dataDirectory = await storeWithCandle(t)
+  await onSmallDisk(t, 1, async ({ path }) => {
+    const limit = (inodes: number) =>
+      promisify(execFile)('mount', ['-o', `remount,nr_inodes=${inodes}`, path])
+    await mkdir(join(path, 'candles'))
+    await limit(2)
+    const args = ['--lake', path, '--data-dir', dataDirectory]
+    const { code, stderr } = await compact(args)
+    assert.equal(code, 1)
+    assert.match(
+      stderr,
+      /^failed: candles\/\S+ and \d+ more: the lake \S+ cannot be written: its disk is full; free some space/,
+    )
+    await limit(100)
+    const ended = await compact(args)
+    assert.equal(ended.code, 0, ended.stderr)
+    assert.ok((await entriesBelow(path)).includes(PATH))
+  })
+})
+
 test('a read-only lake is one sentence with the remedy', async (t) => {
   const dataDirectory = await storeWithCandle(t, ['KXHIGHCHI', 'KXHIGHNY'])
   await onSmallDisk(t, 1, async ({ path }) => {

@@ -1,9 +1,13 @@
 // `bookcast rebuild`: files that a wrong decoder derived are repaired, and the others keep their bytes and times.
 
 import assert from 'node:assert/strict'
-import { copyFile, mkdir, readFile, readdir, rename, rm, stat, utimes, writeFile } from 'node:fs/promises'
+import fsPromises, { copyFile, cp, mkdir, readFile, readdir, rename } from 'node:fs/promises'
+import { rm, stat, utimes, writeFile } from 'node:fs/promises'
+import { syncBuiltinESMExports } from 'node:module'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
+import { foldRawDates } from '../../server/fold/fold-raw-dates.ts'
+import { rebuildDates } from '../../server/fold/lake-rebuild.ts'
 import { dateRules } from '../../server/import/date-rules.ts'
 import { readManifest, writeManifest } from '../../server/raw/date-manifest.ts'
 import { rawDateDirectory } from '../../shared/lake-layout.ts'
@@ -196,6 +200,56 @@ test('segments can be added to a date that has lost all its segments, unless it 
   await rm(join(lake, 'lob'), { recursive: true })
   assert.equal((await dateRules(rules, added)).size, 1)
 })
+
+test('a rebuild completes one that was killed while it set aside the damaged segments of a whole date', async (t) => {
+  const directory = await temporaryDirectory(t)
+  const base = await lakeOfThreeDates(directory)
+  for (const path of await segmentPaths(base)) if (path.includes(DATES[0]!)) await writeFile(path, 'damaged')
+  const again = async (lake: string): Promise<Map<string, string>> => {
+    const done = await rebuild(lake, '--from', DATES[0]!, '--without-damaged')
+    assert.equal(done.code, 0, done.stderr)
+    return await bytesOf(lake)
+  }
+  const whole = join(directory, 'whole')
+  await cp(base, whole, { recursive: true })
+  const expected = await again(whole)
+  // The process ends before its call number `kill` that changes a name or removes a file.
+  for (let kill = 0, isDone = false; !isDone; kill++) {
+    const lake = join(directory, `lake-${kill}`)
+    await cp(base, lake, { recursive: true })
+    const revive = failAfter(kill)
+    const options = { lake, source: 'kalshi', from: DATES[0], to: DATES[0], isDryRun: false } as const
+    const rest = { withoutDamaged: true, folding: foldRawDates, listeners: {} }
+    const signal = new AbortController().signal
+    try {
+      for await (const _ of rebuildDates({ ...options, ...rest, signal }, [DATES[0]!]));
+      isDone = true
+    } catch (error) {
+      assert.match(String(error), /killed/)
+    } finally {
+      revive()
+    }
+    assert.deepEqual(await again(lake), expected, `${kill} calls`)
+  }
+})
+
+/** Calls after the first `calls` fail, as if the process were killed. Locks are released nevertheless. */
+function failAfter(calls: number): () => void {
+  const real = { rename: fsPromises.rename, rm: fsPromises.rm }
+  let left = calls
+  const failing =
+    <A extends unknown[]>(call: (...args: A) => Promise<void>) =>
+    async (...args: A): Promise<void> => {
+      if (String(args[0]).includes(`date=${DATES[0]}`) && left-- <= 0) throw new Error('killed')
+      await call(...args)
+    }
+  Object.assign(fsPromises, { rename: failing(real.rename), rm: failing(real.rm) })
+  syncBuiltinESMExports()
+  return () => {
+    Object.assign(fsPromises, real)
+    syncBuiltinESMExports()
+  }
+}
 
 test('a sealed date is not changed', async (t) => {
   const directory = await temporaryDirectory(t)

@@ -8,6 +8,7 @@ import { test, type TestContext } from 'node:test'
 import { compactClosedDays } from '../../server/compaction/compaction.ts'
 import { writeCandles } from '../../server/storage/candle-store.ts'
 import { writeObservations } from '../../server/storage/observation-store.ts'
+import { SYSTEM_CLOCK } from '../../server/tasks/clock.ts'
 import { keptFilePath } from '../../shared/lake-pin.ts'
 import { MS_PER_DAY, MS_PER_HOUR } from '../../shared/utc-date.ts'
 import { candleAt, JULY_MS, observationAt } from '../support/moved-rows.ts'
@@ -17,6 +18,8 @@ import { temporaryDirectory } from '../support/temporary-lake.ts'
 import { startVersionWorld, type VersionWorld, versionNamed } from '../support/version-world.ts'
 
 const place = storeOfThisFile()
+/** The shortest pause between two looks at the lake's files. */
+const PAUSE_MS = 5_000
 const YEAR_MS = Date.UTC(2026, 0, 1)
 
 async function write(instants: readonly number[], series = 'KXHIGHNY', station = 'NYC'): Promise<void> {
@@ -119,6 +122,51 @@ test('a pinned request does not omit a row that was added while the rows of a pu
     const pinned = await world.ask(`${path}&version=${versions[at]}`)
     assert.equal(pinned.status, 409, `${plain.body.toString()} ${pinned.body.toString()}`)
   }
+})
+
+test('rows that have left the store can be pinned without another look at unchanged files', async (t) => {
+  // A look comes only when something wakes it.
+  const sleep = SYSTEM_CLOCK.sleep.bind(SYSTEM_CLOCK)
+  t.mock.method(SYSTEM_CLOCK, 'sleep', (ms: number, signal?: AbortSignal) =>
+    sleep(ms >= PAUSE_MS ? 3_600_000 : ms, signal),
+  )
+  const world = await startWorld(t)
+  const paths = [
+    'candles?series=KXHIGHNY&from=2026-07-01&to=2026-07-04T02:00:00Z&fill=false',
+    'observations?station=NYC&from=2026-07-01&to=2026-07-04T02:00:00Z',
+  ]
+  const before = await Promise.all(paths.map((path) => versionNamed(world, path)))
+  await write([1, 3].map((hour) => JULY_MS + 3 * MS_PER_DAY + hour * MS_PER_HOUR))
+  await compact(world.lake, 5, 0)
+  const versions = await Promise.all(paths.map((path, at) => versionNamed(world, path, before[at])))
+  const pinned = () => Promise.all(paths.map((path, at) => world.ask(`${path}&version=${versions[at]}`)))
+  for (const { status } of await pinned()) assert.equal(status, 409)
+  await compact(world.lake, 5)
+  await eventually(async () => (await pinned()).every(({ status }) => status === 200), 'both can be pinned')
+  const plain = await Promise.all(paths.map((path) => world.ask(path)))
+  assert.deepEqual(
+    (await pinned()).map(({ body }) => body),
+    plain.map(({ body }) => body),
+  )
+})
+
+test('rows of a registered file stay pinnable while later rows of its successor are in the store', async (t) => {
+  const world = await startWorld(t)
+  const paths = [
+    'candles?series=KXHIGHNY&from=2026-07-01&to=2026-07-02&fill=false',
+    'observations?station=NYC&from=2026-01-01&to=2026-01-02',
+  ]
+  const before = await Promise.all(paths.map((path) => versionNamed(world, path)))
+  await write([JULY_MS + 3 * MS_PER_DAY + MS_PER_HOUR])
+  await compact(world.lake, 5, 0)
+  const versions = await Promise.all(paths.map((path, at) => versionNamed(world, path, before[at])))
+  const pinned = () => Promise.all(paths.map((path, at) => world.ask(`${path}&version=${versions[at]}`)))
+  await eventually(async () => (await pinned()).every(({ status }) => status === 200), 'both can be pinned')
+  const plain = await Promise.all(paths.map((path) => world.ask(path)))
+  assert.deepEqual(
+    (await pinned()).map(({ body }) => body),
+    plain.map(({ body }) => body),
+  )
 })
 
 test('an ended series or station does not prevent pinning a range of all of them', async (t) => {
