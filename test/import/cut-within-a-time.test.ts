@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { runImport } from '../support/import-harness.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
-import { textAt } from './pieces/book-steps.ts'
+import { textAt, UNKNOWN } from './pieces/book-steps.ts'
 import { lakeHashes, readLake } from './pieces/lake-reader.ts'
 
 const MS = 1_782_316_140_000
@@ -178,4 +178,27 @@ test('a connection over midnight is not joined to another that begins just after
   assert.equal(bookAt('1', 10), '0:1100=5000000')
   assert.equal(bookAt('1', 40), '0:1100=5000000 0:1200=5000000 0:1300=5000000')
   assert.equal(bookAt('2', 15), '0:1100=5000000 0:1200=5000000')
+})
+
+test('a file does not continue a connection that lacks a change which another recorder received in between', async (t) => {
+  const directory = await temporaryDirectory(t)
+  const changed = (recorder: number, index: number): string =>
+    lineOf(MS + 10_000 * index + 100 + recorder, changeFrame(MS + 10_000 * index, index))
+  const files = [
+    [lineOf(MS + 100, firstBook(MS)), changed(0, 1)],
+    // The file with the second change is lost.
+    [changed(0, 3), changed(0, 4)],
+    [lineOf(MS + 1_000, firstBook(MS)), ...[1, 2, 3].map((index) => changed(1, index))],
+  ]
+  const paths = files.map((lines, number) => {
+    const path = join(directory, `${number}.ndjson`)
+    writeFileSync(path, `${lines.join('\n')}\n`)
+    return path
+  })
+  const lake = join(directory, 'lake')
+  await runImport(lake, 'polymarket', { paths })
+  const [steps = []] = (await readLake(lake)).steps.values()
+  const textOf = (afterMs: number): string => textAt(steps, BigInt(MS + afterMs) * 1_000_000n)
+  assert.equal(textOf(30_000), '0:1100=5000000 0:1200=5000000 0:1300=5000000')
+  assert.equal(textOf(40_000), UNKNOWN)
 })
