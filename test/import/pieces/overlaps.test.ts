@@ -34,6 +34,7 @@ import { referenceOf } from './reference.ts'
 import type { Reference } from './reference.ts'
 import { SeededRandom } from './seeded-random.ts'
 import type { TrueWorld } from './true-world.ts'
+import { whyUndecided } from './undecided.ts'
 
 const FILES_MAX = 14
 const COMMON_LINES_MAX = 2000
@@ -45,7 +46,7 @@ const CLOCKS = ['right', 'ahead', 'behind'] as const
 type ClockName = (typeof CLOCKS)[number]
 
 interface OverlapOutcome extends CaseOutcome {
-  /** ns of all markets. */
+  /** ns of all markets; 0 where the messages do not decide (undecided.ts). */
   readonly known: bigint
   readonly provable: bigint
 }
@@ -56,7 +57,8 @@ async function runCase(
   seed: number,
   clock: ClockName,
 ): Promise<OverlapOutcome> {
-  const { world, recordings: all, features } = recordedWorld(source, seed)
+  const recorded = recordedWorld(source, seed)
+  const { world, recordings: all, features } = recorded
   const right = clock === 'right' ? all : all.map(showingClock).filter(({ messages }) => messages.length > 0)
   const recordings = right.map((recording, index) =>
     index === right.length - 1 ? withClock(recording, clock) : recording,
@@ -66,7 +68,8 @@ async function runCase(
   const tags = [`recorders=${features.recorders}`, `sids=${features.sids}`, `imports=${cut.grouping}`]
   const whole = recordings.map((recording) => ({ recording, messages: recording.messages }))
   const reference = referenceOf(right, world.markets.length)
-  const provable = knownShare(reference.steps, reference)
+  const isDecided = whyUndecided({ ...recorded, recordings }, cut) === undefined
+  const provable = isDecided ? knownShare(reference.steps, reference) : 0n
   try {
     const wholeLake = await lakeOf(join(directory, 'whole'), world, [whole], random)
     const cutLake = await lakeOf(join(directory, 'cut'), world, cut.imports, random)
@@ -74,7 +77,7 @@ async function runCase(
     const books = await readLake(cutLake)
     failures.push(...wrongBooks(books, world, reference, clock === 'right' ? 0n : TOLERANCE_NS))
     const steps = world.markets.map(({ id }) => stepsOf(books, id))
-    return { seed, tags, failures, known: knownShare(steps, reference), provable }
+    return { seed, tags, failures, known: isDecided ? knownShare(steps, reference) : 0n, provable }
   } catch (error) {
     return { seed, tags, known: 0n, provable, failures: [`the import fails: ${String(error).slice(0, 300)}`] }
   } finally {
