@@ -148,10 +148,16 @@ function recordPolymarket(list: readonly Step[]): Recording {
   let ms = START_MS
   const write = (frame: object, step: Step): number =>
     lines.push(wrap({ ...frame, timestamp: String(ms) }, step, ms))
+  const trade = (step: Step): number =>
+    write({ event_type: 'last_trade_price', market: '0xa', asset_id: '1' }, { ...step, isWrapped: false })
   // Ensures that no book waits for the start of the recording.
-  write({ event_type: 'last_trade_price', market: '0xa', asset_id: '1' }, { ...list[0]!, isWrapped: false })
+  trade(list[0]!)
   for (const step of [...list, LAST_STEP]) {
-    ms += step.waitMs
+    const half = Math.floor(step.waitMs / 2)
+    ms += half
+    // Books alone do not show times of more than an hour later (line-hours.ts).
+    if (step.waitMs > 1000) trade(step)
+    ms += step.waitMs - half
     const asset_id = String(step.market)
     const id = `0xa:${asset_id}`
     const level = { price: `.0${step.cents}`, size: `${step.size}.5` }
