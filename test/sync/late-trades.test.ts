@@ -49,11 +49,13 @@ test('a date that is folded from the segments of two lakes keeps the late trades
   await record(a, 'ra', { date: DATE, hour: 12 }, [`${DATE}T12:00:00`])
   await record(a, 'ra', { date: NEXT, hour: 0 }, [late, `${NEXT}T00:10:00`])
   await record(b, 'rb', { date: DATE, hour: 13 }, [`${DATE}T13:00:00`])
+  // From it alone, a file of the next date would be made that lacks the trades of the other lake.
+  await record(b, 'rb', { date: DATE, hour: 23 }, [`${NEXT}T00:00:03`])
   for (const lake of [a, b]) await foldAll(lake, 'kalshi')
   const all = [`${DATE}T12:00:00`, `${DATE}T13:00:00`, late]
   for (const lake of [a, b, a, b]) await push(lake)
   for (const place of [a, b, bucket]) {
     const ids = (await readTrades(place, 'kalshi')).map(({ tradeId }) => tradeId)
-    assert.deepEqual(ids.slice(0, 3), all, place)
+    assert.deepEqual(place === b ? ids : ids.slice(0, 3), all, place)
   }
 })
