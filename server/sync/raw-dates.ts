@@ -29,7 +29,9 @@ import {
   isFetched,
   isUnfolded,
   parseManifest,
+  readManifest,
   replacementEpoch,
+  segmentsOnDisk,
   standsAbove,
   unionOfSegments,
 } from '../raw/date-manifest.ts'
@@ -272,6 +274,15 @@ function placeOfRawKey(key: string): RecordedDate | undefined {
 
 function nameOf(key: string): string {
   return key.slice(key.lastIndexOf('/') + 1)
+}
+
+/** Pulls the fold state of a date of which the lake has neither segments nor a manifest. */
+export async function pullState(transfers: Transfers, source: LobSource, date: string): Promise<void> {
+  const { lake } = transfers.options
+  const isOwn = (await segmentsOnDisk(lake, source, date)).length > 0
+  // A damaged manifest is one, too.
+  if (isOwn || (await readManifest(lake, source, date).catch(() => null)) !== undefined) return
+  await transfers.copy(rawKey(source, date, FOLD_STATE_NAME), 'pull')
 }
 
 /** Which side's manifest counts. `union`: the date must be folded from the segments of both. */
