@@ -67,6 +67,7 @@ export function tradeSource(options: TradeSourceOptions): IngestSource {
       async missing(scope, span, context) {
         const cursor = { source: name, scope }
         const parts = await missingWindows(context.postgres, cursor, span, context.clock.nowMs())
+        const sealed: string[] = []
         if (!(await catalogued(context)).includes(scope)) {
           const { markets: known } = await readCursorState<TradesState>(context.postgres, cursor)
           const isMissing = ({ fromMs, toMs }: TimeWindow): boolean =>
@@ -74,15 +75,21 @@ export function tradeSource(options: TradeSourceOptions): IngestSource {
           for (const day of daysOf(span).filter((each) => !isMissing(each))) {
             const date = utcDateOf(day.fromMs)
             const manifest = await readManifest(lake, source, date)
+            const isClosed = manifest !== undefined && isSealed(manifest)
+            if (isClosed) sealed.push(date)
             // Nothing can have been added.
-            if (manifest === undefined || isSealed(manifest)) continue
+            if (manifest === undefined || isClosed) continue
             const markets = await marketsInLake(lake, source, scope, [date, date])
             // Without any, the order books have been pruned since.
             if (markets.length > 0 && contentIdentity(markets) !== known?.[date]) parts.push(day)
           }
         }
         const days = parts.flatMap((part) => daysOf(part)).toSorted((a, b) => a.fromMs - b.fromMs)
-        const groups = groupedBy(days, ({ fromMs }) => (archive.isByTime ? utcDateOf(fromMs) : ''))
+        // A sealed date between them accepts no rows, so the step would not complete.
+        const groups = groupedBy(days, ({ fromMs }) => {
+          const date = utcDateOf(fromMs)
+          return archive.isByTime ? date : String(sealed.findLastIndex((one) => one < date))
+        })
         return [...groups.values()].map((group) => ({
           fromMs: group[0].fromMs,
           toMs: Math.max(...group.map(({ toMs }) => toMs)),
