@@ -67,25 +67,22 @@ export function tradeSource(options: TradeSourceOptions): IngestSource {
       async missing(scope, span, context) {
         const cursor = { source: name, scope }
         const parts = await missingWindows(context.postgres, cursor, span, context.clock.nowMs())
-        const sealed: string[] = []
         if (!(await catalogued(context)).includes(scope)) {
           const { markets: known } = await readCursorState<TradesState>(context.postgres, cursor)
           const isMissing = ({ fromMs, toMs }: TimeWindow): boolean =>
             parts.some((part) => part.fromMs < toMs && part.toMs > fromMs)
           for (const day of daysOf(span).filter((each) => !isMissing(each))) {
             const date = utcDateOf(day.fromMs)
-            const manifest = await readManifest(lake, source, date)
-            const isClosed = manifest !== undefined && isSealed(manifest)
-            if (isClosed) sealed.push(date)
-            // Nothing can have been added.
-            if (manifest === undefined || isClosed) continue
             const markets = await marketsInLake(lake, source, scope, [date, date])
             // Without any, the order books have been pruned since.
-            if (markets.length > 0 && contentIdentity(markets) !== known?.[date]) parts.push(day)
+            if (markets.length === 0 || contentIdentity(markets) === known?.[date]) continue
+            const manifest = await readManifest(lake, source, date)
+            // Otherwise nothing can have been added.
+            if (manifest !== undefined && !isSealed(manifest)) parts.push(day)
           }
         }
         const days = parts.flatMap((part) => daysOf(part)).toSorted((a, b) => a.fromMs - b.fromMs)
-        // A sealed date between them accepts no rows, so the step would not complete.
+        const sealed = archive.isByTime ? [] : await sealedBetween(options, days)
         const groups = groupedBy(days, ({ fromMs }) => {
           const date = utcDateOf(fromMs)
           return archive.isByTime ? date : String(sealed.findLastIndex((one) => one < date))
@@ -111,6 +108,22 @@ export function tradeSource(options: TradeSourceOptions): IngestSource {
     },
     close: () => archive.close(),
   }
+}
+
+/** The sealed dates between days to request. A step with one of them would not complete, since it accepts no rows. */
+async function sealedBetween(
+  { lake, source }: TradeSourceOptions,
+  days: readonly TimeWindow[],
+): Promise<readonly string[]> {
+  const asked = days.map(({ fromMs }) => utcDateOf(fromMs))
+  const [first, last] = [asked[0], asked.at(-1)]
+  if (first === undefined || last === undefined) return []
+  const sealed: string[] = []
+  for (const date of utcDatesBetween(first, last).filter((one) => !asked.includes(one))) {
+    const manifest = await readManifest(lake, source, date)
+    if (manifest !== undefined && isSealed(manifest)) sealed.push(date)
+  }
+  return sealed
 }
 
 /** Folds the dates of a span that have segments not read by any fold. */
