@@ -25,7 +25,7 @@ import {
 } from '../raw/date-manifest.ts'
 import type { DateManifest, ManifestSegment } from '../raw/date-manifest.ts'
 import { foldTrades, publishTrades, settleTrades } from '../trades/trades-fold.ts'
-import type { MidnightLines, TradeLines } from '../trades/trade-reading.ts'
+import type { MidnightLines } from '../trades/trade-reading.ts'
 import type { StagedTrades } from '../trades/trades-fold.ts'
 import type { DecodedSegments } from './decoded-lines.ts'
 import type { DateRule, FoldListeners, FoldOrder, FoldOutcome, FoldWriting } from './fold-order.ts'
@@ -210,29 +210,23 @@ class RawFold {
     const { lake, source, rules } = this.#order
     // A fold also derives the trades of the neighbouring dates, which are in the segments of their neighbours too.
     const near = new Map(names)
-    const removed = new Map<string, TradeLines>()
+    // Of dates without segments, their states have the lines near midnight.
+    const kept = new Map<string, readonly MidnightLines[]>()
     for (const { date } of folded)
       for (const each of utcDatesBetween(addDays(date, -2), addDays(date, 2))) {
         if (!near.has(each)) near.set(each, await segmentsOf(lake, source, each, rules?.get(each)))
-        if (near.get(each)!.length > 0) continue
-        const { midnight = [] } = (await readFoldState(rawDateDirectory(lake, source, each))) ?? {}
-        for (const lines of midnight) removed.set(lines.name, lines)
-        near.set(
-          each,
-          midnight.map(({ name }) => name),
-        )
+        if (near.get(each)!.length > 0 || kept.has(each)) continue
+        kept.set(each, (await readFoldState(rawDateDirectory(lake, source, each)))?.midnight ?? [])
       }
+    const removed = new Map([...kept.values()].flat().map((lines) => [lines.name, lines]))
     await foldTrades(
       folded.map(({ date }) => date),
       {
         lake,
         source,
-        segmentsOf: (date) => near.get(date) ?? [],
+        segmentsOf: (date) => kept.get(date)?.map(({ name }) => name) ?? near.get(date) ?? [],
         linesOf: (name) => removed.get(name) ?? this.#decoded?.tradesOf(name),
-        isSealed: async (date) => {
-          const manifest = await readManifest(lake, source, date)
-          return manifest !== undefined && isSealed(manifest)
-        },
+        hasSegments: (date) => (near.get(date) ?? []).length > 0,
         signal,
       },
       this.#tally,

@@ -82,8 +82,10 @@ export class VersionList {
       (file) => `${file.source} ${file.series}`,
     )
     const lists = series?.map((name) => this.#bySeries!.get(`${source} ${name}`) ?? [])
-    const files = (lists ?? [...this.#bySeries.values()]).flat()
-    return files.filter((file) => file.source === source && first <= file.date && file.date <= last).length
+    let count = 0
+    for (const list of lists ?? this.#bySeries.values())
+      for (const file of list) if (file.source === source && first <= file.date && file.date <= last) count++
+    return count
   }
 
   /** Keys of files that were added or replaced after a version; all keys if it is not known. */

@@ -17,21 +17,22 @@
 // pulls the states of neighbouring dates that the lake does not have.
 
 import { dirname, join } from 'node:path'
-import { RAW_MANIFEST_NAME, rawDateDirectory, rawKey, rawSegmentOfName } from '../../shared/lake-layout.ts'
+import { RAW_MANIFEST_NAME, rawDateDirectory, rawSegmentOfName } from '../../shared/lake-layout.ts'
 import { addDays } from '../../shared/utc-date.ts'
 import { FOLD_VERSION } from '../fold/fold-raw-dates.ts'
-import { FOLD_STATE_NAME, readFoldState } from '../fold/fold-state.ts'
+import { FOLD_STATE_NAME, isWholeState, readFoldState } from '../fold/fold-state.ts'
 import type { FoldState } from '../fold/fold-state.ts'
 import { isUnkept } from '../fold/kept-rows.ts'
 import { BUSY_WAIT_MS_MAX, MergeBusy, withLock } from '../fold/series-lock.ts'
 import { followsOn } from '../fold/source-fold.ts'
-import { manifestText, readManifest, segmentsOnDisk, writeManifest } from '../raw/date-manifest.ts'
+import { manifestText, readManifest, writeManifest } from '../raw/date-manifest.ts'
 import { inParallel } from './in-parallel.ts'
 import { ObjectChanged } from './object-store.ts'
 import {
   hourKeyOf,
   isAbandoned,
   isOpenDate,
+  pullState,
   type RawDate,
   type Verdict,
   verdictOf,
@@ -310,7 +311,8 @@ class DateSync {
     const { source, date, counting } = this.#date
     const { signal } = this.#transfers.options
     if (!this.#isFoldable) return false
-    await this.#pullStatesBeside()
+    // Trades and books of this date may be in them.
+    for (const beside of [-1, 1]) await pullState(this.#transfers, source, addDays(date, beside))
     try {
       const order = { source, dates: [date], rules: new Map([[date, { added: [...counting] }]]) }
       if ((await this.#folder!.fold(order, signal)) === 'later') return false
@@ -321,17 +323,6 @@ class DateSync {
     }
     this.foldCount += 1
     return true
-  }
-
-  /** Pulls the states of neighbouring dates that only the other side has: trades and books of this date may be in them. */
-  async #pullStatesBeside(): Promise<void> {
-    const { source, date } = this.#date
-    const { lake } = this.#transfers.options
-    for (const beside of [addDays(date, -1), addDays(date, 1)]) {
-      const isOwn = (await segmentsOnDisk(lake, source, beside)).length > 0
-      if (!isOwn && (await readManifest(lake, source, beside).catch(() => null)) === undefined)
-        await this.#transfers.copy(rawKey(source, beside, FOLD_STATE_NAME), 'pull')
-    }
   }
 
   /** Whether the date is to be folded again, because its files begin with books of segments that the date before no longer has. */
@@ -479,7 +470,8 @@ class DateSync {
     for (const key of new Set([...local.files, ...remote.files]))
       if (!(await this.#levelFile(key))) return await this.#follow('both')
     const [own, other] = [local, remote].map(({ objects }) => objects.has(this.#stateKey))
-    if (other === true && (own !== true || !this.#isOpen)) await transfers.copy(this.#stateKey, 'pull')
+    if (other === true && (own !== true || !this.#isOpen))
+      await transfers.copy(this.#stateKey, (await this.#hasNewState()) ? 'push' : 'pull')
     else if (own === true && other !== true && transfers.isPush) await transfers.copy(this.#stateKey, 'push')
     if (!transfers.isPush) return true
     await this.#copyManifest('push')
@@ -487,6 +479,12 @@ class DateSync {
     for (const name of remote.segments)
       if (!this.#mayCount(name) || this.#isUnitedSlice(name)) await this.#remove('remote', name)
     return true
+  }
+
+  /** Whether the lake has derived its state again, from the same segments: the other one may be of an earlier version. */
+  async #hasNewState(): Promise<boolean> {
+    const isNew = this.#transfers.isPush && this.#changeOf(this.#stateKey) === 'local'
+    return isNew && (await isWholeState(join(this.#transfers.options.lake, this.#stateKey)))
   }
 
   #changeOf(key: string): 'local' | 'remote' | 'both' {

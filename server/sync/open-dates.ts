@@ -5,12 +5,11 @@
 import { rawKey } from '../../shared/lake-layout.ts'
 import type { LobSource } from '../../shared/lob-sources.ts'
 import { addDays, utcDateOf } from '../../shared/utc-date.ts'
-import { FOLD_STATE_NAME } from '../fold/fold-state.ts'
 import { segmentsOnDisk } from '../raw/date-manifest.ts'
 import type { Clock } from '../tasks/clock.ts'
 import { syncLake } from './lake-sync.ts'
 import type { ObjectStore } from './object-store.ts'
-import { hourKeyOf, isOpenDate } from './raw-dates.ts'
+import { hourKeyOf, isOpenDate, pullState } from './raw-dates.ts'
 import { type LakeSyncResult, SyncConflict } from './sync-report.ts'
 import { type RecordedDate, Transfers } from './transfers.ts'
 
@@ -47,17 +46,16 @@ export function isRecorded(sources: readonly LobSource[], clock: Clock): (date: 
   return ({ source, date }) => sources.includes(source) && isOpenDate(date, clock.nowMs())
 }
 
-/** Pulls the fold state with which the first open date begins, if the lake has no raw segments of the date before. */
+/** Pulls the fold state with which the first open date begins, if the lake has nothing of the date before. */
 async function pullOpeningStates(options: OpenDatesOptions): Promise<void> {
-  const { lake, sources, clock } = options
+  const { sources, clock } = options
   const date = addDays(utcDateOf(clock.nowMs()), -2)
   await Transfers.run({ ...options, direction: 'pull' }, async (transfers) => {
     for (const source of sources)
-      if ((await segmentsOnDisk(lake, source, date)).length === 0)
-        await transfers.copy(rawKey(source, date, FOLD_STATE_NAME), 'pull').catch((error: unknown) => {
-          // It is damaged, and the lake's is not.
-          if (!(error instanceof SyncConflict)) throw error
-        })
+      await pullState(transfers, source, date).catch((error: unknown) => {
+        // It is damaged, and the lake's is not.
+        if (!(error instanceof SyncConflict)) throw error
+      })
   })
 }
 

@@ -9,7 +9,8 @@
 // own. Recorders have names of their own, so such a segment holds every message of the slice. Both sides drop superseded
 // segments from their manifests and then remove them. The messages stay the same, so no file changes.
 
-import { readdir } from 'node:fs/promises'
+import { readdir, rm } from 'node:fs/promises'
+import { join } from 'node:path'
 import {
   derivedFileOfKey,
   isOfRecorder,
@@ -23,13 +24,15 @@ import {
 } from '../../shared/lake-layout.ts'
 import type { LobSource } from '../../shared/lob-sources.ts'
 import { addDays, MS_PER_HOUR, utcDateOf, utcDateStartMs } from '../../shared/utc-date.ts'
-import { FOLD_STATE_NAME } from '../fold/fold-state.ts'
+import { FOLD_STATE_NAME, isWholeState } from '../fold/fold-state.ts'
 import {
   DamagedManifestError,
   isFetched,
   isUnfolded,
   parseManifest,
+  readManifest,
   replacementEpoch,
+  segmentsOnDisk,
   standsAbove,
   unionOfSegments,
 } from '../raw/date-manifest.ts'
@@ -272,6 +275,23 @@ function placeOfRawKey(key: string): RecordedDate | undefined {
 
 function nameOf(key: string): string {
   return key.slice(key.lastIndexOf('/') + 1)
+}
+
+/**
+ * Pulls the fold state of a date of which the lake has neither segments nor a manifest.
+ * @throws {SyncConflict} if it is damaged: a fold could not read it
+ */
+export async function pullState(transfers: Transfers, source: LobSource, date: string): Promise<void> {
+  const { lake } = transfers.options
+  const isOwn = (await segmentsOnDisk(lake, source, date)).length > 0
+  // A damaged manifest is one, too.
+  if (isOwn || (await readManifest(lake, source, date).catch(() => null)) !== undefined) return
+  const key = rawKey(source, date, FOLD_STATE_NAME)
+  const isPulled = (await transfers.copy(key, 'pull')) === 'transferred'
+  const path = join(lake, key)
+  if (!isPulled || (await isWholeState(path))) return
+  await rm(path, { force: true })
+  throw damagedObject(key, new Error(`${transfers.remote.name}/${key} cannot be read.`))
 }
 
 /** Which side's manifest counts. `union`: the date must be folded from the segments of both. */

@@ -12,7 +12,7 @@ import { exchangeOf } from '../exchanges/registry.ts'
 import { BadLineError } from '../feed/bad-line.ts'
 import { isMarketId } from '../feed/market-id.ts'
 import type { TradeMessage } from '../feed/trade-message.ts'
-import { parseSegmentLine } from '../raw/segment-lines.ts'
+import { headerText, parseSegmentLine } from '../raw/segment-lines.ts'
 import type { FramesLine, SegmentHeader, SegmentLine, SeriesLine } from '../raw/segment-lines.ts'
 import { readSegmentTexts } from '../raw/segment-reader.ts'
 import type { TradeList } from './trade-rows.ts'
@@ -41,13 +41,15 @@ export interface TradeReadingOptions {
 }
 
 export interface TradeLines {
-  readonly header: SegmentHeader
+  /** Undefined if it is the first of the texts. */
+  readonly header?: SegmentHeader | undefined
   readonly texts: readonly string[]
 }
 
-/** Of a segment: the lines that a neighbouring date needs, by trades that are of it or may be. */
-export interface MidnightLines extends TradeLines {
+/** Of a segment: its header and the lines that a neighbouring date needs, because their trades are of it or may be. */
+export interface MidnightLines {
   readonly name: string
+  readonly texts: readonly string[]
 }
 
 /** A line, or the recorder's form of a line that is not in a segment yet. */
@@ -117,12 +119,13 @@ export class DateTrades {
         if (header !== undefined && !hasMark(text, trades)) continue
         const line = parseSegmentLine(text)
         if (line.kind === 'header') header = line.header
-        else if (this.take(line, { group: name, hour: rawSegmentOfName(name)?.hour, header })) near.push(text)
-        else if (line.kind === 'series') series.push(text)
+        else if (this.take(line, { group: name, hour: rawSegmentOfName(name)?.hour, header }))
+          near.push(copyOf(text))
+        else if (line.kind === 'series') series.push(copyOf(text))
       }
     }
     if (date === this.date && header !== undefined && near.length > 0)
-      this.midnight.push({ name, header, texts: [...series, ...near] })
+      this.midnight.push({ name, texts: [headerText(header), ...series, ...near] })
   }
 
   /** The trades before an instant, by series, each in file order. */
@@ -206,6 +209,11 @@ export class DateTrades {
     if ((isBeside && beyondMs >= 0) || isShared) this.neighbours.add(beside)
     return { takes, isBeside }
   }
+}
+
+/** The text of a line may be a slice of a longer one, which would stay with it. */
+function copyOf(text: string): string {
+  return Buffer.from(text).toString('utf8')
 }
 
 function hasMark(text: string, { mark }: TradeReader): boolean {

@@ -12,8 +12,8 @@ import { DateTrades } from './trade-reading.ts'
 import type { TradeReadingOptions } from './trade-reading.ts'
 
 export interface TradesFoldOptions extends TradeReadingOptions {
-  /** Whether the raw segments of a date were removed: then its files are not changed. */
-  readonly isSealed: (date: string) => Promise<boolean>
+  /** Whether the lake has segments of a date. If they were removed, or only another lake has them, its files are not changed. */
+  readonly hasSegments: (date: string) => boolean
 }
 
 /** The outcome for a trades file. */
@@ -53,8 +53,8 @@ export async function foldTrades(
   const waiting = new Set(dates)
   for (const date of waiting) {
     const isBeside = !dates.includes(date)
-    // Another lake may have the segments of a neighbour that has none here: its files have more than the late trades.
-    if (isBeside && (options.segmentsOf(date).length === 0 || (await options.isSealed(date)))) continue
+    // The files of a neighbour without segments have more than the late trades.
+    if (isBeside && !options.hasSegments(date)) continue
     const trades = new DateTrades(date, options)
     await trades.read()
     onRead(trades)

@@ -252,6 +252,15 @@ test('a response without a trades file of the version names no version until the
   assert.ok((await world.ask(`${target}&version=${before}`)).body.equals(body))
 })
 
+test('trades of a series name a version also if the beginning of its name is another series', async (t) => {
+  const lake = await freshLake(t)
+  const series = 'KXHIGHNY-OLD'
+  const lines = [JSON.stringify(trade(500, MS + 500)).replace(T, `${T}9`)]
+  await runImport(lake, 'kalshi', { lines }, { series })
+  const world = await start(t, lake, 0)
+  await versionNamed(world, TARGETS.trades[0].replace('KXHIGHNY', series))
+})
+
 test('candles carried forward up to a trade that the version lacks cannot be pinned', async (t) => {
   const world = await start(t, await freshLake(t), 0)
   const path = 'candles?series=KXHIGHNY&from=2026-07-03T20:00:00Z&to=2026-07-03T23:59:00Z'

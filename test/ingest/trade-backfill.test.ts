@@ -277,6 +277,36 @@ test('trades of markets that are imported after a run are fetched by the next on
   assert.deepEqual(await runs(), [0, 0, 72])
 })
 
+test('dates before and after a sealed one are requested again without it', async (t) => {
+  const { exchange, lake, tradeCount } = await startBench(t, 'polymarket', 0)
+  const times = [0, MS_PER_DAY, 2 * MS_PER_DAY]
+  exchange.trades = times.flatMap((ms) =>
+    randomTrades('polymarket', 7, 5).map((trade, index) => ({
+      ...trade,
+      us: trade.us + BigInt(ms) * 1000n,
+      id: `${ms} ${index}`,
+    })),
+  )
+  for (const ms of times.slice(1))
+    await runImport(lake, 'polymarket', { lines: bookLines(DAY.fromMs + ms) }, { series: SCOPES.polymarket })
+  const run = async (): Promise<readonly number[]> => {
+    const span = { fromMs: DAY.fromMs, toMs: DAY.toMs + 2 * MS_PER_DAY }
+    const { postgres } = file.store
+    const outcome = await backfillOnce(exchange, lake, 'polymarket', postgres, { span })
+    return [outcome.errorCount, await tradeCount()]
+  }
+  assert.deepEqual(await run(), [0, 15])
+  const text = "UPDATE ingest_cursors SET state = state - 'markets' - 'asked'"
+  await file.store.postgres.run({ text, parameters: [] })
+  await sealDate(lake, 'polymarket', '2026-07-02')
+  const count = exchange.asked.length
+  assert.deepEqual(await run(), [0, 15])
+  assert.ok(exchange.asked.length > count)
+  const again = exchange.asked.length
+  assert.deepEqual(await run(), [0, 15])
+  assert.equal(exchange.asked.length, again)
+})
+
 test('if a series gets another name, each date has its trades under the name of its books', async (t) => {
   const lake = join(await temporaryDirectory(t), 'lake')
   const exchange = await startTradeExchange(t)

@@ -98,6 +98,14 @@ test('a damaged fold state does not replace a valid one in a lake, and is named 
   const { signal } = new AbortController()
   noProblems(await pullOpenDates({ lake: next, remote, sources: [SOURCE], clock: CLOCK, signal }))
   assert.deepEqual(await readFile(join(next, key)), state)
+  // A lake without one gets none, since no fold could read it.
+  for (const damaged of [flipped, state.subarray(0, -9)]) {
+    await rm(join(next, key))
+    await writeFile(join(bucket, key), damaged)
+    noProblems(await pullOpenDates({ lake: next, remote, sources: [SOURCE], clock: CLOCK, signal }))
+    await assert.rejects(readFile(join(next, key)), { code: 'ENOENT' })
+    await cp(join(lake, key), join(next, key))
+  }
   await rm(join(bucket, key))
   noProblems(await sync('push', lake))
   assert.deepEqual(await readBucket(remote), whole)

@@ -83,8 +83,8 @@ function selectionOf(lake: string, query: TradeQuery, pinned: PinnedFiles | unde
   if (event !== null) where.push(eventSql(event))
   if (series !== null) {
     const base = names.isSeriesInId ? seriesOfTicker(series) : ''
+    if (all.includes(series)) return { series: [series], named: [series], where }
     const named = [...new Set([series, base])]
-    if (all.includes(series)) return { series: [series], named, where }
     return { series: all.filter((name) => name === base), named, where: [...where, eventSql(series)] }
   }
   const likely = names.isSeriesInId ? seriesOfTicker(market ?? event ?? '') : ''

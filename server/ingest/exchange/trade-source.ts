@@ -73,16 +73,20 @@ export function tradeSource(options: TradeSourceOptions): IngestSource {
             parts.some((part) => part.fromMs < toMs && part.toMs > fromMs)
           for (const day of daysOf(span).filter((each) => !isMissing(each))) {
             const date = utcDateOf(day.fromMs)
-            const manifest = await readManifest(lake, source, date)
-            // Nothing can have been added.
-            if (manifest === undefined || isSealed(manifest)) continue
             const markets = await marketsInLake(lake, source, scope, [date, date])
             // Without any, the order books have been pruned since.
-            if (markets.length > 0 && contentIdentity(markets) !== known?.[date]) parts.push(day)
+            if (markets.length === 0 || contentIdentity(markets) === known?.[date]) continue
+            const manifest = await readManifest(lake, source, date)
+            // Otherwise nothing can have been added.
+            if (manifest !== undefined && !isSealed(manifest)) parts.push(day)
           }
         }
         const days = parts.flatMap((part) => daysOf(part)).toSorted((a, b) => a.fromMs - b.fromMs)
-        const groups = groupedBy(days, ({ fromMs }) => (archive.isByTime ? utcDateOf(fromMs) : ''))
+        const sealed = archive.isByTime ? [] : await sealedBetween(options, days)
+        const groups = groupedBy(days, ({ fromMs }) => {
+          const date = utcDateOf(fromMs)
+          return archive.isByTime ? date : String(sealed.findLastIndex((one) => one < date))
+        })
         return [...groups.values()].map((group) => ({
           fromMs: group[0].fromMs,
           toMs: Math.max(...group.map(({ toMs }) => toMs)),
@@ -104,6 +108,22 @@ export function tradeSource(options: TradeSourceOptions): IngestSource {
     },
     close: () => archive.close(),
   }
+}
+
+/** The sealed dates between days to request. A step with one of them would not complete, since it accepts no rows. */
+async function sealedBetween(
+  { lake, source }: TradeSourceOptions,
+  days: readonly TimeWindow[],
+): Promise<readonly string[]> {
+  const asked = days.map(({ fromMs }) => utcDateOf(fromMs))
+  const [first, last] = [asked[0], asked.at(-1)]
+  if (first === undefined || last === undefined) return []
+  const sealed: string[] = []
+  for (const date of utcDatesBetween(first, last).filter((one) => !asked.includes(one))) {
+    const manifest = await readManifest(lake, source, date)
+    if (manifest !== undefined && isSealed(manifest)) sealed.push(date)
+  }
+  return sealed
 }
 
 /** Folds the dates of a span that have segments not read by any fold. */
