@@ -141,14 +141,15 @@ test('an hour of pushes and pulls transfers a small part of the total size of th
   const recording = await Recording.start(t, server, at(IS_FULL_EFFORT ? '02:00:00' : '18:00:00'))
   const replica = new Replica(await temporaryDirectory(t), server)
   // The previous hour is closed, so its rows no longer change.
-  await recording.recordUntil(at('22:02:00'))
+  const start = at('22:02:00')
+  await recording.recordUntil(start)
   await recording.push()
   await replica.pull()
   const first = (await readFile(pathOf(recording.lake))).length
   const before = pushedBytes(server)
   let [together, pulled] = [0, 0]
   const stepMs = HOUR_MS / runs(6, 144)
-  for (let ms = at('22:00:00') + stepMs; ms <= at('22:00:00') + HOUR_MS; ms += stepMs) {
+  for (let ms = start + stepMs; ms <= at('22:00:00') + HOUR_MS; ms += stepMs) {
     await recording.recordUntil(ms)
     assert.ok((await recording.push()).transferredCount >= 1)
     const file = await readFile(pathOf(recording.lake))
