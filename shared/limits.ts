@@ -59,6 +59,9 @@ export const VALUE_OVERHEAD_BYTES_MAX = 8
 export const REQUEST_TARGET_BYTES_MAX = 8 * 1024
 /** Bytes of request line and header fields together; uWebSockets itself answers a longer head with 431. */
 export const REQUEST_HEAD_BYTES_MAX = 16 * 1024
+/** A condition that lasts is logged again after this time. */
+export const REMIND_MS = 60 * 60 * 1000
+
 /** A client that takes no byte for this long is disconnected. `BOOKCAST_STALL_TIMEOUT_MS` sets another value. */
 export const STALL_TIMEOUT_MS_DEFAULT = 30_000
 /** Body bytes written at once to a client that may be slow. A fast client gets whole chunks … */

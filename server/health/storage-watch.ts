@@ -5,6 +5,7 @@ import { stat, statfs } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { lobSources } from '../../shared/lob-sources.ts'
+import { REMIND_MS } from '../../shared/limits.ts'
 import { RepeatedTurns } from '../tasks/repeated-turns.ts'
 import type { TaskLog } from '../tasks/task-log.ts'
 import { filesBelow } from '../lake/files-below.ts'
@@ -47,7 +48,6 @@ const LAKE_EVERY_ROUNDS = 20
 /** A disk is low below a tenth of its size, or below 5 GiB if that is less: half an hour of the busiest log. */
 const LOW_SHARE = 0.1
 const LOW_BYTES_MAX = 5 * 1024 ** 3
-const REMIND_MS = 60 * 60 * 1000
 const PARENTS_MAX = 64
 
 export class StorageWatch {

@@ -8,6 +8,7 @@ import { dirname } from 'node:path'
 import { noneThere } from '../../shared/errno.ts'
 import { lobFilePath, lobSeriesDirectory } from '../../shared/lake-layout.ts'
 import type { LobSource } from '../../shared/lob-sources.ts'
+import { REMIND_MS } from '../../shared/limits.ts'
 import { MERGE_WAIT_MS_MAX, MergeBusy, withLock } from '../fold/series-lock.ts'
 import { syncNames, writeFully } from '../lake/durable-file.ts'
 import type { LobFileContents } from '../lake/lob-file-contents.ts'
@@ -42,7 +43,6 @@ export interface DateEnd {
 
 /** Warn if another process holds the lock for longer. */
 const BUSY_MS_USUAL = 60_000
-const REMIND_MS = 60 * 60 * 1000
 
 export class DatePublication {
   readonly #series: string

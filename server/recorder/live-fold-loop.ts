@@ -3,6 +3,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { LobSource } from '../../shared/lob-sources.ts'
 import { NS_PER_MS } from '../../shared/utc-date.ts'
+import { REMIND_MS } from '../../shared/limits.ts'
 import { GRACE_NS } from '../fold/own-times.ts'
 import { LiveFold, type LiveFoldFigures } from './live-fold.ts'
 import type { WalPosition } from './wal-segment.ts'
@@ -12,7 +13,6 @@ const RECORDER_PUBLISH_SHARE_MAX = 0.2
 const LATE_MS_MAX = Number(GRACE_NS / NS_PER_MS)
 /** The log may be this far ahead of the clock. More means that the clock was set back. */
 const AHEAD_MS_USUAL = 60_000
-const REMIND_MS = 60 * 60 * 1000
 
 export interface LiveFoldThreadData {
   readonly lake: string

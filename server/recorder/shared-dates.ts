@@ -9,10 +9,10 @@ import { hasFoldState } from '../fold/fold-state.ts'
 import { RawFolder } from '../fold/raw-folder.ts'
 import { readManifest, segmentsOnDisk } from '../raw/date-manifest.ts'
 import type { LobSource } from '../../shared/lob-sources.ts'
+import { REMIND_MS } from '../../shared/limits.ts'
 
 /** Pause before a failed fold is retried, for instance while the disk is full. */
 const RETRY_MS = 20_000
-const REMIND_MS = 60 * 60 * 1000
 /** This long after its end, all lines of a date are in slices, and a connection without a later line has paused or ended. */
 const AFTER_DATE_NS = 120_000_000_000n
 

@@ -2,9 +2,8 @@
 
 import type { Logger } from 'pino'
 import { groupedBy } from '../../shared/grouped-by.ts'
+import { REMIND_MS } from '../../shared/limits.ts'
 import type { LakeSyncResult, SyncProblem } from './sync-report.ts'
-
-const REMIND_MS = 60 * 60 * 1000
 
 /** @param done the lake was … */
 export function logSync(logger: Logger, done: 'synchronized' | 'pushed') {
