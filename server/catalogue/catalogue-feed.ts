@@ -38,9 +38,8 @@ export interface CatalogueFeedOptions {
   readonly pollMs?: number
 }
 
-export class CatalogueFeed {
+export class CatalogueFeed extends RepeatedTurns {
   readonly #options: CatalogueFeedOptions
-  readonly #turns: RepeatedTurns
   #versions: DataVersions = new Map()
   #seriesVersion: string | undefined
   #marketsVersion: string | undefined
@@ -49,9 +48,8 @@ export class CatalogueFeed {
   #isAway = false
 
   constructor(options: CatalogueFeedOptions) {
+    super(options.pollMs ?? DATA_VERSION_POLL_MS)
     this.#options = options
-    const pollMs = options.pollMs ?? DATA_VERSION_POLL_MS
-    this.#turns = new RepeatedTurns(pollMs, (signal) => this.#takeTurn(signal))
   }
 
   /** The last versions read; empty before the first answer of the store and while it is unreachable. */
@@ -59,17 +57,7 @@ export class CatalogueFeed {
     return this.#versions
   }
 
-  /** Starts reading the catalogue and its changes. Resolves after the first attempt, successful or not. */
-  async start(): Promise<void> {
-    await this.#turns.start()
-  }
-
-  /** Stops polling and resolves when no poll is running. */
-  async close(): Promise<void> {
-    await this.#turns.close()
-  }
-
-  async #takeTurn(signal: AbortSignal): Promise<void> {
+  protected override async take(signal: AbortSignal): Promise<void> {
     const { logger } = this.#options
     try {
       await this.#refresh(signal)

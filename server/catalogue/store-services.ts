@@ -28,7 +28,7 @@ type ColdEndRow = Pick<RegisteredPartition, 'path' | 'period_start' | 'cut_over'
 }
 
 const INGEST_AGES = sql`
-  SELECT source, scope, extract(epoch FROM clock_timestamp() - last_success_at)::float8 AS age_s
+  SELECT source, scope, extract(epoch FROM clock_timestamp() - last_success_at)::float8 AS "ageS"
   FROM ingest_cursors WHERE last_success_at IS NOT NULL ORDER BY source, scope`
 
 /** The time since a source last delivered, by source and scope (a series, a station, a product). */
@@ -63,12 +63,6 @@ interface VersionRow {
   readonly version: bigint
   /** Milliseconds since the epoch. */
   readonly changed_at: number | null
-}
-
-interface IngestAgeRow {
-  readonly source: string
-  readonly scope: string
-  readonly age_s: number
 }
 
 /** All rows of a list in ticker order; `pageAfter` is the statement for the page after a ticker. */
@@ -119,8 +113,7 @@ export function storeServices(postgres: Postgres): StoreServices {
     marketNames: (place, ids) => readMarketNames(postgres, place, ids),
     async ingestAges() {
       try {
-        const rows = await postgres.run<IngestAgeRow>(INGEST_AGES)
-        return rows.map(({ source, scope, age_s }) => ({ source, scope, ageS: age_s }))
+        return await postgres.run<IngestAge>(INGEST_AGES)
       } catch {
         // Metrics are needed most when the store is unreachable, so they must not fail.
         return []

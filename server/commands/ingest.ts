@@ -183,7 +183,7 @@ async function runUntilStopped(
   const text = collectorMetrics(figures, newestRowsOf(postgres), tradeProofOf(postgres))
   const server = metrics === null ? undefined : await startMetricsServer(metrics, text, logger)
   try {
-    storage.start()
+    void storage.start()
     // This module loads object storage, compaction and the recorder, which only a running collection needs.
     const { startCollection } = await import('../collect/collection.ts')
     collection = startCollection({ config, postgres, logger })

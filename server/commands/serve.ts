@@ -163,7 +163,7 @@ async function serve(config: ServeConfig, { env, stdout, stderr, signal }: Comma
     let isStuck = false
     let isPushed = true
     try {
-      storage.start()
+      void storage.start()
       if (config.collect !== null && store) {
         const { startCollection } = await import('../collect/collection.ts')
         collection = startCollection({ config: config.collect, postgres: store.postgres, logger })

@@ -49,10 +49,7 @@ export interface PlanOptions {
 
 type Closes = NonNullable<PlannedPart['closes_at']>
 
-interface Candidate {
-  readonly scope: string
-  readonly period: string
-}
+type Candidate = Pick<PlannedPart, 'scope' | 'period'>
 
 /** @throws {ApiError} for wrong parameters. @throws {Error} for an unknown series or station, or an empty export */
 export async function planExport(options: PlanOptions): Promise<MadePlan> {

@@ -12,7 +12,7 @@ import { EVENT_CLEAR, EVENT_SET, LOB_FOOTER_KEYS as KEYS } from '../../shared/lo
 import { MS_PER_HOUR, NS_PER_HOUR, utcDateOf } from '../../shared/utc-date.ts'
 import { digestOf } from '../lake/file-list.ts'
 import { lakeFileFacts } from '../lake/lake-file-facts.ts'
-import { footerValue, readBytes, readLobFooter } from '../lake/lob-file-reading.ts'
+import { readBytes, readLobFooter } from '../lake/lob-file-reading.ts'
 import { seriesDates } from '../lake/series-dates.ts'
 import { rawDates, segmentsOnDisk } from '../raw/date-manifest.ts'
 import { eventText, rowText, seriesText } from '../raw/segment-lines.ts'
@@ -105,8 +105,8 @@ export async function keepRows(kept: KeptFile): Promise<void> {
   try {
     const recorder = await keptName(file)
     const { size } = await file.stat()
-    const { metadata } = await readLobFooter(file, size)
-    const coversTo = BigInt(footerValue(metadata, KEYS.coversTo) ?? 0)
+    const { metadata, values } = await readLobFooter(file, size)
+    const coversTo = BigInt(values.get(KEYS.coversTo) ?? 0)
     const connection = `${recorder}/0/${kept.series}/0`
     let n = 0
     let lastTs: bigint | undefined

@@ -28,10 +28,9 @@ const INTERVAL_MS = 10_000
 const ALL_EVERY_ROUNDS = 30
 const FILES_MAX = 1_000_000
 
-export class LakeBooks {
+export class LakeBooks extends RepeatedTurns {
   readonly #lake: string
   readonly #logger: Logger
-  readonly #turns = new RepeatedTurns(INTERVAL_MS, (signal) => this.#takeTurn(signal))
   /** The footers read so far, by path. */
   readonly #known = new Map<string, KnownFile>()
   #figures: LakeBooksFigures = { sampleCount: 0, coveredToMs: {} }
@@ -39,6 +38,7 @@ export class LakeBooks {
   #rounds = 0
 
   constructor(lake: string, logger: Logger) {
+    super(INTERVAL_MS)
     this.#lake = lake
     this.#logger = logger
   }
@@ -53,16 +53,11 @@ export class LakeBooks {
     return this.#figures
   }
 
-  /** Looks now and, from then on, at an interval after each look. */
-  start(): void {
-    this.#first = this.#turns.start()
+  override start(): Promise<void> {
+    return (this.#first = super.start())
   }
 
-  async close(): Promise<void> {
-    await this.#turns.close()
-  }
-
-  async #takeTurn(signal: AbortSignal): Promise<void> {
+  protected override async take(signal: AbortSignal): Promise<void> {
     try {
       await this.#look(signal)
     } catch (error) {

@@ -14,13 +14,13 @@ export interface SyncStatus {
   readonly fileCount: number
 }
 
-export class LakeScan {
+export class LakeScan extends RepeatedTurns {
   readonly #lake: string
   readonly #logger: Logger
-  readonly #turns = new RepeatedTurns(LAKE_SCAN_INTERVAL_MS, (signal) => this.#scan(signal))
   #status: SyncStatus = { lastSyncMs: null, fileCount: 0 }
 
   constructor(lake: string, logger: Logger) {
+    super(LAKE_SCAN_INTERVAL_MS)
     this.#lake = lake
     this.#logger = logger
   }
@@ -29,17 +29,7 @@ export class LakeScan {
     return this.#status
   }
 
-  /** Scans now and, from then on, at an interval after each scan. */
-  start(): void {
-    void this.#turns.start()
-  }
-
-  /** Resolves when no scan is running. */
-  async close(): Promise<void> {
-    await this.#turns.close()
-  }
-
-  async #scan(signal: AbortSignal): Promise<void> {
+  protected override async take(signal: AbortSignal): Promise<void> {
     try {
       let fileCount = 0
       for await (const _ of filesBelow(this.#lake, '.parquet', signal)) fileCount += 1

@@ -48,33 +48,24 @@ const LAKE_EVERY_ROUNDS = 20
 /** A disk is low below a tenth of its size, or below 5 GiB if that is less: half an hour of the busiest log. */
 const LOW_SHARE = 0.1
 const LOW_BYTES_MAX = 5 * 1024 ** 3
-const PARENTS_MAX = 64
 
-export class StorageWatch {
+export class StorageWatch extends RepeatedTurns {
   readonly #options: StorageWatchOptions
-  readonly #turns: RepeatedTurns
   readonly #warnedMs = new Map<StoragePlace, number>()
   #figures: StorageFigures = { disks: [], lakeBytes: null, walBytes: {} }
   #rounds = 0
 
   constructor(options: StorageWatchOptions) {
+    super(options.intervalMs ?? INTERVAL_MS)
     this.#options = options
-    this.#turns = new RepeatedTurns(options.intervalMs ?? INTERVAL_MS, async (signal) => {
-      await this.look(signal)
-    })
   }
 
   get figures(): StorageFigures {
     return this.#figures
   }
 
-  /** Looks now and, from then on, at an interval after each look. */
-  start(): void {
-    void this.#turns.start()
-  }
-
-  async close(): Promise<void> {
-    await this.#turns.close()
+  protected override async take(signal: AbortSignal): Promise<void> {
+    await this.look(signal)
   }
 
   /** Looks once. */
@@ -115,7 +106,7 @@ async function lakeBytesOf(lake: string | null, signal: AbortSignal | undefined)
 /** The disk of the directory, or of its nearest existing parent if it does not exist yet. */
 async function diskOf(place: StoragePlace, path: string): Promise<DiskFigures | undefined> {
   let directory = resolve(path)
-  for (let parents = 0; parents < PARENTS_MAX; parents++) {
+  for (;;) {
     const found = await statfs(directory).catch(() => undefined)
     if (found !== undefined) {
       const [freeBytes, sizeBytes] = [found.bavail * found.bsize, found.blocks * found.bsize]
@@ -129,7 +120,6 @@ async function diskOf(place: StoragePlace, path: string): Promise<DiskFigures | 
     if (dirname(directory) === directory) return undefined
     directory = dirname(directory)
   }
-  return undefined
 }
 
 async function logBytes(recorder: string): Promise<Record<string, number>> {

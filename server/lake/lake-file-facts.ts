@@ -127,11 +127,6 @@ function coverageOf(values: FooterValues): BookCoverage | null {
   }
 }
 
-function lackingMarket(a: BookCoverage, b: BookCoverage): string | undefined {
-  const missing = [...b.markets.keys()].find((id) => !a.markets.has(id))
-  return missing === undefined ? undefined : `it lacks the market ${missing}`
-}
-
 /** Why `next` covers less than `present`, as a text for users; undefined if it does not. */
 export function coversLess(next: LakeFileFacts, present: LakeFileFacts): string | undefined {
   const [a, b] = [next.coverage, present.coverage]
@@ -139,8 +134,8 @@ export function coversLess(next: LakeFileFacts, present: LakeFileFacts): string 
     if (a === null) return 'it does not say what it covers'
     if (a.fromTs > b.fromTs) return `it begins at ${timeOf(a.fromTs)}, not ${timeOf(b.fromTs)}`
     if (a.toTs < b.toTs) return `it ends at ${timeOf(a.toTs)}, not ${timeOf(b.toTs)}`
-    const missing = lackingMarket(a, b)
-    if (missing !== undefined) return missing
+    const missing = [...b.markets.keys()].find((id) => !a.markets.has(id))
+    if (missing !== undefined) return `it lacks the market ${missing}`
   }
   return next.rows < present.rows ? `it has ${next.rows} rows, not ${present.rows}` : undefined
 }

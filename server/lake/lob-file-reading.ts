@@ -14,6 +14,8 @@ const TRAILER_BYTES = 8
 
 export interface LobFooterParts {
   readonly metadata: FileMetaData
+  /** The footer's values by key. */
+  readonly values: Map<string, string>
   /** The offset of the footer. */
   readonly dataEnd: number
   /** The footer has a checksum of itself, and it is right. */
@@ -35,16 +37,9 @@ export async function readLobFooter(file: FileHandle, sizeBytes: number): Promis
   if (checksum !== undefined && checksum.stored !== checksum.computed) {
     throw new Error('its footer has a wrong checksum')
   }
-  return {
-    metadata: parquetMetadata(footer, { geoparquet: false }),
-    dataEnd,
-    isChecked: checksum !== undefined,
-  }
-}
-
-/** The footer's value of a key; undefined if there is none. */
-export function footerValue({ key_value_metadata: pairs }: FileMetaData, key: string): string | undefined {
-  return pairs?.find((pair) => pair.key === key)?.value
+  const metadata = parquetMetadata(footer, { geoparquet: false })
+  const values = new Map(metadata.key_value_metadata?.map(({ key, value = '' }) => [key, value]))
+  return { metadata, values, dataEnd, isChecked: checksum !== undefined }
 }
 
 /** Throws if the file ends before `end`. */
@@ -60,20 +55,19 @@ export async function readBytes(file: FileHandle, start: number, end: number): P
 
 /** Whether two files have the same rows, by their checksums, and differ only in the figures of hours, which `path` lacks. */
 export async function lacksHoursAlone(path: string, next: string): Promise<boolean> {
-  const [own, other] = [await footerPairs(path), await footerPairs(next)]
+  const [own, other] = [await checkedValues(path), await checkedValues(next)]
   const { hours, footerCrc32 } = LOB_FOOTER_KEYS
   if (own === undefined || other === undefined || own.has(hours) || !other.delete(hours)) return false
-  for (const pairs of [own, other]) pairs.delete(footerCrc32)
+  for (const values of [own, other]) values.delete(footerCrc32)
   return isDeepStrictEqual(own, other)
 }
 
 /** Undefined if the footer cannot be read or has no checksum. */
-async function footerPairs(path: string): Promise<Map<string, string | undefined> | undefined> {
+async function checkedValues(path: string): Promise<Map<string, string> | undefined> {
   const file = await open(path)
   try {
-    const { metadata, isChecked } = await readLobFooter(file, (await file.stat()).size)
-    if (!isChecked) return undefined
-    return new Map(metadata.key_value_metadata?.map(({ key, value }) => [key, value]))
+    const { values, isChecked } = await readLobFooter(file, (await file.stat()).size)
+    return isChecked ? values : undefined
   } catch {
     return undefined
   } finally {

@@ -4,7 +4,6 @@
 import { open } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
 import { crc32 } from 'node:zlib'
-import type { FileMetaData } from 'hyparquet'
 import { type ColumnChunk, visitPages } from '../../shared/lob-file/column-pages.ts'
 import { decodeInt32, decodeInt64, decodeLags, decodeStrings } from '../../shared/lob-file/decode-column.ts'
 import { prepareDecompression } from '../../shared/lob-file/decompress.ts'
@@ -12,7 +11,7 @@ import { locateRowGroups, type RowGroup } from '../../shared/lob-file/file-foote
 import { EVENT_GAP, LOB_COLUMNS, LOB_FOOTER_KEYS as KEYS, LOB_SCHEMA } from '../../shared/lob-v1.ts'
 import { NS_PER_MS, utcDateStartMs } from '../../shared/utc-date.ts'
 import { PARQUET_MAGIC, marketsText } from './lob-footer.ts'
-import { footerValue, readBytes, readLobFooter } from './lob-file-reading.ts'
+import { type LobFooterParts, readBytes, readLobFooter } from './lob-file-reading.ts'
 import { LobFigures } from './lob-summary.ts'
 
 const NOTHING = { dictionary: () => {}, values: () => {} }
@@ -23,12 +22,12 @@ export async function verifyLobFile(path: string): Promise<void> {
   const file = await open(path)
   try {
     const sizeBytes = (await file.stat()).size
-    const { metadata, dataEnd, isChecked } = await readLobFooter(file, sizeBytes)
-    if (!isChecked) throw new Error('no footer checksum')
+    const footer = await readLobFooter(file, sizeBytes)
+    if (!footer.isChecked) throw new Error('no footer checksum')
     const head = await readBytes(file, 0, PARQUET_MAGIC.length)
     if (!head.equals(PARQUET_MAGIC)) throw new Error('no PAR1')
-    checkSchema(metadata)
-    checkFigures(metadata, await readFigures(file, metadata, dataEnd))
+    checkSchema(footer)
+    checkFigures(footer, await readFigures(file, footer))
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)
     throw new Error(`${path} does not read back as it was written: ${reason}`, { cause: error })
@@ -37,7 +36,7 @@ export async function verifyLobFile(path: string): Promise<void> {
   }
 }
 
-function checkSchema(metadata: FileMetaData): void {
+function checkSchema({ metadata, values }: LobFooterParts): void {
   const columns = metadata.schema.slice(1)
   const isRight =
     columns.length === LOB_COLUMNS.length &&
@@ -45,17 +44,17 @@ function checkSchema(metadata: FileMetaData): void {
       const column = columns[index]!
       return column.name === name && column.type === type && column.repetition_type === 'REQUIRED'
     })
-  if (!isRight || valueOf(metadata, KEYS.schema) !== LOB_SCHEMA) throw new Error('schema')
+  if (!isRight || valueOf(values, KEYS.schema) !== LOB_SCHEMA) throw new Error('schema')
 }
 
 // The chunks must be contiguous: then magic, chunks and footer are every byte of the file.
-async function readFigures(file: FileHandle, metadata: FileMetaData, dataEnd: number): Promise<LobFigures> {
+async function readFigures(file: FileHandle, footer: LobFooterParts): Promise<LobFigures> {
+  const { metadata, values, dataEnd } = footer
   const figures = new LobFigures()
-  const startMs = utcDateStartMs(valueOf(metadata, KEYS.date))
+  const startMs = utcDateStartMs(valueOf(values, KEYS.date))
   if (startMs === undefined) throw new Error(`footer value of ${KEYS.date}`)
   const midnight = BigInt(startMs) * NS_PER_MS
-  const values = new Map(metadata.key_value_metadata?.map(({ key, value }) => [key, value ?? '']))
-  const checksums = JSON.parse(valueOf(metadata, KEYS.columnCrc32)) as readonly unknown[]
+  const checksums = JSON.parse(valueOf(values, KEYS.columnCrc32)) as readonly unknown[]
   if (checksums.length !== metadata.row_groups.length) throw new Error('number of row groups')
   let offset = PARQUET_MAGIC.length
   for (const [groupIndex, group] of locateRowGroups(metadata, values, dataEnd, midnight).entries()) {
@@ -98,7 +97,7 @@ function addGroup(
   }
 }
 
-function checkFigures(metadata: FileMetaData, figures: LobFigures): void {
+function checkFigures({ metadata, values }: LobFooterParts, figures: LobFigures): void {
   const found = figures.result()
   const expected = new Map([
     [KEYS.rows, String(found.rows)],
@@ -108,14 +107,14 @@ function checkFigures(metadata: FileMetaData, figures: LobFigures): void {
     [KEYS.markets, marketsText(found)],
   ])
   for (const [key, value] of expected) {
-    if (valueOf(metadata, key) !== value) throw new Error(`footer value of ${key}`)
+    if (valueOf(values, key) !== value) throw new Error(`footer value of ${key}`)
   }
-  if (footerValue(metadata, KEYS.hours) !== found.hours) throw new Error(`footer value of ${KEYS.hours}`)
+  if (values.get(KEYS.hours) !== found.hours) throw new Error(`footer value of ${KEYS.hours}`)
   if (metadata.num_rows !== BigInt(found.rows)) throw new Error('row count')
 }
 
-function valueOf(metadata: FileMetaData, key: string): string {
-  const value = footerValue(metadata, key)
+function valueOf(values: LobFooterParts['values'], key: string): string {
+  const value = values.get(key)
   if (value === undefined) throw new Error(`no footer value ${key}`)
   return value
 }

@@ -13,13 +13,18 @@ const CREATED_BY = 'bookcast'
 // hyparquet-writer truncates text bounds to 16 bytes by default; a market id must stay whole.
 const NO_TRUNCATION = Number.MAX_SAFE_INTEGER
 
-/** What the writer knows of a file besides its rows. `coversFrom`/`coversTo` are ns, both inclusive. */
-export interface LobFileLabels {
-  readonly source: string
+/** The order books of a series and date. */
+export interface LobDate {
   readonly series: string
   readonly date: string
+  /** ns, both inclusive. */
   readonly coversFrom: bigint
   readonly coversTo: bigint
+}
+
+/** What the writer knows of a file besides its rows. */
+export interface LobFileLabels extends LobDate {
+  readonly source: string
   /** The books are sample data. */
   readonly isSample?: boolean | undefined
 }

@@ -3,14 +3,7 @@
 // and only one group at a time is in WebAssembly memory, which never shrinks.
 
 import { createRequire } from 'node:module'
-import type {
-  Data,
-  Int64 as Int64Type,
-  RecordBatch as Batch,
-  Uint8 as Uint8Type,
-  Utf8 as Utf8Type,
-  Vector as ArrowVector,
-} from 'apache-arrow'
+import type { Data, Int64 as Int64Type, RecordBatch as Batch, Uint8 as Uint8Type } from 'apache-arrow'
 import { parquetMetadata } from 'hyparquet'
 import type { ColumnMetaData, RowGroup } from 'hyparquet'
 import type { WriterProperties } from 'parquet-wasm/node'
@@ -102,7 +95,7 @@ function writerProperties({
 }
 
 function recordBatch(group: LobRowGroup, { arrow, marketType, schema }: Encoder): Batch {
-  const { Int32, Int64, RecordBatch, Struct, Uint8, makeData } = arrow
+  const { Int32, Int64, RecordBatch, Struct, Uint8, Utf8, makeData, vectorFromArray } = arrow
   const length = group.rows
   const common = { length, nullCount: 0 }
   const int64 = (data: BigInt64Array): Data<Int64Type> =>
@@ -117,7 +110,7 @@ function recordBatch(group: LobRowGroup, { arrow, marketType, schema }: Encoder)
       ...common,
       type: marketType,
       data: group.market.subarray(0, length),
-      dictionary: stringVector(group.markets, arrow),
+      dictionary: vectorFromArray(group.markets, new Utf8()),
     }),
     uint8(group.event),
     uint8(group.side),
@@ -125,20 +118,6 @@ function recordBatch(group: LobRowGroup, { arrow, marketType, schema }: Encoder)
     int64(group.qty),
   ]
   return new RecordBatch(schema, makeData({ ...common, type: new Struct(schema.fields), children }))
-}
-
-function stringVector(
-  strings: readonly string[],
-  { Utf8, Vector, makeData }: Encoder['arrow'],
-): ArrowVector<Utf8Type> {
-  const data = new Uint8Array(Buffer.from(strings.join('')))
-  const valueOffsets = new Int32Array(strings.length + 1)
-  strings.forEach((text, index) => {
-    valueOffsets[index + 1] = valueOffsets[index]! + Buffer.byteLength(text)
-  })
-  return new Vector([
-    makeData({ type: new Utf8(), length: strings.length, nullCount: 0, valueOffsets, data }),
-  ])
 }
 
 // The page index that parquet-wasm appends is dropped with the small file's footer, so nothing may point to it.

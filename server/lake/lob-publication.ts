@@ -3,20 +3,17 @@
 import { existsSync } from 'node:fs'
 import { haveEqualBytes } from './durable-file.ts'
 import { lacksHoursAlone } from './lob-file-reading.ts'
+import type { LobDate } from './lob-footer.ts'
 import type { FoldedFile } from './series-fold.ts'
 import { publishPartition } from './temporary-file.ts'
 
-export interface WrittenLobFile {
+export interface WrittenLobFile extends LobDate {
   readonly path: string
-  readonly series: string
-  readonly date: string
   /** `unchanged`: the lake already has the same rows. */
   readonly status: 'written' | 'replaced' | 'unchanged'
   readonly rows: number
   readonly markets: number
   readonly gaps: number
-  readonly coversFrom: bigint
-  readonly coversTo: bigint
 }
 
 /** What publishing will do with each file, in the order of `files`. */

@@ -5,13 +5,7 @@ import { type HourRows, hoursText, MarketHoursCount, type MarketHoursState } fro
 import { EVENT_CLEAR, EVENT_GAP } from '../../shared/lob-v1.ts'
 import type { LobMarketSummary } from '../../shared/lob-v1.ts'
 
-interface MarketFigures {
-  rows: number
-  firstTs: bigint
-  lastTs: bigint
-  firstBookTs: bigint | null
-  bookAtEnd: boolean
-}
+type MarketFigures = { -readonly [Key in Exclude<keyof LobMarketSummary, 'id'>]: LobMarketSummary[Key] }
 
 interface CountedMarket {
   readonly figures: MarketFigures

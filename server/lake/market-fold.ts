@@ -21,6 +21,12 @@ export const NO_SEQ = 0n
 /** Why a book becomes unknown. */
 export type UnknownReason = 'chain over' | 'recording over' | 'left' | 'below zero' | 'told'
 
+const ENDINGS: Readonly<Record<number, UnknownReason>> = {
+  [CHAIN_LEFT]: 'left',
+  [CHAIN_OVER]: 'chain over',
+  [RECORDING_OVER]: 'recording over',
+}
+
 /** Receives the rows. */
 export interface FoldTarget {
   row(ts: bigint, recvTs: bigint, seq: bigint, event: number, side: number, price: number, qty: bigint): void
@@ -100,23 +106,13 @@ export class MarketFold {
   /** Takes the next record, which belongs to `chain`. Records of a market come in the order of their times. */
   take(chain: number, records: EventRecords, record: number, target: FoldTarget): void {
     const event = records.event(record)
-    if (event >= CHAIN_OVER) {
-      const reason = event === CHAIN_OVER ? 'chain over' : 'recording over'
-      this.#leave(chain, records.ts(record), reason, target)
+    if (event >= CHAIN_LEFT || !this.#apply(chain, records, record)) {
+      const reason = ENDINGS[event] ?? 'below zero'
+      if (this.#serving === chain) this.#handOver(records.ts(record), reason, target)
+      else this.#known.delete(chain)
       return
     }
-    if (event === CHAIN_LEFT) {
-      this.#leave(chain, records.ts(record), 'left', target)
-      return
-    }
-    if (this.#serving !== undefined && this.#serving !== chain) {
-      if (!this.#apply(chain, records, record)) this.#known.delete(chain)
-      return
-    }
-    if (!this.#apply(chain, records, record)) {
-      this.#leave(chain, records.ts(record), 'below zero', target)
-      return
-    }
+    if (this.#serving !== undefined && this.#serving !== chain) return
     this.#emit(records, record, target)
     if (event === EVENT_CLEAR && this.#serving === undefined) {
       this.#serving = chain
@@ -132,25 +128,15 @@ export class MarketFold {
   /** False for a change that cannot belong to the chain's book: a message was lost unnoticed. */
   #apply(chain: number, records: EventRecords, record: number): boolean {
     const event = records.event(record)
-    if (event === EVENT_CLEAR) {
-      const book = this.#known.get(chain) ?? new ExactBook()
-      book.apply(EVENT_CLEAR, SIDE_BID, 0, 0)
-      this.#known.set(chain, book)
-      return true
-    }
     if (event === EVENT_GAP) {
       if (this.#serving !== chain) this.#known.delete(chain)
       return true
     }
+    if (event === EVENT_CLEAR && !this.#known.has(chain)) this.#known.set(chain, new ExactBook())
     const book = this.#known.get(chain)
     if (book === undefined) return true
     const [side, price, qty] = [records.side(record), records.price(record), Number(records.qty(record))]
     return book.apply(event, side, price, qty)
-  }
-
-  #leave(chain: number, ts: bigint, reason: UnknownReason, target: FoldTarget): void {
-    if (this.#serving === chain) this.#handOver(ts, reason, target)
-    else this.#known.delete(chain)
   }
 
   /** The serving chain no longer knows its book: another chain takes over, or the book is unknown. */

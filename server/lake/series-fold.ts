@@ -9,6 +9,7 @@ import type { EventSpill } from './event-spill.ts'
 import { HourFold } from './hour-fold.ts'
 import type { HourOptions } from './hour-fold.ts'
 import { LobFileWriter } from './lob-file-writer.ts'
+import type { LobDate } from './lob-footer.ts'
 import type { LobRowGroup } from './lob-row-group.ts'
 import type { LobRowFigures } from './lob-summary.ts'
 import { MarketFold } from './market-fold.ts'
@@ -38,12 +39,7 @@ export interface SeriesFoldOptions extends Pick<HourOptions, 'passRowsMax' | 'gr
 }
 
 /** A date whose rows are complete. The folds (in the order of `ids`) are in the state at its end, with its figures. */
-export interface FoldedSeriesDate {
-  readonly series: string
-  readonly date: string
-  /** ns, both inclusive. */
-  readonly coversFrom: bigint
-  readonly coversTo: bigint
+export interface FoldedSeriesDate extends LobDate {
   readonly ids: readonly string[]
   readonly folds: readonly MarketFold[]
 }
@@ -51,12 +47,8 @@ export interface FoldedSeriesDate {
 export type DateListener = (date: FoldedSeriesDate) => void
 
 /** A finished file that waits for publication. */
-export interface FoldedFile {
+export interface FoldedFile extends LobDate {
   readonly writer: LobFileWriter
-  readonly series: string
-  readonly date: string
-  readonly coversFrom: bigint
-  readonly coversTo: bigint
   readonly figures: LobRowFigures
 }
 
@@ -82,9 +74,9 @@ export class SeriesFold {
     for (let hour = Number(coversFrom / NS_PER_HOUR); hour <= this.#lastHour; hour++) {
       if (!this.#folds.some((fold) => fold.isKnown)) {
         // No book to carry over: continue with the next hour that has events.
-        const eventHour = this.#hourFrom(hour)
-        if (eventHour === undefined) break
-        hour = eventHour
+        const from = hour
+        hour = Math.min(...[...this.#recording.hours.keys()].filter((key) => key >= from))
+        if (hour === Infinity) break
       }
       await this.#enterDate(utcDateOf(hour * MS_PER_HOUR))
       await this.#writeHour(hour, this.#recording.hours.get(hour))
@@ -102,17 +94,7 @@ export class SeriesFold {
     return Number(this.#recording.coversTo! / NS_PER_HOUR)
   }
 
-  /** The first hour from `hour` on that has events. */
-  #hourFrom(hour: number): number | undefined {
-    let found: number | undefined
-    for (const key of this.#recording.hours.keys()) {
-      if (key >= hour && (found === undefined || key < found)) found = key
-    }
-    return found
-  }
-
   async #writeHour(hour: number, spill: EventSpill | undefined): Promise<void> {
-    const { passRowsMax, group, chains, onKnowledge } = this.#options
     this.#growFolds()
     const markets = {
       ids: this.#recording.marketIds(),
@@ -120,14 +102,8 @@ export class SeriesFold {
       folds: this.#folds,
     }
     const write = (rows: LobRowGroup): Promise<void> => this.#writeRows(rows)
-    const hours = new HourFold(markets, {
-      passRowsMax,
-      group,
-      write,
-      isInverted: chains?.isInverted,
-      onKnowledge,
-    })
-    await hours.write(hour, spill, true)
+    const isInverted = this.#options.chains?.isInverted
+    await new HourFold(markets, { ...this.#options, write, isInverted }).write(hour, spill, true)
     this.#options.signal.throwIfAborted()
     spill?.drop()
   }
@@ -162,19 +138,18 @@ export class SeriesFold {
     this.#writer = undefined
     const { source, isSample, onDate } = this.#options
     const { series } = this.#recording
-    const covered = this.#coverage()
-    const place = { series, date: this.#date, coversFrom: covered.from, coversTo: covered.to }
+    const place = { series, date: this.#date, ...this.#coverage() }
     onDate?.({ ...place, ids: this.#recording.marketIds(), folds: this.#folds })
     const labels = { source, ...place, isSample }
     this.#files.push({ writer, ...place, figures: await writer.finish(labels) })
   }
 
-  #coverage(): { from: bigint; to: bigint } {
+  #coverage(): Pick<LobDate, 'coversFrom' | 'coversTo'> {
     const dayStart = BigInt(Date.parse(`${this.#date}T00:00:00Z`)) * 1_000_000n
     const dayEnd = dayStart + NS_PER_DAY - 1n
     return {
-      from: later(this.#recording.coversFrom!, dayStart),
-      to: earlier(this.#recording.coversTo!, dayEnd),
+      coversFrom: later(this.#recording.coversFrom!, dayStart),
+      coversTo: earlier(this.#recording.coversTo!, dayEnd),
     }
   }
 

@@ -25,9 +25,8 @@ export interface MarketDiscoveryOptions {
   readonly onListed?: OnListed | undefined
 }
 
-export class MarketDiscovery {
+export class MarketDiscovery extends RepeatedTurns {
   readonly #options: MarketDiscoveryOptions
-  readonly #turns: RepeatedTurns
   /** By id: markets that the feed has announced, and until when they are followed if the directory does not list them. */
   readonly #announced = new Map<string, { readonly market: DirectoryMarket; readonly untilMs: number }>()
   #listed: readonly DirectoryMarket[] = []
@@ -37,17 +36,13 @@ export class MarketDiscovery {
   #failures = 0
 
   constructor(options: MarketDiscoveryOptions) {
+    super(options.intervalMs)
     this.#options = options
-    this.#turns = new RepeatedTurns(options.intervalMs, (signal) => this.#list(signal))
   }
 
   /** When the directory was last read, ms since the epoch, 0 for never; and how often that failed. */
   get figures(): { readonly listedAtMs: number; readonly failures: number } {
     return { listedAtMs: this.#listedAtMs, failures: this.#failures }
-  }
-
-  start(): void {
-    void this.#turns.start()
   }
 
   // Follows a new market as soon as the feed announces it, without waiting for the directory.
@@ -62,13 +57,13 @@ export class MarketDiscovery {
   }
 
   /** No more calls from now on. Resolves when no request to the directory is running. */
-  async stop(): Promise<void> {
+  override async close(): Promise<void> {
     this.#isStopped = true
     clearTimeout(this.#announcement)
-    await this.#turns.close()
+    await super.close()
   }
 
-  async #list(signal: AbortSignal): Promise<void> {
+  protected override async take(signal: AbortSignal): Promise<void> {
     const { directory, source, logger, onListed } = this.#options
     try {
       this.#listed = await directory.list(signal)

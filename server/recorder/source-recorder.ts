@@ -149,7 +149,7 @@ export class SourceRecorder {
     this.#isRunning = false
     clearInterval(this.#clock)
     try {
-      await this.#discovery.stop()
+      await this.#discovery.close()
       this.#places.stop()
       await this.#log.close()
     } finally {
@@ -201,7 +201,7 @@ export class SourceRecorder {
       )
     }
     this.#clock = setInterval(() => this.#tick(), this.#options.clockMs ?? RECORDER_CLOCK_MS)
-    this.#discovery.start()
+    void this.#discovery.start()
   }
 
   #follow(markets: readonly DirectoryMarket[]): void {

@@ -64,12 +64,7 @@ export async function writeSampleLake(options: SampleLakeOptions): Promise<Sampl
   const trades: SimulatedTrade[] = []
   const polymarketMarkets: SampleMarket[] = []
   for (const source of lobSources()) {
-    const writer = new LobRecordingWriter({
-      lake,
-      source,
-      onExisting,
-      isSample: true,
-    })
+    const writer = new LobRecordingWriter({ lake, source, onExisting, isSample: true })
     try {
       for (const series of SAMPLE_SERIES.filter((candidate) => candidate.source === source)) {
         signal?.throwIfAborted()
@@ -113,7 +108,7 @@ function appendSeries(
   writer.cover(series.ticker, BigInt(SAMPLE_FROM_MS) * NS_PER_MS)
   for (const event of recordSample(series, markets, seed, onTrade)) writer.append(series.ticker, event)
   writer.cover(series.ticker, BigInt(SAMPLE_TO_MS) * NS_PER_MS - 1n)
-  return [...described]
+  return described
 }
 
 function sampleCases(): string[] {

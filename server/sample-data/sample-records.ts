@@ -4,7 +4,6 @@
 
 import { PRICE_UNITS_PER_DOLLAR } from '../../shared/lob-v1.ts'
 import type { Observation } from '../../shared/observation.ts'
-import type { StoredCandle } from '../../shared/sql/candle-queries.ts'
 import {
   addDays,
   MS_PER_HOUR,
@@ -25,16 +24,6 @@ import { SeededRandom } from './seeded-random.ts'
 import { type SampleStation, stationDay } from './station-day.ts'
 import type { Bucket } from './temperature-events.ts'
 
-export interface SampleRecords {
-  readonly series: readonly SeriesRecord[]
-  readonly markets: readonly MarketRecord[]
-  readonly candles: readonly StoredCandle[]
-  readonly names: readonly MarketName[]
-  readonly observations: readonly Observation[]
-  readonly reports: readonly ClimateReportRow[]
-  readonly estimates: readonly ClimateEstimate[]
-}
-
 const CLIMATE_DAYS = 14
 /** Days before the sample's last date: a date without any report, and one with an estimate only. */
 const DAYS_WITHOUT_REPORT = 9
@@ -45,7 +34,7 @@ const DAYS_WITH_CORRECTION = 3
 const FINAL_DELAY_MS = 2 * MS_PER_HOUR
 
 /** All records of a seed. */
-export function sampleRecords(seed: number): SampleRecords {
+export function sampleRecords(seed: number) {
   const kalshi = SAMPLE_SERIES.filter(({ source }) => source === 'kalshi')
   const perSeries = kalshi.map((series) => marketsAndCandles(series, seed))
   const stations = kalshi.map(({ station }) => station)

@@ -57,13 +57,8 @@ export interface TemperatureMarket extends SimulatedMarket {
   readonly bucket: Bucket
 }
 
-export interface SampleEventMarkets {
-  readonly markets: readonly TemperatureMarket[]
-  readonly described: readonly SampleMarket[]
-}
-
 /** The markets of one series that are open on some date of the sample. */
-export function sampleMarkets(series: SampleSeries, seed: number): SampleEventMarkets {
+export function sampleMarkets(series: SampleSeries, seed: number) {
   // A local day's event opens on the UTC date before it, so the last date also has the next day's event.
   const days = utcDatesBetween(SAMPLE_FIRST_DATE, addDays(SAMPLE_LAST_DATE, 1))
   const events = days.map((day) => {

@@ -12,16 +12,22 @@ export interface SampleStation extends Station {
   readonly usualHighF: number
 }
 
-/** One climate day: midnight to midnight, local standard time. */
-export interface StationDay {
-  readonly startMs: number
-  readonly endMs: number
-  /** When the day is usually warmest. */
-  readonly peakMs: number
+interface Outlook {
   /** The forecast of the day before, °F, from which the exchanges choose their strikes. */
   readonly firstForecastF: number
   /** Where the lowest bracket of two degrees starts, whole °F. */
   readonly lowestBracketF: number
+  /** The day's peak and the trough before it, °F, without noise. */
+  readonly peakF: number
+  readonly troughF: number
+}
+
+/** One climate day: midnight to midnight, local standard time. */
+export interface StationDay extends Pick<Outlook, 'firstForecastF' | 'lowestBracketF'> {
+  readonly startMs: number
+  readonly endMs: number
+  /** When the day is usually warmest. */
+  readonly peakMs: number
   /** Extremes of the whole day, whole °F. */
   readonly highF: number
   readonly lowF: number
@@ -62,14 +68,6 @@ export function stationDay(station: SampleStation, day: string, seed: number): S
     extremesUntil: (ms) =>
       ms < startMs ? undefined : { highF: highs[indexAt(ms)]!, lowF: lows[indexAt(ms)]! },
   }
-}
-
-interface Outlook {
-  readonly firstForecastF: number
-  readonly lowestBracketF: number
-  /** The day's peak and the trough before it, °F, without noise. */
-  readonly peakF: number
-  readonly troughF: number
 }
 
 function outlook(station: SampleStation, day: string, seed: number): Outlook {

@@ -56,7 +56,7 @@ export function temperatureEvent(station: SampleStation, day: string, seed: numb
       // The high cannot be lower than what was reached: the remaining probability is divided among the other buckets.
       const reachedF = weather.extremesUntil(ms)?.highF ?? Number.NEGATIVE_INFINITY
       const meanF = Math.max(forecastAt(path, openMs, ms), reachedF)
-      return bucketProbability(bucket, { meanF, deviationF: spreadF(peakMs - ms), reachedF })
+      return bucketProbability(bucket, meanF, spreadF(peakMs - ms), reachedF)
     },
     activity: (ms) => {
       const hour = new Date(ms + station.standardOffsetHours * MS_PER_HOUR).getUTCHours()
@@ -103,15 +103,8 @@ function spreadF(msToPeak: number): number {
   return Math.max(0.15, 0.5 + (0.08 * msToPeak) / MS_PER_HOUR)
 }
 
-interface Outcomes {
-  readonly meanF: number
-  readonly deviationF: number
-  /** The day's high so far. */
-  readonly reachedF: number
-}
-
-/** The probability of a bucket if the day's high is at least `reachedF`. */
-function bucketProbability(bucket: Bucket, { meanF, deviationF, reachedF }: Outcomes): number {
+/** The probability of a bucket if the day's high is at least `reachedF`, the high so far. */
+function bucketProbability(bucket: Bucket, meanF: number, deviationF: number, reachedF: number): number {
   const lost = normalDistribution((reachedF - 0.5 - meanF) / deviationF)
   const below = (limitF: number) => Math.max(normalDistribution((limitF - meanF) / deviationF), lost)
   const upTo = bucket.highF === null ? 1 : below(bucket.highF + 0.5)

@@ -73,30 +73,12 @@ function collected(dependencies: ServerDependencies, { metrics, figures }: LakeW
   }
 }
 
-function createPools(
-  { lake, shares }: ServeConfig,
-  dependencies: ServerDependencies,
-): Pick<Background, 'lobPool' | 'recordPool'> {
-  const { logger, storeAddress: store = null } = dependencies
-  const { lobWorkerUrl = LOB_WORKER_URL, recordWorkerUrl = RECORD_WORKER_URL } = dependencies
-  const common = { lake, logger, shares }
-  return {
-    lobPool: new LobPool({ ...common, workerUrl: lobWorkerUrl }),
-    recordPool: new RecordPool({ ...common, store, workerUrl: recordWorkerUrl }),
-  }
-}
-
 function createMetrics(
   dependencies: ServerDependencies,
-  {
-    lobPool,
-    recordPool,
-    lakeWatch,
-    lakeBooks,
-    answerCache,
-  }: Pick<Background, 'lobPool' | 'recordPool' | 'lakeWatch' | 'lakeBooks' | 'answerCache'>,
+  parts: Omit<Background, 'feed' | 'lakeVersions' | 'metrics'>,
 ): ServiceMetrics {
   const { store } = dependencies
+  const { lobPool, recordPool, lakeWatch, lakeBooks, answerCache } = parts
   return new ServiceMetrics({
     collection: () => collected(dependencies, lakeWatch),
     newestRows: store?.newestRows ?? (async () => []),
@@ -129,14 +111,17 @@ export async function createBackground(
   config: ServeConfig,
   dependencies: ServerDependencies,
 ): Promise<{ readonly background: Background; readonly catalogue: Catalogue }> {
-  const { logger, store } = dependencies
+  const { logger, store, storeAddress = null } = dependencies
+  const { lobWorkerUrl = LOB_WORKER_URL, recordWorkerUrl = RECORD_WORKER_URL } = dependencies
+  const { lake, shares } = config
   const answerCache = new AnswerCache((config.answerCacheMb ?? ANSWER_CACHE_MB_DEFAULT) * BYTES_PER_MB)
   const catalogue = new Catalogue(cachePolicyOf(config), answerCache)
-  const lakeWatch = await createLakeWatch(config.lake, config.sync, logger)
+  const lakeWatch = await createLakeWatch(lake, config.sync, logger)
   const parts = {
-    ...createPools(config, dependencies),
+    lobPool: new LobPool({ lake, logger, shares, workerUrl: lobWorkerUrl }),
+    recordPool: new RecordPool({ lake, logger, shares, store: storeAddress, workerUrl: recordWorkerUrl }),
     lakeWatch,
-    lakeBooks: new LakeBooks(config.lake, logger),
+    lakeBooks: new LakeBooks(lake, logger),
     answerCache,
   }
   const feed =
@@ -153,7 +138,7 @@ export async function createBackground(
           },
         })
   const lakeVersions = new LakeVersions({
-    lake: config.lake,
+    lake,
     logger,
     keepMs: (config.keepVersionsDays ?? 0) * MS_PER_DAY,
     coldEnds: store?.coldEnds && rememberedEnds(store.coldEnds, () => feed?.versions.get('lake_manifest')),

@@ -64,7 +64,7 @@ export async function startServer(
   let metricsServer: HttpServer | undefined
   try {
     lakeWatch.start()
-    lakeBooks.start()
+    void lakeBooks.start()
     await Promise.all([lobPool.warm(), recordPool.warm(), background.feed?.start()])
     await lakeVersions.start()
     if (typeof config.metrics !== 'string')

@@ -1,18 +1,18 @@
 // Runs a task now and then again, an interval after the end of each run, until it is closed. Only one run is active at a time.
 // It does not keep the process alive.
 
-export class RepeatedTurns {
+export abstract class RepeatedTurns {
   readonly #intervalMs: number
-  readonly #take: (signal: AbortSignal) => Promise<void>
   readonly #closing = new AbortController()
   #timer: NodeJS.Timeout | undefined
   #turn: Promise<void> = Promise.resolve()
 
-  /** @param take must handle its own failures; `close` aborts its signal */
-  constructor(intervalMs: number, take: (signal: AbortSignal) => Promise<void>) {
+  constructor(intervalMs: number) {
     this.#intervalMs = intervalMs
-    this.#take = take
   }
+
+  /** It must handle its own failures; `close` aborts the signal. */
+  protected abstract take(signal: AbortSignal): Promise<void>
 
   /** Resolves after the first turn. */
   start(): Promise<void> {
@@ -28,9 +28,9 @@ export class RepeatedTurns {
   }
 
   async #takeTurn(): Promise<void> {
-    await this.#take(this.#closing.signal)
+    await this.take(this.#closing.signal)
     if (this.#closing.signal.aborted) return
-    this.#timer = setTimeout(() => void this.start(), this.#intervalMs)
+    this.#timer = setTimeout(() => (this.#turn = this.#takeTurn()), this.#intervalMs)
     this.#timer.unref()
   }
 }

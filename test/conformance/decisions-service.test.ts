@@ -99,7 +99,7 @@ test('without object storage a scan of the lake directory counts as the sync', a
   const scan = new LakeScan(lake, pino({ level: 'silent' }))
   const beforeMs = Date.now()
   t.after(() => scan.close())
-  scan.start()
+  void scan.start()
   await until(() => scan.status.lastSyncMs !== null)
   const { lastSyncMs, fileCount } = scan.status
   assert.ok(Number(lastSyncMs) >= beforeMs)

@@ -7,7 +7,6 @@ import { join } from 'node:path'
 import { before, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import type { SampleMetadata } from '../../server/sample-data/sample-lake.ts'
-import type { SampleRecords } from '../../server/sample-data/sample-records.ts'
 import { sampleRecords } from '../../server/sample-data/sample-records.ts'
 import { lobFilePath } from '../../shared/lake-layout.ts'
 import type { LobSource } from '../../shared/lob-sources.ts'
@@ -23,7 +22,7 @@ const DATES = ['2026-07-01', '2026-07-02', '2026-07-03']
 const POLYMARKET_SERIES = 'highest-temperature-in-nyc'
 
 let metadata: SampleMetadata
-let records: SampleRecords
+let records: ReturnType<typeof sampleRecords>
 before(async () => {
   metadata = JSON.parse(await readFile(join(SAMPLE, 'metadata.json'), 'utf8'))
   records = sampleRecords(metadata.seed)
