@@ -20,8 +20,8 @@ export class TimeBar {
   readonly #get: () => PlotWindow
   readonly #listener: PlotListener
   #ticks = NO_TICKS
-  /** Outside every window until there is a cursor. The slider cannot tell it while rows are still arriving. */
-  #cursorMs = Number.NaN
+  /** The slider cannot tell it while rows are still arriving. */
+  #cursorMs: number | null = null
 
   constructor(get: () => PlotWindow, listener: PlotListener) {
     this.#get = get
@@ -54,6 +54,11 @@ export class TimeBar {
     this.#slider.disabled = ticks.count === 0
   }
 
+  /** Where the cursor is shown; null until there is one. */
+  get cursorMs(): number | null {
+    return this.#cursorMs
+  }
+
   /** @param text the values at the instant, also for screen readers */
   setCursor(ms: number, text: string): void {
     this.#cursorMs = ms
@@ -75,8 +80,9 @@ export class TimeBar {
 
   #zoom(factor: number): void {
     const { window, bounds, shortestMs } = this.#get()
-    const isInside = this.#cursorMs >= window.fromMs && this.#cursorMs <= window.toMs
-    const around = isInside ? this.#cursorMs : (window.fromMs + window.toMs) / 2
+    const cursor = this.#cursorMs
+    const isInside = cursor !== null && cursor >= window.fromMs && cursor <= window.toMs
+    const around = isInside ? cursor : (window.fromMs + window.toMs) / 2
     this.#listener.onWindow(zoomed(window, factor, around, { bounds, shortestMs }))
   }
 

@@ -23,7 +23,6 @@ export class TimeView {
   #window: TimeWindow | null
   /** Null until the user has chosen a cursor or a window. */
   #cursorMs: number | null
-  #shownMs: number | null = null
 
   constructor(options: TimeViewOptions) {
     this.#options = options
@@ -50,7 +49,6 @@ export class TimeView {
   showCursor(suggestedMs: number): void {
     const { fromMs, toMs } = this.get().window
     const ms = this.#cursorMs ?? Math.max(fromMs, Math.min(suggestedMs, toMs))
-    this.#shownMs = ms
     this.bar.setCursor(ms, this.#options.onCursor(ms))
   }
 
@@ -73,7 +71,7 @@ export class TimeView {
     const isAll = window === null || (window.fromMs <= bounds.fromMs && window.toMs >= bounds.toMs)
     this.#window = isAll ? null : window
     // Rows that arrive for the new window do not move the cursor.
-    this.#cursorMs ??= this.#shownMs
+    this.#cursorMs ??= this.bar.cursorMs
     this.#options.onWindow(this.#window)
     this.#options.context.note(
       this.#window === null
