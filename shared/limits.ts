@@ -59,9 +59,6 @@ export const VALUE_OVERHEAD_BYTES_MAX = 8
 export const REQUEST_TARGET_BYTES_MAX = 8 * 1024
 /** Bytes of request line and header fields together; uWebSockets itself answers a longer head with 431. */
 export const REQUEST_HEAD_BYTES_MAX = 16 * 1024
-/** A condition that lasts is logged again after this time. */
-export const REMIND_MS = 60 * 60 * 1000
-
 /** A client that takes no byte for this long is disconnected. `BOOKCAST_STALL_TIMEOUT_MS` sets another value. */
 export const STALL_TIMEOUT_MS_DEFAULT = 30_000
 /** Body bytes written at once to a client that may be slow. A fast client gets whole chunks … */
@@ -109,6 +106,8 @@ export const LIST_LIMIT_MAX = 10_000
 export const HEALTH_CHECK_TIMEOUT_MS = 1_000
 /** A synchronization longer ago than this is stale (contract.md 24). */
 export const HEALTH_STALE_MS = 2 * 60 * 60 * 1000
+/** A condition that lasts is logged again after this time. */
+export const REMIND_MS = 60 * 60 * 1000
 
 /** The server cancels a statement that runs longer. */
 export const STORE_STATEMENT_TIMEOUT_MS_DEFAULT = 15_000
