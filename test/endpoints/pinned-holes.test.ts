@@ -56,6 +56,33 @@ async function startWorld(t: TestContext, keepVersionsDays = 30): Promise<Versio
   return startVersionWorld(t, lake, { postgres, keepVersionsDays })
 }
 
+/** Publishes rows as `compact` with a grace time does; returns the version that each path names afterwards. */
+async function published(
+  world: VersionWorld,
+  paths: readonly string[],
+  instants: readonly number[],
+): Promise<string[]> {
+  const before = await Promise.all(paths.map((path) => versionNamed(world, path)))
+  await write(instants)
+  await compact(world.lake, 5, 0)
+  return await Promise.all(paths.map((path, at) => versionNamed(world, path, before[at])))
+}
+
+/** Waits until every path can be pinned; pinned answers are those without a version. */
+async function canBePinned(
+  world: VersionWorld,
+  paths: readonly string[],
+  versions: readonly string[],
+): Promise<void> {
+  const pinned = () => Promise.all(paths.map((path, at) => world.ask(`${path}&version=${versions[at]}`)))
+  await eventually(async () => (await pinned()).every(({ status }) => status === 200), 'both can be pinned')
+  const plain = await Promise.all(paths.map((path) => world.ask(path)))
+  assert.deepEqual(
+    (await pinned()).map(({ body }) => body),
+    plain.map(({ body }) => body),
+  )
+}
+
 const HOLES = {
   'a period before': [
     'KXHIGHNY',
@@ -110,10 +137,7 @@ test('a pinned request does not omit a row that was added while the rows of a pu
     'candles?series=KXHIGHNY&from=2026-07-04&to=2026-07-04T02:00:00Z&fill=false',
     'observations?station=NYC&from=2026-07-04&to=2026-07-04T02:00:00Z',
   ]
-  const before = await Promise.all(paths.map((path) => versionNamed(world, path)))
-  await write([dayMs + MS_PER_HOUR, dayMs + 3 * MS_PER_HOUR])
-  await compact(world.lake, 5, 0)
-  const versions = await Promise.all(paths.map((path, at) => versionNamed(world, path, before[at])))
+  const versions = await published(world, paths, [dayMs + MS_PER_HOUR, dayMs + 3 * MS_PER_HOUR])
   const asked = await Promise.all(paths.map((path) => world.ask(path)))
   await write([dayMs + 1.5 * MS_PER_HOUR])
   for (const [at, path] of paths.entries()) {
@@ -135,19 +159,15 @@ test('rows that have left the store can be pinned without another look at unchan
     'candles?series=KXHIGHNY&from=2026-07-01&to=2026-07-04T02:00:00Z&fill=false',
     'observations?station=NYC&from=2026-07-01&to=2026-07-04T02:00:00Z',
   ]
-  const before = await Promise.all(paths.map((path) => versionNamed(world, path)))
-  await write([1, 3].map((hour) => JULY_MS + 3 * MS_PER_DAY + hour * MS_PER_HOUR))
-  await compact(world.lake, 5, 0)
-  const versions = await Promise.all(paths.map((path, at) => versionNamed(world, path, before[at])))
-  const pinned = () => Promise.all(paths.map((path, at) => world.ask(`${path}&version=${versions[at]}`)))
-  for (const { status } of await pinned()) assert.equal(status, 409)
-  await compact(world.lake, 5)
-  await eventually(async () => (await pinned()).every(({ status }) => status === 200), 'both can be pinned')
-  const plain = await Promise.all(paths.map((path) => world.ask(path)))
-  assert.deepEqual(
-    (await pinned()).map(({ body }) => body),
-    plain.map(({ body }) => body),
+  const versions = await published(
+    world,
+    paths,
+    [1, 3].map((hour) => JULY_MS + 3 * MS_PER_DAY + hour * MS_PER_HOUR),
   )
+  for (const [at, path] of paths.entries())
+    assert.equal((await world.ask(`${path}&version=${versions[at]}`)).status, 409)
+  await compact(world.lake, 5)
+  await canBePinned(world, paths, versions)
 })
 
 test('rows of a registered file stay pinnable while later rows of its successor are in the store', async (t) => {
@@ -156,17 +176,8 @@ test('rows of a registered file stay pinnable while later rows of its successor 
     'candles?series=KXHIGHNY&from=2026-07-01&to=2026-07-02&fill=false',
     'observations?station=NYC&from=2026-01-01&to=2026-01-02',
   ]
-  const before = await Promise.all(paths.map((path) => versionNamed(world, path)))
-  await write([JULY_MS + 3 * MS_PER_DAY + MS_PER_HOUR])
-  await compact(world.lake, 5, 0)
-  const versions = await Promise.all(paths.map((path, at) => versionNamed(world, path, before[at])))
-  const pinned = () => Promise.all(paths.map((path, at) => world.ask(`${path}&version=${versions[at]}`)))
-  await eventually(async () => (await pinned()).every(({ status }) => status === 200), 'both can be pinned')
-  const plain = await Promise.all(paths.map((path) => world.ask(path)))
-  assert.deepEqual(
-    (await pinned()).map(({ body }) => body),
-    plain.map(({ body }) => body),
-  )
+  const versions = await published(world, paths, [JULY_MS + 3 * MS_PER_DAY + MS_PER_HOUR])
+  await canBePinned(world, paths, versions)
 })
 
 test('an ended series or station does not prevent pinning a range of all of them', async (t) => {

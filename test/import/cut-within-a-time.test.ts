@@ -3,7 +3,6 @@
 
 import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
-import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { runImport } from '../support/import-harness.ts'
@@ -23,14 +22,22 @@ function bookLine(afterMs: number, prices: readonly string[]): string {
   return `${JSON.stringify({ recv_ts: received, msg: afterMs === 0 ? [frame] : frame })}\n`
 }
 
+/** Writes each text to a file of its own, and returns their paths. */
+function written(directory: string, texts: readonly string[]): string[] {
+  return texts.map((text, number) => {
+    const path = join(directory, `${number}.ndjson`)
+    writeFileSync(path, text)
+    return path
+  })
+}
+
 test('two books of a token with the same receive time are never merged into one', async (t) => {
   const directory = await temporaryDirectory(t)
   const files = [
     bookLine(0, ['0.4', '0.3']) + bookLine(5_540, ['0.4', '0.35']),
     bookLine(5_568, ['0.4', '0.31']) + bookLine(9_000, ['0.4']),
   ]
-  const paths = files.map((_, number) => join(directory, `${number}.ndjson`))
-  for (const [number, path] of paths.entries()) await writeFile(path, files[number]!)
+  const paths = written(directory, files)
   const [first, second] = paths as [string, string]
   for (const imports of [[[first, second]], [[second, first]], [[first], [second]], [[second], [first]]]) {
     const lake = join(
@@ -60,11 +67,10 @@ test('files with heartbeats without a time give the same books as one file', asy
     lines.slice(from, to).flatMap((line, index) => (index % 7 === 3 ? [line, 'PONG\n'] : [line]))
   const [whole, cut] = [join(directory, 'whole'), join(directory, 'cut')]
   await runImport(whole, 'polymarket', { lines: lines.map((line) => line.trimEnd()) })
-  const paths = [heard(0, 15), heard(15, 30), heard(30, 40)].map((texts, number) => {
-    const path = join(directory, `${number}.ndjson`)
-    writeFileSync(path, texts.join(''))
-    return path
-  })
+  const paths = written(
+    directory,
+    [heard(0, 15), heard(15, 30), heard(30, 40)].map((texts) => texts.join('')),
+  )
   await runImport(cut, 'polymarket', { paths })
   assert.deepEqual(await lakeHashes(cut), await lakeHashes(whole))
 })
@@ -135,11 +141,10 @@ test('a file that begins with a heartbeat continues a connection if another one 
       lineOf(MS + 30_050, changeFrame(MS + 30_000, 2)),
     ],
   ]
-  const paths = files.map((lines, number) => {
-    const path = join(directory, `${number}.ndjson`)
-    writeFileSync(path, `${lines.join('\n')}\n`)
-    return path
-  })
+  const paths = written(
+    directory,
+    files.map((lines) => `${lines.join('\n')}\n`),
+  )
   const lake = join(directory, 'lake')
   await runImport(lake, 'polymarket', { paths })
   const [steps = []] = (await readLake(lake)).steps.values()
@@ -165,11 +170,7 @@ test('a connection over midnight is not joined to another that begins just after
     })
     return lines.join('')
   }
-  const paths = [recording('1', [-90, -30, 20, 40]), recording('2', [5, 10, 15])].map((text, number) => {
-    const path = join(directory, `${number}.ndjson`)
-    writeFileSync(path, text)
-    return path
-  })
+  const paths = written(directory, [recording('1', [-90, -30, 20, 40]), recording('2', [5, 10, 15])])
   const lake = join(directory, 'lake')
   await runImport(lake, 'polymarket', { paths })
   const { steps } = await readLake(lake)
@@ -190,11 +191,10 @@ test('a file does not continue a connection that lacks a change which another re
     [changed(0, 3), changed(0, 4)],
     [lineOf(MS + 1_000, firstBook(MS)), ...[1, 2, 3].map((index) => changed(1, index))],
   ]
-  const paths = files.map((lines, number) => {
-    const path = join(directory, `${number}.ndjson`)
-    writeFileSync(path, `${lines.join('\n')}\n`)
-    return path
-  })
+  const paths = written(
+    directory,
+    files.map((lines) => `${lines.join('\n')}\n`),
+  )
   const lake = join(directory, 'lake')
   await runImport(lake, 'polymarket', { paths })
   const [steps = []] = (await readLake(lake)).steps.values()
