@@ -56,10 +56,11 @@ export async function compactClosedDays(options: CompactionOptions): Promise<Com
 
 function reasonOf(error: unknown, lake: string): string {
   const message = error instanceof Error ? error.message : String(error)
-  if (FULL_DISK.test(message)) return `${message}. Free some space; the next run moves the rows.`
   // An error with another one as its cause has a reason of its own.
   const isOfSystem = error instanceof Error && error.cause === undefined
-  return (isOfSystem ? describeLakeWriteError(error, lake) : undefined) ?? message
+  const described = isOfSystem ? describeLakeWriteError(error, lake) : undefined
+  const remedy = FULL_DISK.test(message) ? '. Free some space; the next run moves the rows.' : ''
+  return described ?? message + remedy
 }
 
 /** The partitions that may have rows to move, oldest first within a scope. */
