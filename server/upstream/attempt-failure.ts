@@ -1,7 +1,7 @@
 // Why an attempt failed: by its status or by the error that undici throws. Also how long the upstream asked to wait.
 
 import type { Dispatcher } from 'undici'
-import type { UpstreamFailure } from './upstream-error.ts'
+import { UpstreamError } from './upstream-error.ts'
 
 /** A larger `Retry-After` is taken for a mistake and reduced to this. */
 export const UPSTREAM_PAUSE_MS_MAX = 60 * 60 * 1000
@@ -10,29 +10,13 @@ const UPSTREAM_QUOTE_CHARACTERS_MAX = 200
 
 type Headers = Dispatcher.ResponseData['headers']
 
-/** A failed attempt, which may be retried. */
-export class AttemptFailure extends Error {
-  readonly failure: UpstreamFailure
-  readonly status: number | undefined
-  readonly retryAfterMs: number | undefined
-
-  constructor(
-    failure: UpstreamFailure,
-    detail: string,
-    options: { status?: number; retryAfterMs?: number | undefined; cause?: unknown } = {},
-  ) {
-    super(detail, options.cause === undefined ? undefined : { cause: options.cause })
-    this.failure = failure
-    this.status = options.status
-    this.retryAfterMs = options.retryAfterMs
-  }
-
-  get isWorthRepeating(): boolean {
-    return this.failure !== 'rejected' && this.failure !== 'too_large' && this.failure !== 'malformed'
-  }
-}
-
-export function statusFailure(status: number, headers: Headers, body: Buffer, nowMs: number): AttemptFailure {
+export function statusFailure(
+  upstream: string,
+  status: number,
+  headers: Headers,
+  body: Buffer,
+  nowMs: number,
+): UpstreamError {
   const isBusy = status === 408 || status >= 500
   const failure = status === 429 ? 'rate_limited' : isBusy ? 'server_error' : 'rejected'
   const retryAfterMs = failure === 'rejected' ? undefined : readRetryAfterMs(headers, nowMs)
@@ -45,10 +29,8 @@ export function statusFailure(status: number, headers: Headers, body: Buffer, no
           .replaceAll(/[^ -~]+/g, ' ')
           .trim()
       : `moved to ${location}`
-  return new AttemptFailure(failure, quote === '' ? `status ${status}` : `status ${status}: ${quote}`, {
-    status,
-    retryAfterMs,
-  })
+  const detail = quote === '' ? `status ${status}` : `status ${status}: ${quote}`
+  return new UpstreamError(upstream, failure, detail, { status, retryAfterMs })
 }
 
 /**
@@ -78,27 +60,33 @@ export function errorCode(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : ''
 }
 
+export function detailOf(error: unknown): string {
+  return error instanceof Error && error.message !== '' ? error.message : errorCode(error)
+}
+
 /** Sockets, name resolution (`EAI_AGAIN`: temporary failure), the HTTP parser, TLS, and untrusted certificates. */
 const TRANSPORT_CODE =
   /^(UND_ERR_SOCKET|E[A-Z]+|EAI_[A-Z]+|HPE_[A-Z_]+|ERR_(TLS|SSL)_.*|CERT_.*|UNABLE_TO_.*|(DEPTH_ZERO_)?SELF_SIGNED_CERT.*)$/
 
 /** Translates undici's errors. Other errors stay as they are: a bug here must not look like an upstream's failure. */
-export function attemptFailure(error: unknown): unknown {
-  if (error instanceof AttemptFailure) return error
+export function transferFailure(upstream: string, error: unknown): unknown {
+  if (error instanceof UpstreamError) return error
   const code = errorCode(error)
-  const detail = error instanceof Error && error.message !== '' ? error.message : code
+  const detail = detailOf(error)
   switch (code) {
     case 'UND_ERR_RES_EXCEEDED_MAX_SIZE':
-      return new AttemptFailure('too_large', 'the body is larger than the bound', { cause: error })
+      return new UpstreamError(upstream, 'too_large', 'the body is larger than the bound', { cause: error })
     case 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH':
-      return new AttemptFailure('truncated', detail, { cause: error })
+      return new UpstreamError(upstream, 'truncated', detail, { cause: error })
     case 'UND_ERR_CONNECT_TIMEOUT':
     case 'UND_ERR_HEADERS_TIMEOUT':
     case 'UND_ERR_BODY_TIMEOUT':
-      return new AttemptFailure('timeout', detail, { cause: error })
+      return new UpstreamError(upstream, 'timeout', detail, { cause: error })
     case 'UND_ERR_HEADERS_OVERFLOW':
-      return new AttemptFailure('malformed', detail, { cause: error })
+      return new UpstreamError(upstream, 'malformed', detail, { cause: error })
     default:
   }
-  return TRANSPORT_CODE.test(code) ? new AttemptFailure('unreachable', detail, { cause: error }) : error
+  return TRANSPORT_CODE.test(code)
+    ? new UpstreamError(upstream, 'unreachable', detail, { cause: error })
+    : error
 }

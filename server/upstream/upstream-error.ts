@@ -22,7 +22,7 @@ export type UpstreamFailure =
   | 'too_large'
   | 'malformed'
 
-/** A failure of an upstream. The message begins with the upstream's name. */
+/** A failure of an upstream, also of a single attempt. The message begins with the upstream's name. */
 export class UpstreamError extends Error {
   readonly upstream: string
   readonly failure: UpstreamFailure
@@ -30,14 +30,12 @@ export class UpstreamError extends Error {
   readonly status: number | null
   /** How long the upstream asked to wait, if it did. */
   readonly retryAfterMs: number | null
-  /** Requests made before giving up; 0 if the failure was found in a body fetched before. */
-  readonly attempts: number
 
   constructor(
     upstream: string,
     failure: UpstreamFailure,
     detail: string,
-    options: { status?: number; retryAfterMs?: number; attempts?: number; cause?: unknown } = {},
+    options: { status?: number; retryAfterMs?: number | undefined; cause?: unknown } = {},
   ) {
     super(`${upstream}: ${detail}`, options.cause === undefined ? undefined : { cause: options.cause })
     this.name = 'UpstreamError'
@@ -45,6 +43,5 @@ export class UpstreamError extends Error {
     this.failure = failure
     this.status = options.status ?? null
     this.retryAfterMs = options.retryAfterMs ?? null
-    this.attempts = options.attempts ?? 0
   }
 }

@@ -8,9 +8,9 @@ import { isJsonObject, type JsonObject } from '../../shared/parsed-json.ts'
 import { backOffMs, UPSTREAM_BACK_OFF } from '../tasks/back-off.ts'
 import { type Clock, SYSTEM_CLOCK } from '../tasks/clock.ts'
 import { decoded, receiveBody } from './answer-body.ts'
-import { AttemptFailure, attemptFailure, header, statusFailure } from './attempt-failure.ts'
+import { header, statusFailure, transferFailure } from './attempt-failure.ts'
 import { RequestBudget, type RequestRate } from './request-budget.ts'
-import { UpstreamError } from './upstream-error.ts'
+import { UpstreamError, type UpstreamFailure } from './upstream-error.ts'
 
 /** Attempts of one request: the first and its retries. */
 export const UPSTREAM_ATTEMPTS_MAX = 4
@@ -20,6 +20,8 @@ const UPSTREAM_TIMEOUT_MS_DEFAULT = 20_000
 export const UPSTREAM_RETRY_AFTER_MS_MAX = 60_000
 /** Connections to one upstream. */
 const UPSTREAM_CONNECTIONS_MAX = 4
+/** Failures that would occur again. */
+const PERMANENT: ReadonlySet<UpstreamFailure> = new Set(['rejected', 'too_large', 'malformed'])
 
 export interface UpstreamOptions {
   /** The name in every error, for example `awc`. */
@@ -60,21 +62,11 @@ export interface UpstreamRequest {
 }
 
 /** A success (status 2xx; the body of a 204 is empty), decompressed. */
-export interface UpstreamBody {
-  readonly kind: 'body'
+export interface UpstreamAnswer {
   readonly status: number
   readonly body: Buffer
   readonly validators: Validators
-  readonly attempts: number
 }
-
-/** Status 304 of a conditional request. */
-export interface UpstreamNotModified {
-  readonly kind: 'not_modified'
-  readonly attempts: number
-}
-
-export type UpstreamAnswer = UpstreamBody | UpstreamNotModified
 
 /** A client of one upstream. */
 export class UpstreamHttp {
@@ -107,7 +99,7 @@ export class UpstreamHttp {
   /** Sends a request without validators. Any response without a body is an `UpstreamError`. */
   async fetchBody(request: Omit<UpstreamRequest, 'validators'>): Promise<Buffer> {
     const answer = await this.fetch(request)
-    if (answer.kind === 'body') return answer.body
+    if (answer !== null) return answer.body
     throw this.malformed('status 304 to an unconditional request')
   }
 
@@ -141,21 +133,21 @@ export class UpstreamHttp {
   }
 
   /**
-   * Sends the request until there is a response or the attempts are used up. Throws `UpstreamError`, or the signal's reason if the
-   * caller aborts.
+   * Sends the request until there is a response or the attempts are used up. Null: nothing has changed since the validators. Throws
+   * `UpstreamError`, or the signal's reason if the caller aborts.
    */
-  async fetch(request: UpstreamRequest): Promise<UpstreamAnswer> {
+  async fetch(request: UpstreamRequest): Promise<UpstreamAnswer | null> {
     const attemptsMax = this.#options.attemptsMax ?? UPSTREAM_ATTEMPTS_MAX
     for (let attempts = 1; ; attempts += 1) {
-      await this.#awaitTurn(request.signal, attempts - 1)
+      await this.#awaitTurn(request.signal)
       try {
-        return await this.#attempt(request, attempts)
+        return await this.#attempt(request)
       } catch (error) {
         request.signal?.throwIfAborted()
-        if (!(error instanceof AttemptFailure)) throw error
+        if (!(error instanceof UpstreamError)) throw error
         const waitMs = this.#waitBeforeNext(error, attempts)
-        const isLast = attempts >= attemptsMax || !error.isWorthRepeating
-        if (isLast || waitMs > UPSTREAM_RETRY_AFTER_MS_MAX) throw this.#giveUp(error, attempts)
+        const isLast = attempts >= attemptsMax || PERMANENT.has(error.failure)
+        if (isLast || waitMs > UPSTREAM_RETRY_AFTER_MS_MAX) throw error
         await this.#clock.sleep(waitMs, request.signal)
       }
     }
@@ -166,7 +158,7 @@ export class UpstreamHttp {
     await this.#agent.destroy()
   }
 
-  async #awaitTurn(signal: AbortSignal | undefined, attemptsSoFar: number): Promise<void> {
+  async #awaitTurn(signal: AbortSignal | undefined): Promise<void> {
     signal?.throwIfAborted()
     const waitMs = this.#budget.reserve(this.#clock.nowMs(), UPSTREAM_BUDGET_WAIT_MS_MAX)
     if (waitMs === undefined) {
@@ -174,37 +166,27 @@ export class UpstreamHttp {
         this.name,
         'rate_limited',
         `the own request budget is used up for more than ${UPSTREAM_BUDGET_WAIT_MS_MAX} ms`,
-        { attempts: attemptsSoFar },
       )
     }
     if (waitMs > 0) await this.#clock.sleep(waitMs, signal)
   }
 
   /** Exponential back-off, half of it jitter, or a longer Retry-After. Rate limits also delay all other requests. */
-  #waitBeforeNext(failure: AttemptFailure, attempts: number): number {
+  #waitBeforeNext({ failure, retryAfterMs }: UpstreamError, attempts: number): number {
     const pauseMs = backOffMs(UPSTREAM_BACK_OFF, attempts, this.#options.random)
-    const waitMs = Math.max(failure.retryAfterMs ?? 0, pauseMs)
-    if (failure.failure === 'rate_limited' || failure.retryAfterMs !== undefined) {
+    const waitMs = Math.max(retryAfterMs ?? 0, pauseMs)
+    if (failure === 'rate_limited' || retryAfterMs !== null) {
       this.#budget.pause(this.#clock.nowMs(), waitMs)
     }
     return waitMs
   }
 
-  #giveUp(failure: AttemptFailure, attempts: number): UpstreamError {
-    return new UpstreamError(this.name, failure.failure, failure.message, {
-      ...(failure.status === undefined ? {} : { status: failure.status }),
-      ...(failure.retryAfterMs === undefined ? {} : { retryAfterMs: failure.retryAfterMs }),
-      attempts,
-      cause: failure.cause ?? failure,
-    })
-  }
-
-  async #attempt(request: UpstreamRequest, attempts: number): Promise<UpstreamAnswer> {
+  async #attempt(request: UpstreamRequest): Promise<UpstreamAnswer | null> {
     const timeoutMs = this.#options.timeoutMs ?? UPSTREAM_TIMEOUT_MS_DEFAULT
     const controller = new AbortController()
     const abort = (): void => controller.abort(request.signal?.reason)
     const timer = setTimeout(() => {
-      controller.abort(new AttemptFailure('timeout', `no complete answer within ${timeoutMs} ms`))
+      controller.abort(new UpstreamError(this.name, 'timeout', `no complete answer within ${timeoutMs} ms`))
     }, timeoutMs)
     request.signal?.addEventListener('abort', abort, { once: true })
     try {
@@ -216,9 +198,9 @@ export class UpstreamHttp {
         body: request.body ?? null,
         signal: controller.signal,
       })
-      return await this.#readAnswer(response, request, attempts)
+      return await this.#readAnswer(response, request)
     } catch (error) {
-      throw attemptFailure(error)
+      throw transferFailure(this.name, error)
     } finally {
       clearTimeout(timer)
       request.signal?.removeEventListener('abort', abort)
@@ -239,26 +221,23 @@ export class UpstreamHttp {
   async #readAnswer(
     response: Dispatcher.ResponseData,
     request: UpstreamRequest,
-    attempts: number,
-  ): Promise<UpstreamAnswer> {
+  ): Promise<UpstreamAnswer | null> {
     const { statusCode: status, headers, body } = response
     const bytesMax = this.#options.bodyBytesMax ?? UPSTREAM_BODY_BYTES_MAX_DEFAULT
     if (status === 304 && request.validators !== undefined) {
       await body.dump()
-      return { kind: 'not_modified', attempts }
+      return null
     }
     if (status < 200 || status > 299) {
       // The status and Retry-After count even if the body does not arrive.
-      const text = await receiveBody(body).catch(() => Buffer.alloc(0))
-      throw statusFailure(status, headers, text, this.#clock.nowMs())
+      const text = await receiveBody(this.name, body).catch(() => Buffer.alloc(0))
+      throw statusFailure(this.name, status, headers, text, this.#clock.nowMs())
     }
-    const received = await receiveBody(body)
+    const received = await receiveBody(this.name, body)
     return {
-      kind: 'body',
       status,
-      body: await decoded(received, header(headers, 'content-encoding'), bytesMax),
+      body: await decoded(this.name, received, header(headers, 'content-encoding'), bytesMax),
       validators: { etag: header(headers, 'etag'), lastModified: header(headers, 'last-modified') },
-      attempts,
     }
   }
 }

@@ -30,7 +30,7 @@ export class AviationWeatherClient extends UpstreamHttp {
     const ids = stations.map(({ icao }) => icao).join(',')
     const path = `/api/data/metar?ids=${ids}&format=json&taf=false&hours=${hours}`
     const answer = await this.fetch({ path, validators, signal })
-    if (answer.kind === 'not_modified') return null
+    if (answer === null) return null
     // The feed answers 204 if there are no reports.
     const entries = answer.status === 204 ? [] : this.readJson(answer.body)
     if (!Array.isArray(entries)) throw this.malformed('the answer is no JSON array')

@@ -66,7 +66,7 @@ export class NwsClient extends UpstreamHttp {
       validators: seen.validators ?? undefined,
       signal,
     })
-    if (answer.kind === 'not_modified') return { reports: [], errors: [], failures: [], seen: null }
+    if (answer === null) return { reports: [], errors: [], failures: [], seen: null }
     const list = this.#readList(answer.body)
     const known = new Set(seen.ids)
     // A product that fails every time must not delay the others.

@@ -31,7 +31,7 @@ export class NceiClient extends UpstreamHttp {
       validators,
       signal,
     })
-    if (answer.kind === 'not_modified') return null
+    if (answer === null) return null
     const text = answer.body.toString('utf8')
     if (endsWithinRow(text)) throw new UpstreamError(NCEI, 'truncated', 'the file ends within a row')
     const collected = await collectRows(NCEI, parseGhcnh(text, station))

@@ -16,9 +16,8 @@ export class LunexDirectory implements MarketDirectory {
 
   async list(signal: AbortSignal): Promise<DirectoryMarket[]> {
     const lists = this.#series.map(async (series) => {
-      const answer = await this.#http.fetch({ path: `/markets?place=${series}`, signal })
-      const ids: readonly string[] = answer.kind === 'body' ? JSON.parse(answer.body.toString('utf8')) : []
-      return ids.map((id) => ({ id, marketId: id, series }))
+      const ids = await this.#http.fetchJson({ path: `/markets?place=${series}`, signal })
+      return (ids as readonly string[]).map((id) => ({ id, marketId: id, series }))
     })
     return (await Promise.all(lists)).flat()
   }
