@@ -46,7 +46,7 @@ const CHECKS: readonly Check[] = [
   {
     kind: 'candles',
     unit: 'market-days',
-    scopes: ({ postgres, signal }) => knownSeries({ postgres, clock: SYSTEM_CLOCK, signal }, null),
+    scopes: (context) => knownSeries(context, null),
     check: checkCandles,
     repairs: ['exchange-candles'],
   },

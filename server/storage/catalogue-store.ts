@@ -1,19 +1,9 @@
 // The exchange's catalogue: series and their markets. A write stores the exchange's newest answer; an older one (REST responses are
 // cached for seconds) never overwrites a newer one. Instants are milliseconds since the epoch, prices 1/10000 dollar.
 
-import { STORE_READ_BATCH_ROWS } from '../../shared/limits.ts'
-import { type BatchStart, type KeysetOptions, keysetPages } from '../../shared/sql/keyset-pages.ts'
-import {
-  instantValue,
-  rawSql,
-  type SqlStatement,
-  sql,
-  typedValue,
-  whereAll,
-} from '../../shared/sql/statement.ts'
+import { instantValue, sql } from '../../shared/sql/statement.ts'
 import type { StoredRow } from '../../shared/sql/stored-row.ts'
 import { assignments, differs, lastOfEachKey, recordset, writeRows } from './bulk-write.ts'
-import type { Postgres } from './postgres.ts'
 import type { StoreTransaction } from './store-transaction.ts'
 
 const SERIES_TYPES = {
@@ -150,27 +140,6 @@ export async function writeMarkets(
   const changedCount = written.filter(({ is_changed }) => is_changed).length
   if (changedCount > 0) transaction.markChanged('markets')
   return changedCount
-}
-
-/** Series by ticker, in batches (of STORE_READ_BATCH_ROWS by default); `active` null is no condition. */
-export function readSeries(
-  postgres: Postgres,
-  { active }: { readonly active: boolean | null },
-  options: Partial<KeysetOptions> = {},
-): AsyncGenerator<readonly SeriesRecord[], void, void> {
-  const statementFor = ({ key, limit, offset }: BatchStart<string>): SqlStatement =>
-    sql`SELECT ${rawSql(SERIES_NAMES.join(', '))} FROM series ${whereAll(
-      active !== null && sql`active = ${typedValue(active, 'boolean')}`,
-      key !== null && sql`ticker > ${key}`,
-    )} ORDER BY ticker LIMIT ${limit} OFFSET ${offset}`
-  return keysetPages<SeriesRecord, string>(
-    (statement) => postgres.run(statement, { signal: options.signal }),
-    { statementFor, keyOf: tickerOf },
-    {
-      batchUnits: STORE_READ_BATCH_ROWS,
-      ...options,
-    },
-  )
 }
 
 function tickerOf(row: { readonly ticker: string }): string {

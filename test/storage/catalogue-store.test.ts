@@ -2,12 +2,12 @@ import assert from 'node:assert/strict'
 import { beforeEach, test } from 'node:test'
 import {
   type MarketRecord,
-  readSeries,
   retireSeries,
   type SeriesRecord,
   writeMarkets,
   writeSeries,
 } from '../../server/storage/catalogue-store.ts'
+import { knownSeries } from '../../server/ingest/exchange/catalogue-source.ts'
 import { storeOfThisFile } from '../support/postgres.ts'
 import { dataVersion, storedEntry } from '../support/store-reads.ts'
 
@@ -46,18 +46,18 @@ test('a series is updated, but never by an older response', async () => {
   assert.deepEqual(await seriesRows(), [later])
 })
 
-test('series filter by activity, page by ticker, and retire when they are no longer seen', async () => {
+test('series filter by activity, and retire when they are no longer seen', async () => {
   await write([
     seriesOf('KXLOWTNYC'),
     { ...seriesOf('KXHIGHNY'), last_seen_at: SEEN_MS - 1 },
     { ...seriesOf('KXHIGHMIA'), station_code: 'MIA', active: false },
   ])
-  assert.deepEqual(await tickers({ active: true }), ['KXHIGHNY', 'KXLOWTNYC'])
-  assert.deepEqual(await tickers({ active: false }), ['KXHIGHMIA'])
-  assert.deepEqual(await tickers({}, { batchUnits: 1, offset: 1, limit: 1 }), ['KXHIGHNY'])
+  assert.deepEqual(await tickers(true), ['KXHIGHNY', 'KXLOWTNYC'])
+  assert.deepEqual(await tickers(false), ['KXHIGHMIA'])
+  assert.deepEqual(await tickers(null), ['KXHIGHMIA', 'KXHIGHNY', 'KXLOWTNYC'])
   const retired = await file.store.postgres.transaction((transaction) => retireSeries(transaction, SEEN_MS))
   assert.deepEqual(retired, ['KXHIGHNY'])
-  assert.deepEqual(await tickers({ active: true }), ['KXLOWTNYC'])
+  assert.deepEqual(await tickers(true), ['KXLOWTNYC'])
 })
 
 test('a market is read as it was written; null stays null', async () => {
@@ -172,15 +172,14 @@ function writeAll(list: readonly MarketRecord[]): Promise<number> {
   return file.store.postgres.transaction((transaction) => writeMarkets(transaction, list))
 }
 
-async function seriesRows(selection: object = {}, options: object = {}): Promise<SeriesRecord[]> {
-  const rows: SeriesRecord[] = []
-  const whole = { active: null, ...selection }
-  for await (const batch of readSeries(file.store.postgres, whole, options)) rows.push(...batch)
-  return rows.map((row) => ({ ...row }))
+async function seriesRows(): Promise<object[]> {
+  const entries = (await tickers(null)).map((ticker) => storedEntry(file.store.postgres, 'series', ticker))
+  return (await Promise.all(entries)).map((row) => ({ ...row }))
 }
 
-async function tickers(selection: object, options: object = {}): Promise<string[]> {
-  return (await seriesRows(selection, options)).map(({ ticker }) => ticker)
+function tickers(active: boolean | null): Promise<readonly string[]> {
+  const { signal } = new AbortController()
+  return knownSeries({ postgres: file.store.postgres, signal }, active)
 }
 
 async function marketVersion(): Promise<bigint> {

@@ -2,14 +2,9 @@
 // markets that are open, announced or being settled. The past is requested series by series from live and historical routes. A
 // window has the markets that trade in it, whenever they open and close.
 
+import { sql, typedValue, whereAll } from '../../../shared/sql/statement.ts'
 import { MS_PER_DAY } from '../../../shared/utc-date.ts'
-import {
-  type MarketRecord,
-  readSeries,
-  retireSeries,
-  writeMarkets,
-  writeSeries,
-} from '../../storage/catalogue-store.ts'
+import { type MarketRecord, retireSeries, writeMarkets, writeSeries } from '../../storage/catalogue-store.ts'
 import {
   completedWindows,
   missingWindows,
@@ -72,14 +67,15 @@ export function catalogueSource(options: CatalogueSourceOptions): IngestSource {
 
 /** Tickers of the series in the store; `active` null means all. */
 export async function knownSeries(
-  { postgres, signal }: SourceContext,
+  { postgres, signal }: Pick<SourceContext, 'postgres' | 'signal'>,
   active: boolean | null,
 ): Promise<readonly string[]> {
-  const tickers: string[] = []
-  for await (const batch of readSeries(postgres, { active }, { signal })) {
-    tickers.push(...batch.map(({ ticker }) => ticker))
-  }
-  return tickers
+  const condition = whereAll(active !== null && sql`active = ${typedValue(active, 'boolean')}`)
+  const rows = await postgres.run<{ readonly ticker: string }>(
+    sql`SELECT ticker FROM series ${condition} ORDER BY ticker`,
+    { signal },
+  )
+  return rows.map(({ ticker }) => ticker)
 }
 
 /**
