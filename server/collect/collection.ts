@@ -7,7 +7,7 @@ import type { Logger } from 'pino'
 import { type Clock, SYSTEM_CLOCK } from '../tasks/clock.ts'
 import { retried } from '../tasks/retry.ts'
 import { TaskLoop } from '../ingest/task-loop.ts'
-import { startCollector } from '../ingest/collector.ts'
+import { collectorSchedule } from '../ingest/collector.ts'
 import type { RegistryOptions } from '../ingest/registry.ts'
 import type { CollectionMetrics } from '../metrics/collection-metrics.ts'
 import type { OnListed } from '../recorder/market-discovery.ts'
@@ -58,7 +58,7 @@ export function startCollection(options: CollectionOptions): Collection {
   const { config, postgres, logger } = options
   const clock = options.http?.clock
   const stopping = new AbortController()
-  const sources = startCollector({ ...options, config: config.ingest, names: config.names })
+  const sources = collectorSchedule({ ...options, config: config.ingest, names: config.names })
   const pushes = new PushLog()
   const recorded = lobSources().filter((source) => config.recording?.[source] !== undefined)
   const push = config.push === null ? undefined : openPush(config.push, recorded, pushes, logger, clock)
@@ -93,6 +93,9 @@ export function startCollection(options: CollectionOptions): Collection {
       : recorded.map((exchange) => new RecorderTask({ recording, exchange, logger, clock, onListed }))
   const pulled = push?.pullOpenDates(stopping.signal) ?? Promise.resolve()
   const running = [
+    sources
+      .run(stopping.signal)
+      .catch((error: unknown) => logger.error({ err: error }, 'the collector has failed')),
     ...recorders.map(async (recorder) => {
       await pulled
       if (!stopping.signal.aborted) await recorder.run(stopping.signal)
@@ -115,7 +118,7 @@ export function startCollection(options: CollectionOptions): Collection {
     async stop() {
       stopping.abort(new Error('collecting is stopped'))
       // What the recorders publish when they end is pushed afterwards.
-      await Promise.all([sources.stop(), push?.rest(), ...running])
+      await Promise.all([push?.rest(), ...running])
       await naming
       return (await push?.close()) ?? true
     },

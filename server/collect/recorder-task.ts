@@ -14,8 +14,6 @@ import type { RecordingConfig } from '../recorder/recording-config.ts'
 import { RepeatedWarnings, warningKey } from '../ingest/repeated-warnings.ts'
 import { TaskLoop, type TaskMetrics } from '../ingest/task-loop.ts'
 
-// The longest back-off: after a full disk has space again, recording soon resumes.
-const RETRY_MS_MAX = 20_000
 /** A recording that has lasted this long counts as a success. */
 const STEADY_MS = 60_000
 
@@ -31,7 +29,6 @@ export class RecorderTask {
   readonly #options: RecorderTaskOptions
   readonly #loop: TaskLoop
   #recorder: RunningRecorder | undefined
-  #retry: NodeJS.Timeout | undefined
 
   constructor(options: RecorderTaskOptions) {
     const { exchange, logger, clock = SYSTEM_CLOCK } = options
@@ -46,8 +43,6 @@ export class RecorderTask {
       onError: (error) => {
         const times = errors.timesToTell(warningKey(String(error)), clock.nowMs())
         if (times !== null) logger.error({ err: error, exchange, times }, 'the recording has ended')
-        this.#retry = setTimeout(() => this.#loop.wake(), RETRY_MS_MAX)
-        this.#retry.unref()
       },
     })
   }
@@ -77,7 +72,6 @@ export class RecorderTask {
   }
 
   async #record(signal: AbortSignal): Promise<never> {
-    clearTimeout(this.#retry)
     const { recording, exchange, logger, onListed, clock = SYSTEM_CLOCK } = this.#options
     await mkdir(recording.workDirectory, { recursive: true }).catch((error: unknown) => {
       throw asLakeWriteError(error, recording.workDirectory, "the recorder's directory")

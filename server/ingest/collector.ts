@@ -1,5 +1,4 @@
-// Collection as a service inside a process: the sources, their schedule, and log lines. `bookcast ingest` uses it and, on a single
-// machine, so does the serving process.
+// The schedule of the configured sources, with log lines.
 
 import type { Logger } from 'pino'
 import type { Postgres } from '../storage/postgres.ts'
@@ -10,42 +9,25 @@ import { RepeatedWarnings, warningKey } from './repeated-warnings.ts'
 import type { IngestEvent } from './run-source.ts'
 import { IngestSchedule } from './schedule.ts'
 import type { SourceName } from './source.ts'
-import type { TaskMetrics } from './task-loop.ts'
 
 export interface CollectorOptions extends RegistryOptions {
   readonly config: IngestConfig
-  /** Migrated. It must stay open until `stop` has resolved. */
+  /** Migrated. It must stay open while the schedule runs. */
   readonly postgres: Postgres
   readonly logger: Logger
 }
 
-export interface Collector {
-  metrics(): readonly TaskMetrics[]
-  /** Starts no further request and resolves when the running ones have ended. */
-  stop(): Promise<void>
-}
-
-/** Starts collecting at once. Failures do not reach the caller: they are logged, counted and retried. */
-export function startCollector(options: CollectorOptions): Collector {
+/** Failures do not reach the caller: they are logged, counted and retried. */
+export function collectorSchedule(options: CollectorOptions): IngestSchedule {
   const { logger, postgres } = options
-  const controller = new AbortController()
   const clock = options.http?.clock ?? SYSTEM_CLOCK
-  const schedule = new IngestSchedule({
+  return new IngestSchedule({
     sources: createSources(options.config, options),
     postgres,
     clock,
     onEvent: eventLog(logger, clock),
     onError: errorLog(logger, clock),
   })
-  const running = schedule.run(controller.signal)
-  running.catch((error: unknown) => logger.error({ err: error }, 'the collector has failed'))
-  return {
-    metrics: () => schedule.metrics(),
-    async stop() {
-      controller.abort(new Error('collecting is stopped'))
-      await running.catch(() => {})
-    },
-  }
 }
 
 /** Logs an error that ended a run, such as a full disk of the store, the first time and then once an hour. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { pino } from 'pino'
-import { startCollector } from '../../server/ingest/collector.ts'
+import { collectorSchedule } from '../../server/ingest/collector.ts'
 import { IngestSchedule } from '../../server/ingest/schedule.ts'
 import type { FetchedRows, IngestSource, SourceName } from '../../server/ingest/source.ts'
 import { StoreError } from '../../shared/store-error.ts'
@@ -192,12 +192,14 @@ test(
       },
     }
     const firstRows = rowsWritten(log)
-    const collector = startCollector({
+    const stopping = new AbortController()
+    const schedule = collectorSchedule({
       config: world.config,
       postgres: file.store.postgres,
       logger: pino({ level: 'debug' }, destination),
       stations: WORLD_STATIONS,
     })
+    const running = schedule.run(stopping.signal)
     try {
       await firstRows
       const entry = metarEntry('KNYC', now.toISOString())
@@ -214,10 +216,11 @@ test(
       assert.deepEqual([...found], [{ station_code: 'NYC', raw_metar: entry['rawOb'] }])
       assert.ok(waitedMs < 6_000, `${waitedMs} ms`)
     } finally {
-      await collector.stop()
+      stopping.abort(new Error('stopped'))
+      await running
     }
     const askedAfterStop = world.asked.length
-    const metrics = collector.metrics().find(({ task }) => task === 'aviation-weather')
+    const metrics = schedule.metrics().find(({ task }) => task === 'aviation-weather')
     assert.ok((metrics?.rowCount ?? 0) >= 2 && metrics?.lastSuccessAtMs !== null)
     assert.equal(world.asked.length, askedAfterStop)
   },
