@@ -16,14 +16,8 @@ const FEED_IDLE_TIMEOUT_MS = 25_000
 export interface FeedTiming {
   readonly pingMs: number
   readonly idleTimeoutMs?: number
-  readonly backoffMsFirst?: number
-  readonly backoffMsMax?: number
-}
-
-/** The back-off between attempts. */
-function feedBackOff(timing: Partial<FeedTiming> = {}): BackOff {
-  const { backoffMsFirst = FEED_BACK_OFF.firstMs, backoffMsMax = FEED_BACK_OFF.maxMs } = timing
-  return { firstMs: backoffMsFirst, maxMs: backoffMsMax }
+  /** Between attempts. */
+  readonly backOff?: BackOff
 }
 
 export interface FeedConnectionOptions {
@@ -198,10 +192,7 @@ export abstract class FeedConnection {
     if (this.#isStopped) return
     if (wasOpen && performance.now() - this.#openedMs > FEED_STABLE_MS) this.#attempts = 0
     this.#options.log.trouble(this.#reason)
-    this.#retry = setTimeout(() => this.#connect(), this.#waitMs())
-  }
-
-  #waitMs(): number {
-    return backOffMs(feedBackOff(this.#options.timing), this.#attempts)
+    const waitMs = backOffMs(this.#options.timing.backOff ?? FEED_BACK_OFF, this.#attempts)
+    this.#retry = setTimeout(() => this.#connect(), waitMs)
   }
 }

@@ -6,25 +6,6 @@ import { integerOption, urlOption } from '../options/options.ts'
 import { KALSHI_URL_OPTION } from '../exchanges/kalshi/configuration.ts'
 import { CONFIGURED_TIMEOUT_MS_MAX } from '../../shared/limits.ts'
 
-export interface IngestConfig {
-  readonly userAgent: string
-  readonly kalshiUrl: string
-  /** The exchange's category whose temperature series are collected. */
-  readonly category: string
-  readonly kalshiRequestsPerSecond: number
-  readonly polymarketDataUrl: string
-  readonly aviationWeatherUrl: string
-  readonly iemUrl: string
-  readonly nceiUrl: string
-  readonly nwsUrl: string
-  readonly acisUrl: string
-  readonly catalogueIntervalMs: number
-  readonly candlesIntervalMs: number
-  readonly aviationWeatherIntervalMs: number
-  readonly climateIntervalMs: number
-  readonly archivesIntervalMs: number
-}
-
 // oxfmt-ignore
 export const USER_AGENT_OPTION =
   { name: 'user-agent', placeholder: '<text>', description: 'User-Agent of requests; include a contact address', default: 'bookcast/0.1' } as const satisfies OptionDeclaration
@@ -50,8 +31,10 @@ export const INGEST_OPTIONS = [
 
 type OptionName = (typeof INGEST_OPTIONS)[number]['name']
 
+export type IngestConfig = ReturnType<typeof readIngestConfig>
+
 /** @throws {UsageError} that names the wrong option */
-export function readIngestConfig(options: ParsedOptions): IngestConfig {
+export function readIngestConfig(options: ParsedOptions) {
   const text = (name: OptionName): string => options.demand(name).text.trim()
   const url = (name: OptionName): string => urlOption(options.demand(name), ['http:', 'https:'])
   const integer = (name: OptionName, minimum: number, maximum: number): number =>
@@ -60,6 +43,7 @@ export function readIngestConfig(options: ParsedOptions): IngestConfig {
   return Object.freeze({
     userAgent: text('user-agent'),
     kalshiUrl: url('kalshi-url'),
+    /** The exchange's category whose temperature series are collected. */
     category: text('exchange-category'),
     kalshiRequestsPerSecond: integer('kalshi-requests-per-second', 1, 1_000),
     polymarketDataUrl: url('polymarket-data-url'),

@@ -15,7 +15,7 @@ class Reader extends FeedConnection {
   constructor(port: number, pingMs: number, closed: (lastHeardMs: number) => void) {
     super({
       url: `ws://127.0.0.1:${port}`,
-      timing: { pingMs, idleTimeoutMs: 3 * pingMs, backoffMsFirst: 60_000, backoffMsMax: 60_000 },
+      timing: { pingMs, idleTimeoutMs: 3 * pingMs, backOff: { firstMs: 60_000, maxMs: 60_000 } },
       log: { opened() {}, closed, nowMs: () => Date.now(), trouble() {} },
     })
     this.start()

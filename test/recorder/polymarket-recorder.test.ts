@@ -17,6 +17,7 @@ import { endAfter, temporaryDirectory } from '../support/temporary-lake.ts'
 
 const MARKET = '0xab'
 const SERIES = 'highest-temperature-in-nyc'
+const BACK_OFF = { firstMs: 5, maxMs: 30_000 }
 
 interface Subscription {
   readonly assets_ids: readonly string[]
@@ -116,7 +117,7 @@ async function record(
       new PolymarketLane({
         url,
         log,
-        timing: { pingMs: 50, backoffMsFirst: 5, firstBookMs: 200, refreshMs: 0, ...timing },
+        timing: { pingMs: 50, backOff: BACK_OFF, firstBookMs: 200, refreshMs: 0, ...timing },
       }),
     logger: new LogLines(),
     onFailed: (error) => assert.fail(error),
@@ -173,7 +174,7 @@ test('gaps before the first books of a connection do not cause another connectio
   const lane = new PolymarketLane({
     url: await exchange.start(t),
     log: { ...log, nowMs: () => nowMs },
-    timing: { backoffMsFirst: 5, refreshMs: 0 },
+    timing: { backOff: BACK_OFF, refreshMs: 0 },
   })
   t.after(() => lane.stop())
   lane.follow(new Set(['1', '2']))

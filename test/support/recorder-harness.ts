@@ -25,7 +25,7 @@ export const TEST_PUBLIC_KEY = pair.publicKey
 export const TEST_CREDENTIALS = kalshiCredentials(TEST_KEY_ID, TEST_PRIVATE_KEY)
 
 /** Short waits; the tests do not depend on them. */
-export const QUICK = { pingMs: 100, backoffMsFirst: 5, backoffMsMax: 40, repairMs: 20 } as const
+export const QUICK = { pingMs: 100, backOff: { firstMs: 5, maxMs: 40 }, repairMs: 20 } as const
 
 export class LogLines {
   readonly lines: string[] = []

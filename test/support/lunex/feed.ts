@@ -28,7 +28,7 @@ export class LunexLane extends FeedConnection implements FeedLane {
   #wanted: ReadonlySet<string> = new Set()
 
   constructor(url: string, log: LaneLog) {
-    super({ url, timing: { pingMs: 1_000, backoffMsFirst: 5, backoffMsMax: 40 }, log })
+    super({ url, timing: { pingMs: 1_000, backOff: { firstMs: 5, maxMs: 40 } }, log })
     this.#log = log
   }
 
