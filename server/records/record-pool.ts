@@ -33,6 +33,8 @@ export const RECORD_WORKER_URL = new URL('../../workers/records/task.js', import
 
 /** While requests keep a database busy, an answer to one of them counts as a health answer for this time. */
 const HEALTH_BUSY_MS = 10_000
+/** Without a store, the first health check starts a thread and loads the database; on a busy machine more than a second. */
+const HEALTH_LOAD_FACTOR = 5
 const RECORD_THREAD_NICENESS = 5
 const RECORD_RETRY_AFTER_S = 1
 
@@ -113,6 +115,7 @@ export class RecordPool {
   readonly #bulk: Lane
   readonly #turns: Slots
   #probe: Promise<boolean> | undefined
+  #isProbed = false
 
   constructor({ lake, store, workerUrl, logger, shares = DEFAULT_SHARES, ...options }: RecordPoolOptions) {
     this.#lake = lake
@@ -184,7 +187,9 @@ export class RecordPool {
       .finally(() => {
         this.#probe = undefined
       })
-    const isOk = await withinTime(this.#probe, timeoutMs)
+    const isLoading = this.#store === null && !this.#isProbed
+    const isOk = await withinTime(this.#probe, isLoading ? HEALTH_LOAD_FACTOR * timeoutMs : timeoutMs)
+    this.#isProbed ||= isOk !== undefined
     return (
       isOk ?? (this.rowsInFlight > 0 && Date.now() - this.#small.pool.threads.answeredAtMs <= HEALTH_BUSY_MS)
     )

@@ -22,7 +22,6 @@ import { marketEndpoint, marketListEndpoint } from '../endpoints/markets.ts'
 import { metricsEndpoint } from '../endpoints/metrics.ts'
 import { observationsEndpoint } from '../endpoints/observations.ts'
 import { seriesEndpoint, seriesListEndpoint } from '../endpoints/series.ts'
-import { embeddedDbCheck } from '../health/embedded-db-check.ts'
 import { HealthMonitor } from '../health/health-monitor.ts'
 import type { Endpoint } from '../http/endpoint.ts'
 import { LobReceipts } from '../lob/lob-receipts.ts'
@@ -70,7 +69,7 @@ export function createEndpoints(
   const hasRecords = dependencies.storeAddress !== undefined
   const isStoreOff = config.store === null && store === undefined
   const monitor = new HealthMonitor({
-    embeddedDb: checkEmbeddedDb ?? (hasRecords ? recordPool.checkDatabase : embeddedDbCheck()),
+    embeddedDb: checkEmbeddedDb ?? recordPool.checkDatabase,
     hostedDb: isStoreOff ? null : (store?.ping ?? (async () => false)),
     sync: () => lakeWatch.status,
     tradeProof: store?.tradeProof,

@@ -7,7 +7,6 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { promisify } from 'node:util'
 import { pino } from 'pino'
-import { embeddedDbCheck } from '../../server/health/embedded-db-check.ts'
 import { HealthMonitor, type HealthSources } from '../../server/health/health-monitor.ts'
 import { LakeScan } from '../../server/health/lake-scan.ts'
 import { HEALTH_STALE_MS } from '../../shared/limits.ts'
@@ -95,27 +94,25 @@ test('checks the databases once for all requests within a second', async () => {
   assert.equal(asked, 2)
 })
 
-test('runs a real query on the embedded database, with a timeout', async () => {
-  const check = embeddedDbCheck()
-  assert.equal(await check(30_000), true)
-  // A database that is not yet open cannot answer at once.
-  assert.equal(await embeddedDbCheck()(0), false)
-})
-
-test('loads the embedded database outside the main thread', async (t) => {
-  const check = new URL('../../server/health/embedded-db-check.js', import.meta.url).href
+test('without a store, the embedded database is loaded by the first check, outside the main thread', async (t) => {
+  const records = new URL('../../server/records/record-pool.js', import.meta.url).href
   const script = join(await temporaryDirectory(t), 'ask.mjs')
   writeFileSync(
     script,
-    `import { embeddedDbCheck } from '${check}'
-    const isOk = await embeddedDbCheck()(30_000)
+    `import { RECORD_WORKER_URL, RecordPool } from '${records}'
+    const logger = { error: console.error, warn: console.error }
+    const pool = new RecordPool({ lake: '.', store: null, workerUrl: RECORD_WORKER_URL, logger })
+    // A thread that has not started cannot answer at once.
+    const isOkAtOnce = await pool.checkDatabase(0)
+    const isOk = await pool.checkDatabase(6_000)
     const loaded = process.report.getReport().sharedObjects.some((path) => path.includes('duckdb.node'))
     const { createRequire } = await import('node:module')
-    const here = Object.keys(createRequire('${check}').cache).filter((path) => path.includes('duckdb'))
-    console.log(JSON.stringify({ isOk, loaded, here }))`,
+    const here = Object.keys(createRequire('${records}').cache).filter((path) => path.includes('duckdb'))
+    await pool.close()
+    console.log(JSON.stringify({ isOkAtOnce, isOk, loaded, here }))`,
   )
   const { stdout } = await promisify(execFile)(process.execPath, [script])
-  assert.deepEqual(JSON.parse(stdout), { isOk: true, loaded: true, here: [] })
+  assert.deepEqual(JSON.parse(stdout), { isOkAtOnce: false, isOk: true, loaded: true, here: [] })
 })
 
 test('counts parquet files at any depth, and keeps the last count if the directory cannot be read', async (t) => {
