@@ -40,10 +40,7 @@ export function fetchedObservations(
 ): FetchedRows {
   const records = rows.map((observation): MergedObservation => ({ observation, filled: {} }))
   return {
-    async write(transaction) {
-      const { insertedCount, updatedCount } = await writeObservations(transaction, records, mergeObservation)
-      return insertedCount + updatedCount
-    },
+    write: (transaction) => writeObservations(transaction, records, mergeObservation),
     problems,
     completed,
   }

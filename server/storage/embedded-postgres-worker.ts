@@ -1,6 +1,6 @@
 // The thread of the embedded store: PGlite on a data directory, and the gate for all clients on a private Unix socket. It is a
-// thread because WebAssembly computes synchronously. It posts `ready` once and ends on `close`. If the store breaks, the thread ends
-// with an error, and its owner starts it again.
+// thread because WebAssembly computes synchronously. It posts a message when it takes connections and, after a message from its
+// owner, one when it has closed the store. If the store breaks, the thread ends with an error, and its owner starts it again.
 
 import { parentPort, workerData } from 'node:worker_threads'
 import { PGlite } from '@electric-sql/pglite'
@@ -12,24 +12,18 @@ export interface EmbeddedWorkerData {
   readonly socketPath: string
 }
 
-export type EmbeddedWorkerMessage = 'created' | 'ready' | 'closed'
-
 async function serve({ databaseDirectory, socketPath }: EmbeddedWorkerData): Promise<void> {
   const database = await PGlite.create({ dataDir: databaseDirectory })
   const gate = new EmbeddedPostgresGate(database)
   await gate.listen(socketPath)
   parentPort?.once('message', () => void close())
-  post('ready')
+  parentPort?.postMessage('ready')
 
   async function close(): Promise<void> {
     await gate.close()
     await database.close()
-    post('closed')
+    parentPort?.postMessage('closed')
   }
-}
-
-function post(message: EmbeddedWorkerMessage): void {
-  parentPort?.postMessage(message, [])
 }
 
 await serve(workerData as EmbeddedWorkerData)

@@ -13,7 +13,7 @@ import type { StoreAddress } from '../../shared/sql/store-address.ts'
 import { asLakeWriteError } from '../lake/lake-write-error.ts'
 import { backOffMs, EMBEDDED_STORE_BACK_OFF } from '../tasks/back-off.ts'
 import { DataDirectoryLock } from './data-directory-lock.ts'
-import type { EmbeddedWorkerData, EmbeddedWorkerMessage } from './embedded-postgres-worker.ts'
+import type { EmbeddedWorkerData } from './embedded-postgres-worker.ts'
 
 const CREATION = new URL('./embedded-postgres-creation.js', import.meta.url)
 const STORE = new URL('./embedded-postgres-worker.js', import.meta.url)
@@ -78,8 +78,8 @@ export class EmbeddedPostgres {
     this.#closing.abort()
     const worker = this.#worker
     if (worker !== undefined) {
-      const isClosed = nextMessage(worker, 'closed')
-      worker.postMessage('close', [])
+      const isClosed = nextMessage(worker)
+      worker.postMessage('close')
       await Promise.race([isClosed, delay(EMBEDDED_CLOSE_MS_MAX, undefined, { ref: false })])
       await worker.terminate()
     }
@@ -95,14 +95,14 @@ export class EmbeddedPostgres {
     const { databaseDirectory } = this.#paths
     const draft = `${databaseDirectory}.new`
     await rm(draft, { recursive: true, force: true })
-    const { worker } = await this.#begin(CREATION, draft, 'created')
+    const { worker } = await this.#begin(CREATION, draft)
     await worker.terminate()
     await rename(draft, databaseDirectory)
   }
 
   async #startWorker(): Promise<void> {
     await rm(this.#paths.socketPath, { force: true })
-    const { end } = await this.#begin(STORE, this.#paths, 'ready')
+    const { end } = await this.#begin(STORE, this.#paths)
     const readyAtMs = performance.now()
     end.catch((error: unknown) => {
       if (performance.now() - readyAtMs >= EMBEDDED_HEALTHY_MS) this.#restarts = 0
@@ -110,11 +110,10 @@ export class EmbeddedPostgres {
     })
   }
 
-  /** Resolves when a thread has posted the expected message. `end` rejects with the reason when the thread ends. */
+  /** Resolves when a thread has posted its first message. `end` rejects with the reason when the thread ends. */
   async #begin(
     file: URL,
     data: EmbeddedWorkerData | string,
-    expected: EmbeddedWorkerMessage,
   ): Promise<{ readonly worker: Worker; readonly end: Promise<never> }> {
     const worker = new Worker(file, { workerData: data })
     this.#worker = worker
@@ -137,7 +136,7 @@ export class EmbeddedPostgres {
       void worker.terminate()
     }, EMBEDDED_START_MS_MAX)
     try {
-      await Promise.race([nextMessage(worker, expected), end])
+      await Promise.race([nextMessage(worker), end])
     } finally {
       clearTimeout(timer)
     }
@@ -159,15 +158,9 @@ export class EmbeddedPostgres {
   }
 }
 
-function nextMessage(worker: Worker, expected: EmbeddedWorkerMessage): Promise<void> {
-  return new Promise((done) => {
-    const onMessage = (message: EmbeddedWorkerMessage): void => {
-      if (message !== expected) return
-      worker.off('message', onMessage)
-      done()
-    }
-    worker.on('message', onMessage)
-  })
+/** Unlike events.once, it does not reject with an error of the thread, which `end` describes. */
+function nextMessage(worker: Worker): Promise<void> {
+  return new Promise((done) => void worker.once('message', done))
 }
 
 /** A directory that only this user may enter, because access to the sockets gives access to the data. */

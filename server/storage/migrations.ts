@@ -3,9 +3,8 @@
 // and a schema newer than this build is refused.
 
 import { createHash } from 'node:crypto'
-import { existsSync } from 'node:fs'
 import { readdir, readFile } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { rawSql, sql } from '../../shared/sql/statement.ts'
 import type { Postgres } from './postgres.ts'
@@ -33,6 +32,8 @@ export class MigrationError extends Error {
 
 /** Any number that no other advisory lock uses: `bookcast` in ASCII. */
 const LOCK_KEY = '7093010445151335284'
+/** From dist/server/storage: tsc copies no SQL, so the files are read from their place in the source tree. */
+const DIRECTORY = fileURLToPath(new URL('../../../server/storage/migrations', import.meta.url))
 const FILE_NAME = /^\d{4}_[a-z0-9_]+\.sql$/
 
 /** Applies pending migrations and returns their names. */
@@ -43,7 +44,7 @@ export async function migrate(postgres: Postgres, migrations: readonly Migration
 }
 
 /** The migrations of a directory in order; by default those of this package. */
-export async function readMigrations(directory = packageMigrations()): Promise<Migration[]> {
+export async function readMigrations(directory = DIRECTORY): Promise<Migration[]> {
   const names = (await readdir(directory)).filter((name) => name.endsWith('.sql')).toSorted()
   return Promise.all(
     names.map(async (name, index) => {
@@ -108,19 +109,4 @@ function pendingOf(
     )
   }
   return pending
-}
-
-/**
- * `server/storage/migrations` of the package this file belongs to. tsc copies no SQL, so the files are read from their
- * place in the source tree, above `dist` as well as in a checkout.
- */
-function packageMigrations(): string {
-  const start = dirname(fileURLToPath(import.meta.url))
-  for (let directory = start; ; directory = dirname(directory)) {
-    const candidate = join(directory, 'server', 'storage', 'migrations')
-    if (existsSync(candidate)) return candidate
-    if (directory === dirname(directory)) {
-      throw new MigrationError(`The migrations are missing: no server/storage/migrations above ${start}.`)
-    }
-  }
 }

@@ -16,7 +16,7 @@ export interface NewestRow {
 
 // If all rows of a station have moved to the lake, their end is the newest known time.
 const NEWEST = sql`
-  SELECT 'station' AS kind, name, max(at_s) AS at_s FROM (
+  SELECT 'station' AS kind, name, max(at_s) AS "atS" FROM (
     SELECT station_code AS name, extract(epoch FROM max(observed_at))::float8 AS at_s
     FROM observations GROUP BY station_code
     UNION ALL
@@ -43,13 +43,8 @@ export function newestRowsOf(postgres: Postgres): () => Promise<readonly NewestR
   return async () => {
     if (performance.now() - askedMs > REUSE_MS) {
       askedMs = performance.now()
-      answer = read(postgres).catch(() => [])
+      answer = postgres.run<NewestRow>(NEWEST).catch(() => [])
     }
     return (await withinTime(answer, WAIT_MS)) ?? []
   }
-}
-
-async function read(postgres: Postgres): Promise<readonly NewestRow[]> {
-  const rows = await postgres.run<{ kind: NewestRow['kind']; name: string; at_s: number }>(NEWEST)
-  return rows.map(({ kind, name, at_s }) => ({ kind, name, atS: at_s }))
 }

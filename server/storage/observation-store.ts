@@ -13,11 +13,6 @@ export interface ObservationRecord {
   readonly filled: object
 }
 
-export interface ObservationChanges {
-  readonly insertedCount: number
-  readonly updatedCount: number
-}
-
 const COLUMNS = { ...STORED_OBSERVATION_COLUMNS, filled: 'jsonb' } as const
 const NAMES = Object.keys(COLUMNS)
 const KEY = 'station_code, observed_at, observation_type'
@@ -36,23 +31,22 @@ const UPDATE = `
   ON CONFLICT (${KEY}) DO UPDATE SET ${assignments(NAMES)}, written_at = clock_timestamp()`
 
 /**
- * Inserts new observations and merges the others with the stored ones. `merge` combines two records of one key, in any order,
- * either of which may be the result of earlier merges.
+ * Inserts new observations, merges the others with the stored ones, and returns how many are new or changed. `merge` combines two
+ * records of one key, in any order, either of which may be the result of earlier merges.
  */
 export async function writeObservations<R extends ObservationRecord>(
   transaction: StoreTransaction,
   records: readonly R[],
   merge: (stored: R, incoming: R) => R,
-): Promise<ObservationChanges> {
-  let insertedCount = 0
-  let updatedCount = 0
+): Promise<number> {
+  let changedCount = 0
   for (const batch of writeBatches(mergeCopies(records, merge))) {
     const inserted = await transaction.run<KeyColumns>(bulkStatement(INSERT, batch.map(rowOf), COLUMNS))
-    insertedCount += inserted.length
-    if (inserted.length < batch.length) updatedCount += await mergeStored(transaction, batch, inserted, merge)
+    changedCount += inserted.length
+    if (inserted.length < batch.length) changedCount += await mergeStored(transaction, batch, inserted, merge)
   }
-  if (insertedCount + updatedCount > 0) transaction.markChanged('observations')
-  return { insertedCount, updatedCount }
+  if (changedCount > 0) transaction.markChanged('observations')
+  return changedCount
 }
 
 type KeyColumns = Pick<StoredObservation, 'station_code' | 'observed_at' | 'observation_type'>
