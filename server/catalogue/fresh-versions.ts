@@ -7,50 +7,28 @@ import type { DataVersions } from './catalogue-feed.ts'
 /** Callers do not wait longer than this for the store, because they can do without its answer. */
 const WAIT_MS_MAX = 1_000
 
-export interface FreshVersionsOptions {
-  readonly read: () => Promise<DataVersions>
-  /** Whether the store is known to be unreachable: then it is not asked. */
-  readonly isAway: () => boolean
-}
+/** Resolves to undefined while the store is unreachable or slow. Never rejects. */
+export type FreshVersions = () => Promise<DataVersions | undefined>
 
-interface Reading {
-  readonly versions: Promise<DataVersions | undefined>
-  readonly startMs: number
-}
-
-export class FreshVersions {
-  readonly #options: FreshVersionsOptions
-  #running: Reading | undefined
-  #next: Promise<DataVersions | undefined> | undefined
-
-  constructor(options: FreshVersionsOptions) {
-    this.#options = options
-  }
-
-  /** Resolves to undefined while the store is unreachable or slow. Never rejects. */
-  async now(): Promise<DataVersions | undefined> {
-    if (this.#options.isAway()) return undefined
-    const running = this.#running
-    if (running === undefined) return withinTime(this.#begin(), WAIT_MS_MAX)
-    if (performance.now() - running.startMs > WAIT_MS_MAX) return undefined
-    this.#next ??= running.versions.then(async () => {
-      this.#next = undefined
-      return this.#begin()
-    })
-    return withinTime(this.#next, WAIT_MS_MAX)
-  }
-
-  #begin(): Promise<DataVersions | undefined> {
-    const versions = this.#read().finally(() => (this.#running = undefined))
-    this.#running = { versions, startMs: performance.now() }
+/** @param isAway whether the store is known to be unreachable: then it is not asked */
+export function freshVersions(read: () => Promise<DataVersions>, isAway: () => boolean): FreshVersions {
+  let running: { readonly versions: ReturnType<FreshVersions>; readonly startMs: number } | undefined
+  let next: ReturnType<FreshVersions> | undefined
+  const begin: FreshVersions = () => {
+    const versions = read()
+      .catch(() => undefined)
+      .finally(() => (running = undefined))
+    running = { versions, startMs: performance.now() }
     return versions
   }
-
-  async #read(): Promise<DataVersions | undefined> {
-    try {
-      return await this.#options.read()
-    } catch {
-      return undefined
-    }
+  return async () => {
+    if (isAway()) return undefined
+    if (running === undefined) return withinTime(begin(), WAIT_MS_MAX)
+    if (performance.now() - running.startMs > WAIT_MS_MAX) return undefined
+    next ??= running.versions.then(async () => {
+      next = undefined
+      return begin()
+    })
+    return withinTime(next, WAIT_MS_MAX)
   }
 }

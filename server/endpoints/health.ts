@@ -2,7 +2,7 @@
 // send requests to this server. Neither needs a key.
 
 import { ApiError } from '../../shared/errors.ts'
-import type { HealthMonitor } from '../health/health-monitor.ts'
+import type { HealthReport } from '../health/health-monitor.ts'
 import { defineEndpoint, type Endpoint, jsonReply } from '../http/endpoint.ts'
 import { type JsonSchema, objectSchema } from '../http/documentation.ts'
 
@@ -47,7 +47,7 @@ const HEALTH_SCHEMA: JsonSchema = {
   additionalProperties: false,
 }
 
-export function healthEndpoint(monitor: HealthMonitor): Endpoint {
+export function healthEndpoint(report: () => Promise<HealthReport>): Endpoint {
   return defineEndpoint({
     path: '/health',
     summary: 'State of the stores and the lake. Always 200 while the process answers.',
@@ -66,7 +66,7 @@ export function healthEndpoint(monitor: HealthMonitor): Endpoint {
       },
     },
     async handle() {
-      const reply = jsonReply(await monitor.report())
+      const reply = jsonReply(await report())
       return { ...reply, headers: { ...reply.headers, 'Cache-Control': 'no-store' } }
     },
   })

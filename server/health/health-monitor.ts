@@ -45,26 +45,27 @@ export interface HealthSources {
   readonly nowMs?: () => number
 }
 
-export class HealthMonitor {
-  readonly #sources: HealthSources
-  readonly #nowMs: () => number
-  readonly #startedMs: number
-  #round: Promise<readonly [boolean, boolean | null]> | undefined
-  #roundMs = 0
-
-  constructor(sources: HealthSources) {
-    this.#sources = sources
-    this.#nowMs = sources.nowMs ?? (() => Date.now())
-    this.#startedMs = this.#nowMs()
+/** The report of each call. */
+export function healthMonitor(sources: HealthSources): () => Promise<HealthReport> {
+  const { embeddedDb, hostedDb, nowMs = () => Date.now() } = sources
+  const startedMs = nowMs()
+  let round: Promise<readonly [boolean, boolean | null]> | undefined
+  let roundMs = 0
+  const check = (): Promise<readonly [boolean, boolean | null]> => {
+    if (round !== undefined && nowMs() - roundMs <= HEALTH_REUSE_MS) return round
+    roundMs = nowMs()
+    return (round = Promise.all([
+      embeddedDb(HEALTH_CHECK_TIMEOUT_MS),
+      hostedDb?.(HEALTH_CHECK_TIMEOUT_MS) ?? null,
+    ]))
   }
-
-  async report(): Promise<HealthReport> {
-    const [isEmbeddedOk, isHostedOk] = await this.#check()
-    const { lastSyncMs, fileCount } = this.#sources.sync()
+  return async () => {
+    const [isEmbeddedOk, isHostedOk] = await check()
+    const { lastSyncMs, fileCount } = sources.sync()
     // Before the first sync the age of the process counts, so that a sync that never happens is noticed too.
-    const isStale = this.#nowMs() - (lastSyncMs ?? this.#startedMs) > HEALTH_STALE_MS
-    const proof = await this.#sources.tradeProof?.()
-    const samples = (await this.#sources.samples?.()) ?? { files: 0, records: false }
+    const isStale = nowMs() - (lastSyncMs ?? startedMs) > HEALTH_STALE_MS
+    const proof = await sources.tradeProof?.()
+    const samples = (await sources.samples?.()) ?? { files: 0, records: false }
     return {
       status: isEmbeddedOk && isHostedOk !== false && !isStale ? 'ok' : 'degraded',
       embedded_db: isEmbeddedOk ? 'ok' : 'error',
@@ -77,18 +78,5 @@ export class HealthMonitor {
       ...(proof === undefined ? {} : { trades: { ...proof, share: proof.proven / proof.minutes } }),
       ...(samples.files > 0 || samples.records ? { samples } : {}),
     }
-  }
-
-  #check(): Promise<readonly [boolean, boolean | null]> {
-    const nowMs = this.#nowMs()
-    if (this.#round === undefined || nowMs - this.#roundMs > HEALTH_REUSE_MS) {
-      this.#roundMs = nowMs
-      const { embeddedDb, hostedDb } = this.#sources
-      this.#round = Promise.all([
-        embeddedDb(HEALTH_CHECK_TIMEOUT_MS),
-        hostedDb?.(HEALTH_CHECK_TIMEOUT_MS) ?? null,
-      ])
-    }
-    return this.#round
   }
 }

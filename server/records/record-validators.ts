@@ -14,7 +14,7 @@ export interface RecordValidatorOptions {
   /** The last versions of the store; empty while it is unreachable. */
   readonly versions: () => DataVersions
   /** Asks the store for its current versions; undefined without a store. */
-  readonly freshVersions?: FreshVersions | undefined
+  readonly fresh?: FreshVersions | undefined
   readonly cachePolicy: CachePolicy
   /** The program's version: another one may produce other bytes. */
   readonly version: string
@@ -47,7 +47,7 @@ export class RecordValidators {
 
   /** The current versions; undefined when the store is unreachable or slow. */
   async fresh(): Promise<DataVersions | undefined> {
-    return this.#options.freshVersions?.now()
+    return this.#options.fresh?.()
   }
 
   /** The versions of the datasets that threads cache. */

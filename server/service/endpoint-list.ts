@@ -4,7 +4,7 @@ import { HEALTH_CHECK_TIMEOUT_MS } from '../../shared/limits.ts'
 import type { ServeConfig } from './config.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import type { DataVersions } from '../catalogue/catalogue-feed.ts'
-import { FreshVersions } from '../catalogue/fresh-versions.ts'
+import { freshVersions } from '../catalogue/fresh-versions.ts'
 import { candlesEndpoint } from '../endpoints/candles.ts'
 import { climateGapsEndpoint } from '../endpoints/climate-gaps.ts'
 import { climateEndpoint } from '../endpoints/climate.ts'
@@ -22,7 +22,7 @@ import { marketEndpoint, marketListEndpoint } from '../endpoints/markets.ts'
 import { metricsEndpoint } from '../endpoints/metrics.ts'
 import { observationsEndpoint } from '../endpoints/observations.ts'
 import { seriesEndpoint, seriesListEndpoint } from '../endpoints/series.ts'
-import { HealthMonitor } from '../health/health-monitor.ts'
+import { healthMonitor } from '../health/health-monitor.ts'
 import type { Endpoint } from '../http/endpoint.ts'
 import { LobReceipts } from '../lob/lob-receipts.ts'
 import { RecordAnswers } from '../records/record-answers.ts'
@@ -68,7 +68,7 @@ export function createEndpoints(
   const { store, checkEmbeddedDb } = dependencies
   const hasRecords = dependencies.storeAddress !== undefined
   const isStoreOff = config.store === null && store === undefined
-  const monitor = new HealthMonitor({
+  const health = healthMonitor({
     embeddedDb: checkEmbeddedDb ?? recordPool.checkDatabase,
     hostedDb: isStoreOff ? null : (store?.ping ?? (async () => false)),
     sync: () => lakeWatch.status,
@@ -81,13 +81,13 @@ export function createEndpoints(
   const cachePolicy = cachePolicyOf(config)
   const version = readVersion()
   const versions = (): DataVersions => feed?.versions ?? new Map<string, string>()
-  const freshVersions =
+  const fresh =
     store &&
-    new FreshVersions({
-      read: async () => store.catalogue.versions(new AbortController().signal),
-      isAway: () => versions().size === 0,
-    })
-  const validators = new RecordValidators({ versions, freshVersions, cachePolicy, version })
+    freshVersions(
+      () => store.catalogue.versions(new AbortController().signal),
+      () => versions().size === 0,
+    )
+  const validators = new RecordValidators({ versions, fresh, cachePolicy, version })
   const choice = config.sync?.choice ?? null
   const receipts = new LobReceipts()
   const common = { choice, versions: lakeVersions }
@@ -106,7 +106,7 @@ export function createEndpoints(
     ...(isStoreOff ? [] : catalogueEndpoints(catalogue)),
     versionsEndpoint(lakeVersions),
     filesEndpoint({ lake: config.lake, bucket: bucketOf(config), choice }),
-    healthEndpoint(monitor),
+    healthEndpoint(health),
     readyzEndpoint(() => store === undefined || catalogue.isLoaded),
     livezEndpoint,
   ]

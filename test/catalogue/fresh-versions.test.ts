@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { DataVersions } from '../../server/catalogue/catalogue-feed.ts'
-import { FreshVersions } from '../../server/catalogue/fresh-versions.ts'
+import { freshVersions } from '../../server/catalogue/fresh-versions.ts'
 
 function versionsAt(number: number): DataVersions {
   return new Map([['candles', String(number)]])
@@ -9,12 +9,12 @@ function versionsAt(number: number): DataVersions {
 
 test('each caller gets versions read after its call, and callers share readings', async () => {
   const readings: ((versions: DataVersions) => void)[] = []
-  const versions = new FreshVersions({
-    read: () => new Promise((resolve) => readings.push(resolve)),
-    isAway: () => false,
-  })
-  const first = versions.now()
-  const later = [versions.now(), versions.now(), versions.now()]
+  const versions = freshVersions(
+    () => new Promise((resolve) => readings.push(resolve)),
+    () => false,
+  )
+  const first = versions()
+  const later = [versions(), versions(), versions()]
   assert.equal(readings.length, 1)
   readings[0]?.(versionsAt(1))
   assert.deepEqual(await first, versionsAt(1))
@@ -27,19 +27,19 @@ test('each caller gets versions read after its call, and callers share readings'
 test('an unavailable store is not read, and a failing or silent one does not block callers', async () => {
   let isAway = true
   let asked = 0
-  const versions = new FreshVersions({
-    read: async () => {
+  const versions = freshVersions(
+    async () => {
       asked += 1
       if (asked === 1) throw new Error('broken')
       return new Promise(() => {})
     },
-    isAway: () => isAway,
-  })
-  assert.equal(await versions.now(), undefined)
+    () => isAway,
+  )
+  assert.equal(await versions(), undefined)
   assert.equal(asked, 0)
   isAway = false
-  assert.equal(await versions.now(), undefined)
-  assert.equal(await versions.now(), undefined, 'a silent one')
-  assert.equal(await versions.now(), undefined, 'and it is not asked twice at once')
+  assert.equal(await versions(), undefined)
+  assert.equal(await versions(), undefined, 'a silent one')
+  assert.equal(await versions(), undefined, 'and it is not asked twice at once')
   assert.equal(asked, 2)
 })

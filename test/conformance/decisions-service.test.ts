@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { pino } from 'pino'
 import { describeConfig, readServeCall, type ServeConfig } from '../../server/service/config.ts'
-import { HealthMonitor } from '../../server/health/health-monitor.ts'
+import { healthMonitor } from '../../server/health/health-monitor.ts'
 import { LakeScan } from '../../server/health/lake-scan.ts'
 import { sha256Hex } from '../../server/http/api-keys.ts'
 import { startColdServer } from '../support/cold-workers.ts'
@@ -80,7 +80,7 @@ test('the databases are asked with a short time-out', async () => {
     return true
   }
   const sync = () => ({ lastSyncMs: 0, fileCount: 0 })
-  await new HealthMonitor({ embeddedDb: check, hostedDb: check, sync }).report()
+  await healthMonitor({ embeddedDb: check, hostedDb: check, sync })()
   assert.equal(asked.length, 2)
   assert.ok(asked.every((timeoutMs) => timeoutMs > 0 && timeoutMs <= 1000))
 })

@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { TestContext } from 'node:test'
-import { KalshiDirectory } from '../../server/exchanges/kalshi/directory.ts'
-import { PolymarketDirectory } from '../../server/exchanges/polymarket/directory.ts'
+import { kalshiDirectory } from '../../server/exchanges/kalshi/directory.ts'
+import { polymarketDirectory } from '../../server/exchanges/polymarket/directory.ts'
 import { UpstreamHttp } from '../../server/upstream/upstream-http.ts'
 import { send, startUpstream } from '../support/local-upstream.ts'
 import type { Answer } from '../support/local-upstream.ts'
@@ -44,7 +44,7 @@ test('lists the markets of a Kalshi series that trade or are about to, over all 
       { ticker: 'LATER', status: 'initialized', open_time: '2026-07-01T14:00:00Z' },
     ]),
   ])
-  const markets = await new KalshiDirectory(http, ['KXHIGHNY'], clock).list(signal)
+  const markets = await kalshiDirectory(http, ['KXHIGHNY'], clock).list(signal)
   assert.deepEqual(
     markets,
     ['A', 'P', 'B', 'SOON'].map((id) => ({ id, marketId: id, series: 'KXHIGHNY' })),
@@ -70,10 +70,7 @@ for (const [what, answer] of [
 ] as const) {
   test(`${what} is an error that names the upstream, not an empty list`, async (t) => {
     const { http } = await upstream(t, [answer])
-    await assert.rejects(
-      new KalshiDirectory(http, ['KXHIGHNY'], clock).list(signal),
-      /^UpstreamError: demo: /,
-    )
+    await assert.rejects(kalshiDirectory(http, ['KXHIGHNY'], clock).list(signal), /^UpstreamError: demo: /)
   })
 }
 
@@ -96,7 +93,7 @@ test('lists both tokens of Polymarket events from yesterday to the day after tom
     send(200, '[]'),
   ])
   const series = 'highest-temperature-in-nyc'
-  const markets = await new PolymarketDirectory(http, [series], clock).list(signal)
+  const markets = await polymarketDirectory(http, [series], clock).list(signal)
   assert.deepEqual(markets, [
     ...['Yes', 'No'].map((outcome, index) => {
       const id = ['111', '222'][index]

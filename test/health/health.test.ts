@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { promisify } from 'node:util'
 import { pino } from 'pino'
-import { HealthMonitor, type HealthSources } from '../../server/health/health-monitor.ts'
+import { healthMonitor, type HealthReport, type HealthSources } from '../../server/health/health-monitor.ts'
 import { LakeScan } from '../../server/health/lake-scan.ts'
 import { HEALTH_STALE_MS } from '../../shared/limits.ts'
 import { SAMPLE_LAKE, startSampleServer } from '../support/sample-server.ts'
@@ -15,9 +15,9 @@ import { temporaryDirectory } from '../support/temporary-lake.ts'
 
 const NOW_MS = Date.UTC(2026, 6, 3, 12)
 
-function monitor(sources: Partial<HealthSources>): HealthMonitor {
+function monitor(sources: Partial<HealthSources>): () => Promise<HealthReport> {
   const sync = { lastSyncMs: NOW_MS - HEALTH_STALE_MS, fileCount: 7 }
-  return new HealthMonitor({
+  return healthMonitor({
     embeddedDb: async () => true,
     hostedDb: async () => true,
     sync: () => sync,
@@ -52,9 +52,9 @@ test('reports the shape of the interface from real checks', async (t) => {
 })
 
 test('states the proven share of the trades if any were compared', async () => {
-  const proven = await monitor({ tradeProof: async () => ({ minutes: 200, proven: 150 }) }).report()
+  const proven = await monitor({ tradeProof: async () => ({ minutes: 200, proven: 150 }) })()
   assert.deepEqual(proven.trades, { minutes: 200, proven: 150, share: 0.75 })
-  assert.ok(!('trades' in (await monitor({ tradeProof: async () => undefined }).report())))
+  assert.ok(!('trades' in (await monitor({ tradeProof: async () => undefined })())))
 })
 
 test('is degraded if any part is, and names the part', async () => {
@@ -67,13 +67,13 @@ test('is degraded if any part is, and names the part', async () => {
     [{ sync: () => ({ lastSyncMs: null, fileCount: 0 }) }, 'ok ok ok false'],
   ] as const
   for (const [sources, expected] of cases) {
-    const { status, embedded_db, hosted_db, sync } = await monitor(sources).report()
+    const { status, embedded_db, hosted_db, sync } = await monitor(sources)()
     assert.equal(`${status} ${embedded_db} ${hosted_db} ${sync.is_stale}`, expected)
   }
   let nowMs = NOW_MS
   const never = monitor({ sync: () => ({ lastSyncMs: null, fileCount: 0 }), nowMs: () => nowMs })
   nowMs += HEALTH_STALE_MS + 1
-  const { sync } = await never.report()
+  const { sync } = await never()
   assert.deepEqual(sync, { last_sync: null, file_count: 0, is_stale: true })
 })
 
@@ -87,10 +87,10 @@ test('checks the databases once for all requests within a second', async () => {
       return true
     },
   })
-  await Promise.all(Array.from({ length: 100 }, () => shared.report()))
+  await Promise.all(Array.from({ length: 100 }, () => shared()))
   assert.equal(asked, 1)
   nowMs += 1001
-  await shared.report()
+  await shared()
   assert.equal(asked, 2)
 })
 

@@ -10,7 +10,7 @@ import { logLosses } from '../../server/metrics/log-losses.ts'
 import { StorageWatch } from '../../server/health/storage-watch.ts'
 import { readSourceStatus } from '../../server/ingest/source-status.ts'
 import { RECORD_SOURCES, type RecordSourceName } from '../../server/ingest/source.ts'
-import { KalshiDirectory } from '../../server/exchanges/kalshi/directory.ts'
+import { kalshiDirectory } from '../../server/exchanges/kalshi/directory.ts'
 import { UpstreamHttp } from '../../server/upstream/upstream-http.ts'
 import { newestRowsOf } from '../../server/storage/newest-rows.ts'
 import { noteTradeProof, tradeProofOf } from '../../server/storage/trade-proof-store.ts'
@@ -217,7 +217,7 @@ test('the recorder metrics match what the exchange sent, through reconnects, ref
     attemptsMax: 1,
   })
   t.after(() => http.close())
-  const list = new KalshiDirectory(http, [SERIES])
+  const list = kalshiDirectory(http, [SERIES])
   let failedLists = 0
   const directory = {
     list: async (signal: AbortSignal) => {

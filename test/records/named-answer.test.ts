@@ -50,7 +50,7 @@ function validatorsOf(
 ) {
   return new RecordValidators({
     versions: () => known,
-    freshVersions: { now: () => now } as never,
+    fresh: () => now,
     cachePolicy: new CachePolicy({ isShared: true }),
     version: 'v',
   })

@@ -22,10 +22,10 @@ export const KALSHI: Exchange<KalshiRecording> = {
   hasNoLeg: true,
   disconnectLine: '{"type":"disconnect","ts":…}',
   async openFeed({ series, credentials, socketUrl: url }, http) {
-    const { KalshiDirectory } = await import('./directory.ts')
+    const { kalshiDirectory } = await import('./directory.ts')
     const { KalshiLane } = await import('./lane.ts')
     return {
-      directory: new KalshiDirectory(http, series),
+      directory: kalshiDirectory(http, series),
       lanesMax: CONNECTIONS_MAX,
       marketsPerLaneMax: MARKETS_PER_CONNECTION_MAX,
       makeLane: (log) => new KalshiLane({ url, credentials, log }),

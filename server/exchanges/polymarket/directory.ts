@@ -11,54 +11,37 @@ import type { DirectoryMarket, MarketDirectory } from '../../feed/market-directo
 /** Days after today whose events are requested by name. */
 const DISCOVERY_DAYS_AHEAD = 2
 
-export class PolymarketDirectory implements MarketDirectory {
-  readonly #http: UpstreamHttp
-  readonly #series: readonly string[]
-  readonly #clock: Clock
-
-  /** `http` has the base URL of the Gamma API; a series is an event's name before `-on-`. */
-  constructor(http: UpstreamHttp, series: readonly string[], clock: Clock = SYSTEM_CLOCK) {
-    this.#http = http
-    this.#series = series
-    this.#clock = clock
-  }
-
-  /** Yesterday's event may still be open west of Greenwich. */
-  async list(signal: AbortSignal): Promise<DirectoryMarket[]> {
-    const today = utcDateOf(this.#clock.nowMs())
-    const dates = utcDatesBetween(addDays(today, -1), addDays(today, DISCOVERY_DAYS_AHEAD))
-    const markets: DirectoryMarket[] = []
-    for (const series of this.#series) {
-      for (const date of dates) markets.push(...(await this.#listEvent(series, date, signal)))
-    }
-    return markets
-  }
-
-  async #listEvent(series: string, date: string, signal: AbortSignal): Promise<DirectoryMarket[]> {
+/** `http` has the base URL of the Gamma API; a series is an event's name before `-on-`. */
+export function polymarketDirectory(
+  http: UpstreamHttp,
+  seriesNames: readonly string[],
+  clock: Clock = SYSTEM_CLOCK,
+): MarketDirectory {
+  async function listEvent(series: string, date: string, signal: AbortSignal): Promise<DirectoryMarket[]> {
     const slug = `${series}-on-${MONTH_NAMES[Number(date.slice(5, 7)) - 1]}-${Number(date.slice(8))}-${date.slice(0, 4)}`
-    const events = await this.#http.fetchJson({ path: `/events?slug=${encodeURIComponent(slug)}`, signal })
-    if (!Array.isArray(events)) throw this.#http.malformed('the answer is no list of events')
+    const events = await http.fetchJson({ path: `/events?slug=${encodeURIComponent(slug)}`, signal })
+    if (!Array.isArray(events)) throw http.malformed('the answer is no list of events')
     return events.flatMap((event: unknown) => {
       const list: unknown = isFrame(event) ? (event['markets'] ?? []) : undefined
-      if (!Array.isArray(list)) throw this.#http.malformed('an event has no list of markets')
-      return list.flatMap((market: unknown) => this.#tokensOf(series, market))
+      if (!Array.isArray(list)) throw http.malformed('an event has no list of markets')
+      return list.flatMap((market: unknown) => tokensOf(series, market))
     })
   }
 
-  #tokensOf(series: string, market: unknown): DirectoryMarket[] {
-    if (!isFrame(market)) throw this.#http.malformed('a market is no object')
+  function tokensOf(series: string, market: unknown): DirectoryMarket[] {
+    if (!isFrame(market)) throw http.malformed('a market is no object')
     if (market['closed'] === true || market['enableOrderBook'] === false) return []
     const condition = market['conditionId']
     const text = market['clobTokenIds']
     if (typeof condition !== 'string' || typeof text !== 'string') {
-      throw this.#http.malformed('a market has no conditionId or no clobTokenIds')
+      throw http.malformed('a market has no conditionId or no clobTokenIds')
     }
-    const tokens = this.#json(text)
-    if (!Array.isArray(tokens)) throw this.#http.malformed('clobTokenIds is no list')
+    const tokens = json(text)
+    if (!Array.isArray(tokens)) throw http.malformed('clobTokenIds is no list')
     const { question, outcomes } = market
-    const texts: unknown = typeof outcomes === 'string' ? this.#json(outcomes) : undefined
+    const texts: unknown = typeof outcomes === 'string' ? json(outcomes) : undefined
     return tokens.map((token: unknown, index) => {
-      if (typeof token !== 'string') throw this.#http.malformed('a token id is no text')
+      if (typeof token !== 'string') throw http.malformed('a token id is no text')
       const named = { id: token, marketId: `${condition}:${token}`, series }
       const outcome: unknown = Array.isArray(texts) ? texts[index] : undefined
       const hasWords = typeof question === 'string' && typeof outcome === 'string'
@@ -66,11 +49,24 @@ export class PolymarketDirectory implements MarketDirectory {
     })
   }
 
-  #json(text: string): unknown {
+  function json(text: string): unknown {
     try {
       return JSON.parse(text)
     } catch (error) {
-      throw this.#http.malformed('no JSON', error)
+      throw http.malformed('no JSON', error)
     }
+  }
+
+  return {
+    /** Yesterday's event may still be open west of Greenwich. */
+    async list(signal) {
+      const today = utcDateOf(clock.nowMs())
+      const dates = utcDatesBetween(addDays(today, -1), addDays(today, DISCOVERY_DAYS_AHEAD))
+      const markets: DirectoryMarket[] = []
+      for (const series of seriesNames) {
+        for (const date of dates) markets.push(...(await listEvent(series, date, signal)))
+      }
+      return markets
+    },
   }
 }

@@ -22,10 +22,10 @@ export const POLYMARKET: Exchange<PolymarketRecording> = {
   hasNoLeg: false,
   disconnectLine: '{"event_type":"disconnect","timestamp":…}',
   async openFeed({ series, socketUrl: url }, http) {
-    const { PolymarketDirectory } = await import('./directory.ts')
+    const { polymarketDirectory } = await import('./directory.ts')
     const { PolymarketLane } = await import('./lane.ts')
     return {
-      directory: new PolymarketDirectory(http, series),
+      directory: polymarketDirectory(http, series),
       lanesMax: CONNECTIONS_MAX,
       marketsPerLaneMax: ASSETS_PER_CONNECTION_MAX,
       makeLane: (log) => new PolymarketLane({ url, log }),
