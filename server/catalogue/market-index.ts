@@ -7,19 +7,6 @@ function byTicker(left: MarketRow, right: MarketRow): number {
   return left.ticker < right.ticker ? -1 : left.ticker > right.ticker ? 1 : 0
 }
 
-/** Merges two sorted lists. */
-function merge(left: readonly MarketRow[], right: readonly MarketRow[]): MarketRow[] {
-  const merged: MarketRow[] = []
-  let leftIndex = 0
-  for (const row of right) {
-    for (; leftIndex < left.length && byTicker(left[leftIndex]!, row) < 0; leftIndex += 1)
-      merged.push(left[leftIndex]!)
-    merged.push(row)
-  }
-  for (; leftIndex < left.length; leftIndex += 1) merged.push(left[leftIndex]!)
-  return merged
-}
-
 /** A list that is sorted when it is read. */
 class SortedMarkets {
   #sorted: readonly MarketRow[] = []
@@ -31,7 +18,8 @@ class SortedMarkets {
 
   get rows(): readonly MarketRow[] {
     if (this.#added.length > 0) {
-      this.#sorted = merge(this.#sorted, this.#added.toSorted(byTicker))
+      // The sort merges runs that are sorted already.
+      this.#sorted = this.#sorted.concat(this.#added.toSorted(byTicker)).toSorted(byTicker)
       this.#added = []
     }
     return this.#sorted

@@ -1,10 +1,7 @@
 // Formats text for the user. Colours are used only on a terminal that supports them, unless NO_COLOR is set (no-color.org).
 
+import { stripVTControlCharacters, styleText } from 'node:util'
 import type { CommandIo } from './command.ts'
-
-const BOLD = ['1', '22'] as const
-const RED = ['31', '39'] as const
-const DIM = ['2', '22'] as const
 
 export interface Style {
   readonly bold: (text: string) => string
@@ -21,18 +18,15 @@ function showsColours(stream: CommandIo['stdout'], env: NodeJS.ProcessEnv): bool
 /** Functions that style text; without colour support they return it unchanged. */
 export function styleOf(stream: CommandIo['stdout'], env: NodeJS.ProcessEnv): Style {
   const isColoured = showsColours(stream, env)
-  const mark = ([begin, end]: readonly [string, string]) => {
-    return (text: string): string => (isColoured ? `\u001b[${begin}m${text}\u001b[${end}m` : text)
+  const mark = (format: keyof Style) => {
+    return (text: string): string => (isColoured ? styleText(format, text, { validateStream: false }) : text)
   }
-  return { bold: mark(BOLD), red: mark(RED), dim: mark(DIM) }
+  return { bold: mark('bold'), red: mark('red'), dim: mark('dim') }
 }
-
-// oxlint-disable-next-line no-control-regex
-const MARKS = /\u001b\[\d+m/g
 
 /** The width of a text in columns; escape sequences have none. */
 function columnsOf(text: string): number {
-  return text.replaceAll(MARKS, '').length
+  return stripVTControlCharacters(text).length
 }
 
 /** Wraps text at spaces into lines of at most `width` columns. */

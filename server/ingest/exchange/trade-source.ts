@@ -230,7 +230,10 @@ async function notingMarkets(
   const { completed } = fetched
   if (!completed) return fetched
   const state = await readCursorState<TradesState>(postgres, cursor)
-  const markets = { ...state.markets, ...Object.fromEntries(digestsOf(byDate, completed)) }
+  const whole = daysOf(completed).filter(({ fromMs, toMs }) => toMs - fromMs === MS_PER_DAY)
+  const dates = whole.map(({ fromMs }) => utcDateOf(fromMs))
+  const digests = dates.map((date) => [date, contentIdentity(byDate.get(date) ?? [])] as const)
+  const markets = { ...state.markets, ...Object.fromEntries(digests) }
   return {
     ...fetched,
     async write(transaction) {
@@ -250,22 +253,6 @@ async function marketsByDate(
   for (const date of utcDatesBetween(utcDateOf(fromMs), utcDateOf(toMs - 1)))
     byDate.set(date, await marketsInLake(lake, source, scope, [date, date]))
   return byDate
-}
-
-/** A digest of the markets of each date that is within the window as a whole. */
-function digestsOf(
-  byDate: MarketsByDate,
-  { fromMs, toMs }: TimeWindow,
-): (readonly [date: string, digest: string])[] {
-  const isWithin = (day: TimeWindow): boolean => day.fromMs >= fromMs && day.toMs <= toMs
-  return [...byDate].flatMap(([date, markets]) =>
-    isWithin(dayOf(date)) ? [[date, contentIdentity(markets)] as const] : [],
-  )
-}
-
-function dayOf(date: string): TimeWindow {
-  const fromMs = Date.parse(date)
-  return { fromMs, toMs: fromMs + MS_PER_DAY }
 }
 
 interface TradesState {
