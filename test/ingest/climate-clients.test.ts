@@ -41,7 +41,7 @@ test('requests a span from the archive in one request, in UTC, with its limit an
       '&sdate=2026-08-01T00%3A00Z&edate=2026-09-03T00%3A00Z&order=asc',
   ])
   assert.deepEqual(
-    reports.map(({ climateDate }) => climateDate),
+    reports.map(({ observation_date }) => observation_date),
     ['2026-08-28', '2026-08-29'],
   )
 })
@@ -131,7 +131,7 @@ test('fetches each listed product once, oldest first, and requests the list cond
   const poll = polled(client)
   const first = await poll()
   assert.deepEqual(
-    first.reports.map(({ climateDate }) => climateDate),
+    first.reports.map(({ observation_date }) => observation_date),
     ['2026-08-28', '2026-08-29'],
   )
   first.acknowledge()

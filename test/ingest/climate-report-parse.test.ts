@@ -29,13 +29,13 @@ test('reads every field of a final report', () => {
   assert.deepEqual(only(productText({ summaries: [summary()] })), {
     pil: 'CLIMIA',
     stationName: 'MIAMI',
-    climateDate: '2026-08-29',
-    highTempF: 90,
-    lowTempF: 76,
-    kind: 'final',
-    isCorrection: false,
-    productId: '202608300824-KMFL-CDUS42-CLIMIA',
-    issuedAtMs: Date.parse('2026-08-30T08:24:00Z'),
+    observation_date: '2026-08-29',
+    high_temp_f: 90,
+    low_temp_f: 76,
+    report_type: 'final',
+    is_correction: false,
+    product_id: '202608300824-KMFL-CDUS42-CLIMIA',
+    issued_at: Date.parse('2026-08-30T08:24:00Z'),
   })
 })
 
@@ -53,13 +53,13 @@ test('treats a report with VALID AS OF or TODAY as preliminary, at any hour', ()
   ]
   for (const changes of cases) {
     const report = only(productText({ summaries: [summary(changes)] }))
-    assert.equal(report.kind, 'preliminary')
+    assert.equal(report.report_type, 'preliminary')
   }
 })
 
 test('recognises a correction by header, title or headline, and not a retransmission', () => {
   const isCorrection = (changes: Parameters<typeof productText>[0]): boolean =>
-    only(productText(changes)).isCorrection
+    only(productText(changes)).is_correction
   const summaries = [summary()]
   assert.equal(isCorrection({ summaries, header: 'CDUS42 KMFL 300824 CCA' }), true)
   assert.equal(isCorrection({ summaries, header: 'CDUS42 KMFL 300824 CCB' }), true)
@@ -73,8 +73,8 @@ test('recognises a correction by header, title or headline, and not a retransmis
     issued: '548 PM EDT SAT AUG 29 2026',
     summaries: [summary({ label: 'TODAY', validAsOf: 'VALID TODAY AS OF 0400 PM LOCAL TIME.' })],
   })
-  assert.equal(only(preliminary).kind, 'preliminary')
-  assert.equal(only(preliminary).productId, '202608292148-KMFL-CDUS42-CLIMIA-CCA')
+  assert.equal(only(preliminary).report_type, 'preliminary')
+  assert.equal(only(preliminary).product_id, '202608292148-KMFL-CDUS42-CLIMIA-CCA')
 })
 
 test('reads values with their marks and keeps missing ones null', () => {
@@ -102,16 +102,16 @@ test('reads values with their marks and keeps missing ones null', () => {
   ]
   for (const [maximum, high] of cases) {
     const report = only(productText({ summaries: [summary({ maximum })] }))
-    assert.equal(report.highTempF, high, JSON.stringify(maximum))
-    assert.equal(report.lowTempF, 76)
+    assert.equal(report.high_temp_f, high, JSON.stringify(maximum))
+    assert.equal(report.low_temp_f, 76)
   }
-  assert.equal(only(productText({ summaries: [summary({ maximum: null })] })).highTempF, null)
+  assert.equal(only(productText({ summaries: [summary({ maximum: null })] })).high_temp_f, null)
 })
 
 function typed(changes: Partial<SummaryText>): (number | null)[] {
   const text = productText({ summaries: [summary(changes)] })
-  const { highTempF, lowTempF } = only(text.replaceAll(/^ +/gm, ''))
-  return [highTempF, lowTempF]
+  const { high_temp_f, low_temp_f } = only(text.replaceAll(/^ +/gm, ''))
+  return [high_temp_f, low_temp_f]
 }
 
 test('reads hand-typed tables: single blanks, no indentation, no unit', () => {
@@ -135,7 +135,7 @@ test('never takes a value from outside the temperature block', () => {
     summaries: [summary({ minimum: null })],
     tail: '&&\nMINIMUM TEMPERATURE... 39\n MINIMUM         41\n$$',
   })
-  assert.equal(only(text).lowTempF, null)
+  assert.equal(only(text).low_temp_f, null)
 })
 
 test('reads every station of a product, each with its own kind, and reports the unreadable one', () => {
@@ -149,7 +149,7 @@ test('reads every station of a product, each with its own kind, and reports the 
   })
   const { reports, errors } = parseClimateText(text)
   assert.deepEqual(
-    reports.map(({ stationName, kind }) => [stationName, kind]),
+    reports.map(({ stationName, report_type }) => [stationName, report_type]),
     [
       ['HOUSTON INTERCONTINENTAL', 'final'],
       ['GALVESTON SCHOLES FIELD', 'preliminary'],
@@ -173,7 +173,7 @@ test('reads headlines that run over two lines, abbreviate the month or say FROM'
   for (const variant of variants) {
     const report = only(plain.replace(headline, variant))
     assert.equal(report.stationName, 'PAGO PAGO AIRPORT', variant)
-    assert.equal(report.climateDate, '2026-08-29', variant)
+    assert.equal(report.observation_date, '2026-08-29', variant)
   }
 })
 
@@ -196,16 +196,15 @@ test('resolves month and year of the header across month ends, year ends and clo
   for (const [header, issued, date, instant] of cases) {
     const text = productText({ header: `CDUS42 KMFL ${header}`, issued, summaries: [summary({ date })] })
     const report = only(text)
-    assert.equal(new Date(report.issuedAtMs).toISOString(), `${instant}:00.000Z`)
-    assert.equal(report.productId, `${instant.replaceAll(/\D/g, '')}-KMFL-CDUS42-CLIMIA`)
+    assert.equal(new Date(report.issued_at).toISOString(), `${instant}:00.000Z`)
+    assert.equal(report.product_id, `${instant.replaceAll(/\D/g, '')}-KMFL-CDUS42-CLIMIA`)
   }
 })
 
 test('uses the header as the time of issue unless it is before the day of the report', () => {
   const issued = (header: string, local: string): string =>
     new Date(
-      only(productText({ header: `CDUS42 KMFL ${header}`, issued: local, summaries: [summary()] }))
-        .issuedAtMs,
+      only(productText({ header: `CDUS42 KMFL ${header}`, issued: local, summaries: [summary()] })).issued_at,
     ).toISOString()
   const local = '424 AM EDT SUN AUG 30 2026'
   assert.equal(issued('301500', local), '2026-08-30T15:00:00.000Z')
@@ -312,9 +311,9 @@ test('reads back whatever a report states, in every layout', () => {
         ],
       })
       const report = only(text.replaceAll('\n', lineEnd))
-      assert.equal(report.highTempF, high.tempF)
-      assert.equal(report.lowTempF, low.tempF)
-      assert.equal(report.kind, isFinal ? 'final' : 'preliminary')
+      assert.equal(report.high_temp_f, high.tempF)
+      assert.equal(report.low_temp_f, low.tempF)
+      assert.equal(report.report_type, isFinal ? 'final' : 'preliminary')
     }),
     { numRuns: 300 },
   )
@@ -346,12 +345,12 @@ test('returns reports or named errors for any damage, and no values that are not
       const { reports, errors } = parseClimateText(text)
       for (const error of errors) assert.match(error, /^climate report .*, line [1-9]\d*: /)
       for (const report of reports) {
-        for (const value of [report.highTempF, report.lowTempF]) {
+        for (const value of [report.high_temp_f, report.low_temp_f]) {
           assert.ok(value === null || text.includes(String(Math.abs(value))))
         }
-        assert.match(report.climateDate, /^\d{4}-\d\d-\d\d$/)
-        assert.match(report.productId, /^\d{12}-[A-Z]{4}-[A-Z0-9]{6}-CLI[A-Z0-9]{1,3}(-[A-Z]{3})?$/)
-        assert.ok(report.issuedAtMs >= Date.parse(report.climateDate) - 14 * 3_600_000)
+        assert.match(report.observation_date, /^\d{4}-\d\d-\d\d$/)
+        assert.match(report.product_id, /^\d{12}-[A-Z]{4}-[A-Z0-9]{6}-CLI[A-Z0-9]{1,3}(-[A-Z]{3})?$/)
+        assert.ok(report.issued_at >= Date.parse(report.observation_date) - 14 * 3_600_000)
       }
     }),
     { numRuns: 500 },

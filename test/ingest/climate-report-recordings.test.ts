@@ -48,7 +48,7 @@ function expectedProducts(): Map<string, ExpectedProduct> {
 function issued(name: string): string {
   const [report] = parseClimateText(realText(name)).reports
   assert.ok(report !== undefined)
-  return new Date(report.issuedAtMs).toISOString()
+  return new Date(report.issued_at).toISOString()
 }
 
 test('reads all real products as recorded, but for the one listed difference', SKIP, () => {
@@ -60,9 +60,9 @@ test('reads all real products as recorded, but for the one listed difference', S
     assert.deepEqual(errors, [], name)
     const read = reports.map((report) => ({
       cli_station: report.stationName,
-      cli_valid: report.climateDate,
-      high: report.highTempF,
-      low: report.lowTempF,
+      cli_valid: report.observation_date,
+      high: report.high_temp_f,
+      low: report.low_temp_f,
     }))
     if (product.error !== undefined) {
       differing.push(name)
@@ -78,8 +78,8 @@ test('reads all real products as recorded, but for the one listed difference', S
     assert.deepEqual(read, recorded, name)
     const isPreliminary = product.valid_as_of !== null || product.first_label === 'TODAY'
     for (const report of reports) {
-      assert.equal(report.kind, isPreliminary ? 'preliminary' : 'final', name)
-      const [time, ...rest] = report.productId.split('-')
+      assert.equal(report.report_type, isPreliminary ? 'preliminary' : 'final', name)
+      const [time, ...rest] = report.product_id.split('-')
       assert.equal(time?.slice(6), product.ddhhmm, name)
       const bbb = product.bbb === null ? [] : [product.bbb]
       assert.deepEqual(rest, [product.office, product.wmo, product.pil, ...bbb], name)
@@ -91,7 +91,7 @@ test('reads all real products as recorded, but for the one listed difference', S
 test('distinguishes preliminary, final and corrected real products', SKIP, () => {
   const kinds = [...expectedProducts().keys()].map((name) => {
     const [report] = parseClimateText(realText(name)).reports
-    return [name, report?.kind, report?.isCorrection] as const
+    return [name, report?.report_type, report?.is_correction] as const
   })
   const preliminary = kinds.filter(([, kind]) => kind === 'preliminary').map(([name]) => name)
   assert.deepEqual(
@@ -125,7 +125,7 @@ test('reads a blank instead of the next column when a real product loses its val
     assert.notEqual(blanked, realText(name))
     const { reports, errors } = parseClimateText(blanked)
     assert.deepEqual(errors, [], name)
-    for (const report of reports) assert.equal(report.highTempF, null, name)
+    for (const report of reports) assert.equal(report.high_temp_f, null, name)
   }
 })
 

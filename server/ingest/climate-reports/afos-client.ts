@@ -56,7 +56,7 @@ export class AfosClient extends UpstreamHttp {
     const { reports, errors } = parseClimateText(text)
     const strangers = reports
       .filter((report) => report.pil !== pil)
-      .map(({ productId }) => `climate report ${productId}, line 1: ${pil} was asked for`)
+      .map(({ product_id }) => `climate report ${product_id}, line 1: ${pil} was asked for`)
     return { reports: reports.filter((report) => report.pil === pil), errors: [...errors, ...strangers] }
   }
 }

@@ -3,6 +3,7 @@
 // the next day's UTC date. Stations, sources and the comparison with earlier reports: station-reports.ts.
 
 import { addDays, MS_PER_HOUR } from '../../../shared/utc-date.ts'
+import type { ClimateReportRow } from '../../storage/climate-store.ts'
 import { type ProductText, splitProducts } from './product-text.ts'
 import { readTemperatureBlock } from './temperature-block.ts'
 import {
@@ -21,22 +22,14 @@ const CLI_PRODUCT_CHARACTERS_MAX = 256 * 1024
 /** Days a climate report may come after its date. A longer delay means a wrong year. */
 const CLI_LATENESS_DAYS_MAX = 180
 
-/** What one product says about one station. */
-export interface ClimateReport {
+/**
+ * What one product says about one station. `report_type` is `preliminary` or `final`. `is_correction`: header, title or headline call
+ * it a correction; a preliminary report can be one too.
+ */
+export interface ClimateReport extends Omit<ClimateReportRow, 'station_code' | 'source'> {
   readonly pil: string
   /** The name in the report's headline, for example `CENTRAL PARK NY`. */
   readonly stationName: string
-  /** `YYYY-MM-DD`. */
-  readonly climateDate: string
-  /** Degrees F; null when the report has MM, a blank or no such line. */
-  readonly highTempF: number | null
-  readonly lowTempF: number | null
-  readonly kind: 'preliminary' | 'final'
-  /** Whether header, title or headline call it a correction; a preliminary report can be one too. */
-  readonly isCorrection: boolean
-  readonly productId: string
-  /** Milliseconds since the epoch. */
-  readonly issuedAtMs: number
 }
 
 export interface ParsedClimateText {
@@ -187,20 +180,20 @@ function readReport(
   if (!hasValidAsOf && block.label === undefined) {
     return failAt(block.index, 'neither TODAY, YESTERDAY nor VALID AS OF')
   }
-  const kind = !hasValidAsOf && block.label === 'YESTERDAY' ? 'final' : 'preliminary'
-  if (kind === 'final' && time.issuedMs < dayEndMs(product, headline.climateDate)) {
+  const type = !hasValidAsOf && block.label === 'YESTERDAY' ? 'final' : 'preliminary'
+  if (type === 'final' && time.issuedMs < dayEndMs(product, headline.climateDate)) {
     return failAt(0, `a final report of ${headline.climateDate}, which was not over`)
   }
   return {
     pil: product.header.pil,
     stationName: headline.stationName,
-    climateDate: headline.climateDate,
-    highTempF: block.highTempF,
-    lowTempF: block.lowTempF,
-    kind,
-    isCorrection: product.isCorrection || headline.isCorrection,
-    productId: time.productId,
-    issuedAtMs: time.issuedMs,
+    observation_date: headline.climateDate,
+    high_temp_f: block.highTempF,
+    low_temp_f: block.lowTempF,
+    report_type: type,
+    is_correction: product.isCorrection || headline.isCorrection,
+    product_id: time.productId,
+    issued_at: time.issuedMs,
   }
 }
 

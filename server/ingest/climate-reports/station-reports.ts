@@ -16,20 +16,18 @@ export function matchStations(
   stations: readonly Station[],
   source: ClimateReportRow['source'],
 ): ClimateReportRow[] {
-  const matched: ClimateReportRow[] = []
-  for (const report of reports) {
-    const station = stations.find((candidate) => isOf(candidate, report))
-    const rivals = reports.filter(
+  return reports.flatMap(({ pil, stationName, ...report }) => {
+    const station = stations.find((candidate) => isOf(candidate, { pil, stationName }))
+    if (station === undefined) return []
+    const hasRival = reports.some(
       (other) =>
-        station !== undefined &&
-        other.productId === report.productId &&
-        other.issuedAtMs === report.issuedAtMs &&
-        other.stationName !== report.stationName &&
+        other.product_id === report.product_id &&
+        other.issued_at === report.issued_at &&
+        other.stationName !== stationName &&
         isOf(station, other),
     )
-    if (station !== undefined && rivals.length === 0) matched.push(toStationReport(report, station, source))
-  }
-  return matched
+    return hasRival ? [] : [{ ...report, station_code: station.code, source }]
+  })
 }
 
 /**
@@ -50,26 +48,8 @@ export function classifyReports(reports: Iterable<ClimateReportRow>): ClimateRep
   })
 }
 
-function isOf(station: Station, report: ClimateReport): boolean {
-  return station.climatePil === report.pil && words(report.stationName).includes(words(station.climateName))
-}
-
-function toStationReport(
-  report: ClimateReport,
-  station: Station,
-  source: ClimateReportRow['source'],
-): ClimateReportRow {
-  return {
-    station_code: station.code,
-    observation_date: report.climateDate,
-    high_temp_f: report.highTempF,
-    low_temp_f: report.lowTempF,
-    report_type: report.kind,
-    source,
-    product_id: report.productId,
-    issued_at: report.issuedAtMs,
-    is_correction: report.isCorrection,
-  }
+function isOf(station: Station, { pil, stationName }: Pick<ClimateReport, 'pil' | 'stationName'>): boolean {
+  return station.climatePil === pil && words(stationName).includes(words(station.climateName))
 }
 
 /** Letters and digits only, so that HOUSTON/HOBBY and CHICAGO-MIDWAY are words; framed, so that words match whole. */

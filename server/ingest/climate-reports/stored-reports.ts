@@ -23,8 +23,8 @@ export function fetchedReports(
 ): FetchedReports {
   const byTime = withoutFuture(
     parsed.reports,
-    ({ issuedAtMs }) => issuedAtMs,
-    ({ productId }) => productId,
+    ({ issued_at }) => issued_at,
+    ({ product_id }) => product_id,
     nowMs,
   )
   const matched = matchStations(byTime.told, stations, source)
