@@ -16,10 +16,10 @@ export const OFFERED_CODINGS: readonly ContentCoding[] = hasZstd
 
 const QVALUE = /^(?:0(?:\.\d{0,3})?|1(?:\.0{0,3})?)$/
 
-/** The weights of a header by coding, in lower case; malformed members are ignored. */
-function readWeights(acceptEncoding: string): Map<string, number> {
+/** The weights of an Accept header by coding or type, in lower case; malformed members are ignored. */
+export function readWeights(accept: string): Map<string, number> {
   const weights = new Map<string, number>()
-  for (const member of acceptEncoding.split(',')) {
+  for (const member of accept.split(',')) {
     const [name = '', ...parameters] = member.split(';').map((part) => part.trim().toLowerCase())
     if (name === '') continue
     const weight = parameters.find((parameter) => parameter.startsWith('q='))?.slice(2) ?? '1'

@@ -2,6 +2,7 @@
 // names text/html and prefers it, or likes it equally, to JSON gets the page. So curl, fetch and HTTP libraries, which send */*
 // or nothing, get the list.
 
+import { readWeights } from '../http/content-coding.ts'
 import {
   defineEndpoint,
   type Endpoint,
@@ -14,21 +15,11 @@ import { strongEtag } from '../http/etag.ts'
 const HTML = 'text/html'
 const JSON_TYPE = 'application/json'
 
-/** The weight of a type that Accept names itself; undefined if it does not. */
-function weightOf(accept: string, type: string): number | undefined {
-  for (const member of accept.split(',')) {
-    const [name = '', ...parameters] = member.split(';').map((part) => part.trim().toLowerCase())
-    if (name !== type) continue
-    const weight = Number(parameters.find((parameter) => parameter.startsWith('q='))?.slice(2) ?? '1')
-    return Number.isNaN(weight) ? 0 : weight
-  }
-  return undefined
-}
-
 /** Whether this Accept is that of a browser that requests a page. */
 export function prefersHtml(accept: string): boolean {
-  const html = weightOf(accept, HTML) ?? 0
-  return html > 0 && html >= (weightOf(accept, JSON_TYPE) ?? 0)
+  const weights = readWeights(accept)
+  const html = weights.get(HTML) ?? 0
+  return html > 0 && html >= (weights.get(JSON_TYPE) ?? 0)
 }
 
 /** The endpoints for programs, as `/` lists them. */
