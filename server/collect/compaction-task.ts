@@ -10,7 +10,7 @@ import type {
 } from '../compaction/compaction-options.ts'
 import { type Clock, SYSTEM_CLOCK } from '../tasks/clock.ts'
 import { LatestFiles } from '../compaction/latest-files.ts'
-import { RepeatedWarnings, warningKey } from '../ingest/repeated-warnings.ts'
+import { repeatedWarnings, type TimesToTell } from '../ingest/repeated-warnings.ts'
 import { TaskLoop, type TaskOutcome } from '../ingest/task-loop.ts'
 import type { Postgres } from '../storage/postgres.ts'
 import type { CompactionConfig } from './collect-config.ts'
@@ -31,7 +31,7 @@ export interface CompactionTaskOptions {
 export function compactionTask(options: CompactionTaskOptions): TaskLoop {
   const { config, postgres, logger, onChange, clock = SYSTEM_CLOCK } = options
   const { lake, delayMs, intervalMs } = config
-  const warnings = new RepeatedWarnings()
+  const timesToTell = repeatedWarnings(clock)
   const latest = new LatestFiles()
   return new TaskLoop({
     task: 'compaction',
@@ -51,7 +51,7 @@ export function compactionTask(options: CompactionTaskOptions): TaskLoop {
       const fetchedCount = await latest.fetch(compaction)
       const result = await compactClosedDays(compaction)
       logResult(result, logger)
-      warnOf(result.failures, { logger, warnings, nowMs: clock.nowMs() })
+      warnOf(result.failures, logger, timesToTell)
       if (fetchedCount + result.partitions.length + result.published.length > 0) onChange()
       return outcomeOf(result)
     },
@@ -68,18 +68,12 @@ function retiredBefore(
   return pushes === null ? nowMs - graceMs : (pushes.pushedBefore(nowMs, graceMs) ?? 0)
 }
 
-interface Warner {
-  readonly logger: Logger
-  readonly warnings: RepeatedWarnings
-  readonly nowMs: number
-}
-
 /** A full or read-only disk or an unavailable store affects every partition: one warning has the count. Others are logged one by one. */
-function warnOf(failures: readonly CompactionFailure[], { logger, warnings, nowMs }: Warner): void {
+function warnOf(failures: readonly CompactionFailure[], logger: Logger, timesToTell: TimesToTell): void {
   const passing = failures.filter(({ isPassing }) => isPassing)
   const [first] = passing
   // The message of a full disk names a different temporary file each time.
-  const passingTimes = first === undefined ? null : warnings.timesToTell(warningKey('passing'), nowMs)
+  const passingTimes = first === undefined ? null : timesToTell('passing')
   if (first !== undefined && passingTimes !== null) {
     const { path, reason } = first
     const context = { path, reason, partitions: passing.length, times: passingTimes }
@@ -89,7 +83,7 @@ function warnOf(failures: readonly CompactionFailure[], { logger, warnings, nowM
     )
   }
   for (const { path, reason } of failures.filter(({ isPassing }) => !isPassing)) {
-    const times = warnings.timesToTell(warningKey(path, reason), nowMs)
+    const times = timesToTell(path, reason)
     if (times !== null) logger.warn({ path, reason, times }, 'a partition cannot be compacted')
   }
 }

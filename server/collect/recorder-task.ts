@@ -11,7 +11,7 @@ import { type RunningRecorder, startRecorder } from '../recorder/recorder.ts'
 import type { OnListed } from '../recorder/market-discovery.ts'
 import type { RecorderMetrics } from '../recorder/recorder-metrics.ts'
 import type { RecordingConfig } from '../recorder/recording-config.ts'
-import { RepeatedWarnings, warningKey } from '../ingest/repeated-warnings.ts'
+import { repeatedWarnings } from '../ingest/repeated-warnings.ts'
 import { TaskLoop, type TaskMetrics } from '../ingest/task-loop.ts'
 
 /** A recording that has lasted this long counts as a success. */
@@ -32,7 +32,7 @@ export class RecorderTask {
 
   constructor(options: RecorderTaskOptions) {
     const { exchange, logger, clock = SYSTEM_CLOCK } = options
-    const errors = new RepeatedWarnings()
+    const timesToTell = repeatedWarnings(clock)
     this.#options = options
     this.#loop = new TaskLoop({
       task: `recorder-${exchange}`,
@@ -41,7 +41,7 @@ export class RecorderTask {
       run: (signal) => this.#record(signal),
       clock,
       onError: (error) => {
-        const times = errors.timesToTell(warningKey(String(error)), clock.nowMs())
+        const times = timesToTell(String(error))
         if (times !== null) logger.error({ err: error, exchange, times }, 'the recording has ended')
       },
     })

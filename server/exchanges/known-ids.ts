@@ -8,23 +8,16 @@ interface KnownId {
   readonly id: string
 }
 
-export class KnownIds {
-  readonly #idOf: (market: string, asset: string) => string
-  readonly #known = new Map<string, KnownId>()
-
-  /** `idOf` builds an id. */
-  constructor(idOf: (market: string, asset: string) => string) {
-    this.#idOf = idOf
-  }
-
-  /** The id of the market's asset. */
-  of(market: string, asset: string): string {
-    const found = this.#known.get(asset)
+/** Returns the id of a market's asset. `idOf` builds an id. */
+export function knownIds(idOf: (market: string, asset: string) => string) {
+  const known = new Map<string, KnownId>()
+  return (market: string, asset: string): string => {
+    const found = known.get(asset)
     if (found !== undefined && found.market === market) return found.id
-    if (this.#known.size >= KNOWN_IDS_MAX) this.#known.clear()
+    if (known.size >= KNOWN_IDS_MAX) known.clear()
     const own = { market: copyOf(market), asset: copyOf(asset) }
-    const id = this.#idOf(own.market, own.asset)
-    this.#known.set(own.asset, { market: own.market, id })
+    const id = idOf(own.market, own.asset)
+    known.set(own.asset, { market: own.market, id })
     return id
   }
 }

@@ -5,7 +5,7 @@ import type { Postgres } from '../storage/postgres.ts'
 import type { IngestConfig } from './ingest-config.ts'
 import { type Clock, SYSTEM_CLOCK } from '../tasks/clock.ts'
 import { createSources, type RegistryOptions } from './registry.ts'
-import { RepeatedWarnings, warningKey } from './repeated-warnings.ts'
+import { repeatedWarnings } from './repeated-warnings.ts'
 import type { IngestEvent } from './run-source.ts'
 import { IngestSchedule } from './schedule.ts'
 import type { SourceName } from './source.ts'
@@ -32,9 +32,9 @@ export function collectorSchedule(options: CollectorOptions): IngestSchedule {
 
 /** Logs an error that ended a run, such as a full disk of the store, the first time and then once an hour. */
 function errorLog(logger: Logger, clock: Clock): (source: SourceName, error: unknown) => void {
-  const errors = new RepeatedWarnings()
+  const timesToTell = repeatedWarnings(clock)
   return (source, error) => {
-    const times = errors.timesToTell(warningKey(source, String(error)), clock.nowMs())
+    const times = timesToTell(source, String(error))
     if (times !== null) logger.error({ source, err: error, times }, 'a run of a source failed')
   }
 }
@@ -44,21 +44,18 @@ const PROBLEMS_COMPARED = 10
 
 /** Logs events; a warning that repeats with every poll is logged the first time and then once an hour. */
 function eventLog(logger: Logger, clock: Clock): (event: IngestEvent) => void {
-  const warnings = new RepeatedWarnings()
+  const timesToTell = repeatedWarnings(clock)
   return (event) => {
     const { source, scope, title } = event
     if (event.kind === 'written') {
       logger.debug({ source, scope, title, rows: event.rowCount }, 'written')
     } else if (event.kind === 'failed') {
       const { failure, status, message } = event.error
-      const times = warnings.timesToTell(warningKey(source, scope, failure, status, message), clock.nowMs())
+      const times = timesToTell(source, scope, failure, status, message)
       if (times !== null) logger.warn({ source, scope, title, failure, status, times }, message)
     } else {
       const { problems } = event
-      const times = warnings.timesToTell(
-        warningKey(source, scope, ...problems.slice(0, PROBLEMS_COMPARED)),
-        clock.nowMs(),
-      )
+      const times = timesToTell(source, scope, ...problems.slice(0, PROBLEMS_COMPARED))
       const fields = { source, scope, title, count: problems.length, first: problems[0], times }
       if (times !== null) logger.warn(fields, 'entries left out')
     }

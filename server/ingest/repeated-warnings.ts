@@ -2,6 +2,7 @@
 // come for an hour counts as new.
 
 import { BoundedMap } from '../../shared/bounded-map.ts'
+import type { Clock } from '../tasks/clock.ts'
 
 const SUMMARY_MS = 60 * 60 * 1000
 /** Different warnings to remember; beyond that, the one not seen for the longest time is forgotten, and counts as new. */
@@ -14,20 +15,22 @@ interface Heard {
   count: number
 }
 
-export class RepeatedWarnings {
-  readonly #heard = new BoundedMap<Heard>(WARNINGS_MAX)
+/** How many occurrences of a warning to log now; null if it was logged less than an hour ago. The parts are its text. */
+export type TimesToTell = (...parts: readonly (string | number | null)[]) => number | null
 
-  /** The number of occurrences to log now, or null if the warning was logged less than an hour ago. */
-  timesToTell(key: string, nowMs: number): number | null {
-    const heard = this.#heard.get(key)
+export function repeatedWarnings(clock: Pick<Clock, 'nowMs'>): TimesToTell {
+  const known = new BoundedMap<Heard>(WARNINGS_MAX)
+  return (...parts) => {
+    const [key, nowMs] = [warningKey(...parts), clock.nowMs()]
+    const heard = known.get(key)
     if (heard === undefined || nowMs - heard.heardAtMs >= SUMMARY_MS) {
-      this.#heard.set(key, { toldAtMs: nowMs, heardAtMs: nowMs, count: 0 })
+      known.set(key, { toldAtMs: nowMs, heardAtMs: nowMs, count: 0 })
       return 1
     }
     const count = heard.count + 1
     const isDue = nowMs - heard.toldAtMs >= SUMMARY_MS
     const toldAtMs = isDue ? nowMs : heard.toldAtMs
-    this.#heard.set(key, { toldAtMs, heardAtMs: nowMs, count: isDue ? 0 : count })
+    known.set(key, { toldAtMs, heardAtMs: nowMs, count: isDue ? 0 : count })
     return isDue ? count : null
   }
 }

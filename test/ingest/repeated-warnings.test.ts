@@ -1,14 +1,16 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { RepeatedWarnings, warningKey } from '../../server/ingest/repeated-warnings.ts'
+import { repeatedWarnings, warningKey } from '../../server/ingest/repeated-warnings.ts'
 
 const MINUTE_MS = 60_000
 
 test('a warning that repeats every minute is logged at once and then hourly with its count', () => {
-  const warnings = new RepeatedWarnings()
+  let nowMs = 0
+  const timesToTell = repeatedWarnings({ nowMs: () => nowMs })
   const told: (readonly [number, number])[] = []
   for (let minute = 0; minute <= 180; minute += 1) {
-    const times = warnings.timesToTell('kalshi refused', minute * MINUTE_MS)
+    nowMs = minute * MINUTE_MS
+    const times = timesToTell('kalshi refused')
     if (times !== null) told.push([minute, times])
   }
   assert.deepEqual(told, [
@@ -18,15 +20,16 @@ test('a warning that repeats every minute is logged at once and then hourly with
     [180, 60],
   ])
   // Another warning is logged at once, and so is the same one after an hour without it.
-  assert.equal(warnings.timesToTell('iem refused', 180 * MINUTE_MS), 1)
-  assert.equal(warnings.timesToTell('kalshi refused', 240 * MINUTE_MS), 1)
+  assert.equal(timesToTell('iem refused'), 1)
+  nowMs = 240 * MINUTE_MS
+  assert.equal(timesToTell('kalshi refused'), 1)
 })
 
 test('the number of remembered warnings is bounded', () => {
-  const warnings = new RepeatedWarnings()
-  for (let index = 0; index < 1_001; index += 1) warnings.timesToTell(`market ${index}`, 0)
-  assert.equal(warnings.timesToTell('market 1000', 0), null)
-  assert.equal(warnings.timesToTell('market 0', 0), 1)
+  const timesToTell = repeatedWarnings({ nowMs: () => 0 })
+  for (let index = 0; index < 1_001; index += 1) timesToTell(`market ${index}`)
+  assert.equal(timesToTell('market 1000'), null)
+  assert.equal(timesToTell('market 0'), 1)
 })
 
 test('a warning with other names is a new one, with other times or counts it is not', () => {

@@ -19,10 +19,10 @@ import type { Frame } from '../../feed/frame.ts'
 import { instantOf } from '../../feed/instant.ts'
 import { refusePriceTwice } from '../../feed/price-levels.ts'
 import type { BookLevel } from '../../lake/exact-book.ts'
-import { KnownIds } from '../known-ids.ts'
+import { knownIds } from '../known-ids.ts'
 
-/** The ids of its markets. */
-export const known = new KnownIds((ticker) => ticker)
+/** The id of a market. */
+export const idOf = knownIds((ticker) => ticker)
 
 const PRICE_DIGITS = 4
 const QTY_DIGITS = 6
@@ -172,7 +172,7 @@ function quantity(value: unknown): number {
 function tickerOf(content: Frame): string {
   const ticker = content['market_ticker']
   if (typeof ticker !== 'string') throw new BadLineError(`no market_ticker: ${shown(ticker)}`)
-  return known.of(ticker, ticker)
+  return idOf(ticker, ticker)
 }
 
 function optionalInteger(frame: Frame, name: string): number | undefined {

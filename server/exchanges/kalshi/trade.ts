@@ -11,7 +11,7 @@ import { instantOf } from '../../feed/instant.ts'
 import { digitsOfTime, tradePrice, tradeQuantity } from '../../feed/trade-message.ts'
 import type { TradeMessage } from '../../feed/trade-message.ts'
 import type { TradeReader } from '../exchange.ts'
-import { known } from './frame.ts'
+import { idOf } from './frame.ts'
 
 const MS_DIGITS = 3
 const US_DIGITS = 6
@@ -31,7 +31,7 @@ function tradeOf(content: Frame): TradeMessage {
     throw new BadLineError(`no market_ticker: ${shown(ticker)}`)
   if (typeof id !== 'string' || id === '') throw new BadLineError(`no trade_id: ${shown(id)}`)
   return {
-    marketId: known.of(ticker, ticker),
+    marketId: idOf(ticker, ticker),
     id,
     isUnique: true,
     ...timeOf(content),

@@ -17,7 +17,7 @@ import type { Frame } from '../../feed/frame.ts'
 import { instantOf } from '../../feed/instant.ts'
 import { refusePriceTwice } from '../../feed/price-levels.ts'
 import type { BookLevel } from '../../lake/exact-book.ts'
-import { KnownIds } from '../known-ids.ts'
+import { knownIds } from '../known-ids.ts'
 
 /** All of these types are public. */
 export const TYPICAL_TYPES: ReadonlySet<string> = new Set([
@@ -32,8 +32,8 @@ export const TYPICAL_TYPES: ReadonlySet<string> = new Set([
 // Members that mark an untyped object as Polymarket's: its first books and oldest changes have no type.
 const TYPICAL_CONTENT = ['bids', 'asks', 'buys', 'sells', 'price_changes', 'changes', 'price']
 
-/** The ids of its markets. */
-export const known = new KnownIds((market, asset) => `${market}:${asset}`)
+/** The id of a market. */
+export const idOf = knownIds((market, asset) => `${market}:${asset}`)
 
 const PRICE_DIGITS = 4
 const QTY_DIGITS = 6
@@ -127,7 +127,7 @@ function marketIdOf(frame: Frame, part: Frame): string {
   if (typeof market !== 'string' || typeof asset !== 'string' || market === '' || asset === '') {
     throw new BadLineError(`no market and asset_id: ${shown(market)}, ${shown(asset)}`)
   }
-  return known.of(market, asset)
+  return idOf(market, asset)
 }
 
 function sideOf(value: unknown): number {

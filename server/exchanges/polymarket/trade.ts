@@ -8,7 +8,7 @@ import { instantOf } from '../../feed/instant.ts'
 import { digitsOfTime, tradePrice, tradeQuantity } from '../../feed/trade-message.ts'
 import type { TradeMessage } from '../../feed/trade-message.ts'
 import type { TradeReader } from '../exchange.ts'
-import { known } from './frame.ts'
+import { idOf } from './frame.ts'
 
 export const POLYMARKET_TRADES: TradeReader = {
   mark: '"last_trade_price"',
@@ -27,7 +27,7 @@ function tradeOf(content: Frame, market: unknown, token: unknown): TradeMessage 
   const ts = instantOf(timestamp)
   if (ts === undefined) throw new BadLineError(`timestamp is no time: ${shown(timestamp)}`)
   return {
-    marketId: known.of(market, token),
+    marketId: idOf(market, token),
     id: typeof transaction === 'string' && transaction !== '' ? `${transaction}:${token}` : null,
     isUnique: false,
     ts,
