@@ -1,17 +1,14 @@
 // Folds in a thread, so that the calling thread keeps answering.
 
 import { Worker } from 'node:worker_threads'
-import { thrownError } from './plain-error.ts'
-import type { PlainError } from './plain-error.ts'
 import type { FoldOutcome, FoldWriting, Folding } from './fold-order.ts'
 
-/** Messages from the thread. */
+/** Messages from the thread. Node carries its error, with name, causes and the system's facts, but without its class. */
 export type FoldThreadMessage =
   | { readonly kind: 'segment'; readonly date: string; readonly count: number }
   | { readonly kind: 'write'; readonly writing: FoldWriting }
   | { readonly kind: 'wait'; readonly owner: string }
   | { readonly kind: 'done'; readonly outcome: FoldOutcome }
-  | { readonly kind: 'failed'; readonly error: PlainError }
 
 /** Folds in a thread of its own. An abort lets the thread remove its temporary files before it ends. */
 export const foldInThread: Folding = async (order, listeners, signal) => {
@@ -25,8 +22,7 @@ export const foldInThread: Folding = async (order, listeners, signal) => {
         if (message.kind === 'segment') listeners.onSegment?.(message.date, message.count)
         else if (message.kind === 'write') listeners.onWrite?.(message.writing)
         else if (message.kind === 'wait') listeners.onWait?.(message.owner)
-        else if (message.kind === 'done') resolve(message.outcome)
-        else reject(thrownError(message.error))
+        else resolve(message.outcome)
       })
       worker.once('error', reject)
       worker.once('exit', (code) =>

@@ -3,7 +3,6 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { foldRawDates } from './fold-raw-dates.ts'
 import type { FoldOrder } from './fold-order.ts'
-import { plainError } from './plain-error.ts'
 import type { FoldThreadMessage } from './fold-client.ts'
 
 const port = parentPort
@@ -12,18 +11,14 @@ const send = (message: FoldThreadMessage): void => port.postMessage(message)
 const stop = new AbortController()
 // The only message is the request to end.
 port.once('message', () => stop.abort())
-try {
-  const outcome = await foldRawDates(
-    workerData as FoldOrder,
-    {
-      onSegment: (date, count) => send({ kind: 'segment', date, count }),
-      onWrite: (writing) => send({ kind: 'write', writing }),
-      onWait: (owner) => send({ kind: 'wait', owner }),
-    },
-    stop.signal,
-  )
-  send({ kind: 'done', outcome })
-} catch (error) {
-  send({ kind: 'failed', error: plainError(error) })
-}
+const outcome = await foldRawDates(
+  workerData as FoldOrder,
+  {
+    onSegment: (date, count) => send({ kind: 'segment', date, count }),
+    onWrite: (writing) => send({ kind: 'write', writing }),
+    onWait: (owner) => send({ kind: 'wait', owner }),
+  },
+  stop.signal,
+)
+send({ kind: 'done', outcome })
 port.close()
