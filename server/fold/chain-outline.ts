@@ -12,34 +12,13 @@ import { silentPredecessorOf } from './unnumbered-chains.ts'
 /** Keys at the end of a chain that are compared with the first key of the next date. */
 const KEYS_MAX = 64
 
-/** Plain data for JSON. Times are decimal text, ns. */
-export interface ChainOutline {
-  readonly id: number
-  readonly connection: number
-  readonly sid: number | null
-  readonly isPartial: boolean
-  readonly isBegun: boolean
-  readonly isEnded: boolean
-  readonly endsBefore: string | null
-  readonly beginsAfter: string | null
-  readonly isTurned: boolean | null
-  readonly firstSeq: number
-  readonly firstKey: number
-  readonly firstAt: string
-  readonly lastSeq: number
-  readonly lastKeys: readonly number[]
-  readonly lastAt: string
-  readonly silence: string
-  /**
-   * The first exchange time and receive time, and the last ones, of a chain without sequence numbers. A recorder's connection has
-   * only receive times. States of earlier versions have none.
-   */
-  readonly ends?: readonly (string | null)[]
-  readonly name: string | undefined
-  readonly markets: readonly string[]
-}
+/** What a fold state has of a chain. States of earlier versions have no `ends`. */
+export type ChainOutline = Omit<Outline, 'ends'> & Partial<Pick<Outline, 'ends'>>
 
-export function outlineOf(chain: Chain, connection: number): ChainOutline {
+type Outline = ReturnType<typeof outlineOf>
+
+/** Plain data for JSON. Times are decimal text, ns. */
+export function outlineOf(chain: Chain, connection: number) {
   const { firstTs, firstRecvTs, lastTs, lastRecvTs } = chain.ends
   return {
     id: chain.id,
@@ -58,6 +37,7 @@ export function outlineOf(chain: Chain, connection: number): ChainOutline {
     lastKeys: chain.latestKeys(KEYS_MAX),
     lastAt: String(chain.lastAt),
     silence: String(chain.silence),
+    // Of a chain without sequence numbers. A recorder's connection has only receive times.
     ends: [firstTs, firstRecvTs, lastTs, lastRecvTs].map((ts) => (ts === undefined ? null : String(ts))),
     name: chain.name,
     markets: [...chain.markets],

@@ -16,23 +16,7 @@ export interface TimedMessage {
 }
 
 /** A chain of a recorder's own connection, as plain data. */
-export interface ChainState {
-  readonly id: number
-  readonly sid: number | null
-  readonly connection: number
-  readonly isBegun: boolean
-  readonly isEnded: boolean
-  readonly isTurned: boolean | null
-  readonly name: string | undefined
-  readonly firstSeq: number
-  readonly firstAt: bigint | undefined
-  readonly lastSeq: number
-  readonly lastAt: bigint
-  readonly lastRecvTs: bigint
-  readonly followed: readonly (readonly [string, FollowedMarket])[]
-  readonly markets: readonly string[]
-  readonly seriesFrom: readonly (readonly [string, bigint])[]
-}
+export type ChainState = ReturnType<Chain['state']>
 
 /** The first and the last exchange time, and receive time, of lines without sequence numbers. */
 export class TimeEnds {
@@ -148,7 +132,7 @@ export class Chain {
   }
 
   /** Without the keys of its lines. */
-  state(): ChainState {
+  state() {
     const { id, sid, connection, isBegun, isEnded, isTurned, name } = this
     const { firstSeq, firstAt, lastSeq, lastAt, lastRecvTs } = this
     const place = { firstSeq, firstAt, lastSeq, lastAt, lastRecvTs }
@@ -161,7 +145,7 @@ export class Chain {
       isTurned,
       name,
       ...place,
-      followed: [...this.followed].map(([market, known]) => [market, { ...known }]),
+      followed: [...this.followed].map(([market, known]) => [market, { ...known }] as const),
       markets: [...this.markets],
       seriesFrom: [...this.#seriesFrom],
     }

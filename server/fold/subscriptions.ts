@@ -4,11 +4,8 @@
 /** Commands that wait for their answers, at most. */
 const IMPORT_COMMANDS_MAX = 1_024
 
-export interface SubscriptionsState {
-  readonly flagByCommand: readonly (readonly [number, boolean])[]
-  readonly subscribed: readonly (readonly [number, boolean | undefined])[]
-  readonly flag: boolean | undefined
-}
+/** Plain data. */
+export type SubscriptionsState = ReturnType<Subscriptions['state']>
 
 export class Subscriptions {
   readonly #flagByCommand: Map<number, boolean>
@@ -25,7 +22,7 @@ export class Subscriptions {
     this.#flag = state?.flag
   }
 
-  state(): SubscriptionsState {
+  state() {
     return {
       flagByCommand: [...this.#flagByCommand],
       subscribed: [...this.#subscribed],

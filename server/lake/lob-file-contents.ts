@@ -9,17 +9,10 @@ import type { LobFileLabels } from './lob-footer.ts'
 import { chunkRange, encodeLobPages, metaOf } from './lob-parquet-pages.ts'
 import type { LobRowGroup } from './lob-row-group.ts'
 import { LobFigures, compareIds } from './lob-summary.ts'
-import type { LobFiguresState, LobRowFigures } from './lob-summary.ts'
+import type { LobRowFigures } from './lob-summary.ts'
 
 /** The state of the contents as plain data. */
-export interface LobFileContentsState {
-  readonly sizeBytes: number
-  readonly lastHour: bigint
-  readonly lastMarket: string
-  readonly figures: LobFiguresState
-  readonly rowGroups: readonly RowGroup[]
-  readonly columnCrc32: readonly (readonly string[])[]
-}
+export type LobFileContentsState = ReturnType<LobFileContents['state']>
 
 export class LobFileContents {
   #sizeBytes: number
@@ -84,7 +77,7 @@ export class LobFileContents {
     return { bytes: encodeLobFooter(labels, figures, parts), figures }
   }
 
-  state(): LobFileContentsState {
+  state() {
     return {
       sizeBytes: this.#sizeBytes,
       lastHour: this.#lastHour,

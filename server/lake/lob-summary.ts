@@ -1,7 +1,7 @@
 // Collects the footer's figures of a lob.v1 file from its rows. The writer uses it while writing and the verification while
 // reading back, so that both mean the same.
 
-import { type HourRows, hoursText, MarketHoursCount, type MarketHoursState } from '../../shared/lob-hours.ts'
+import { type HourRows, hoursText, MarketHoursCount } from '../../shared/lob-hours.ts'
 import { EVENT_CLEAR, EVENT_GAP } from '../../shared/lob-v1.ts'
 import type { LobMarketSummary } from '../../shared/lob-v1.ts'
 
@@ -25,11 +25,7 @@ export interface LobRowFigures {
 }
 
 /** The state of `LobFigures` as plain data, to continue later, or twice from one point. */
-export interface LobFiguresState {
-  readonly rows: number
-  readonly gaps: number
-  readonly markets: readonly (readonly [string, Readonly<MarketFigures>, MarketHoursState])[]
-}
+export type LobFiguresState = ReturnType<LobFigures['state']>
 
 export class LobFigures {
   #rows: number
@@ -47,7 +43,7 @@ export class LobFigures {
     )
   }
 
-  state(): LobFiguresState {
+  state() {
     const markets = [...this.#markets].map(
       ([id, { figures, hours }]) => [id, { ...figures }, hours.state()] as const,
     )

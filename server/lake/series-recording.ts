@@ -12,13 +12,7 @@ export interface BookEvent extends SpillEvent {
 }
 
 /** A recording as plain data, without the events of dropped hours. */
-export interface SeriesRecordingState {
-  readonly coversFrom: bigint | undefined
-  readonly coversTo: bigint | undefined
-  /** By market index. */
-  readonly markets: readonly { readonly id: string }[]
-  readonly events: readonly BookEvent[]
-}
+export type SeriesRecordingState = ReturnType<SeriesRecording['state']>
 
 const TS_MAX = 2n ** 63n - NS_PER_HOUR
 
@@ -46,7 +40,7 @@ export class SeriesRecording {
   }
 
   /** Markets, coverage and the events of all hours that have not been removed from `hours`. */
-  state(): SeriesRecordingState {
+  state() {
     return {
       coversFrom: this.coversFrom,
       coversTo: this.coversTo,

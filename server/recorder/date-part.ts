@@ -4,14 +4,11 @@
 import { existsSync, statSync, truncateSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { LobFileContents } from '../lake/lob-file-contents.ts'
-import type { LobFileContentsState } from '../lake/lob-file-contents.ts'
 import { createPart } from './part-file.ts'
 import type { OpenFile } from './part-file.ts'
 
 /** The closed hours, as plain data. */
-export interface DatePartState {
-  readonly closed: LobFileContentsState
-}
+export type DatePartState = ReturnType<DatePart['state']>
 
 export class DatePart {
   /** Exists from the first publication of the date to its end. */
@@ -28,7 +25,7 @@ export class DatePart {
     this.#encoded = new LobFileContents(state?.closed)
   }
 
-  state(): DatePartState {
+  state() {
     return { closed: this.#closed.state() }
   }
 

@@ -2,17 +2,12 @@
 
 import { later } from '../../shared/utc-date.ts'
 import { Chain, Connections } from '../fold/chain.ts'
-import type { ChainState } from '../fold/chain.ts'
 import { DateChains } from '../fold/date-chains.ts'
 import type { DateChainsOptions } from '../fold/date-chains.ts'
 import { DateEnds, isInverted } from '../fold/date-ends.ts'
 
-export interface LiveDateState {
-  readonly dayStart: bigint
-  readonly chains: readonly ChainState[]
-  readonly connections: number
-  readonly links: readonly (readonly [number, number])[]
-}
+/** Plain data. */
+export type LiveDateState = ReturnType<LiveDate['state']>
 
 export interface LiveDateOptions extends Omit<DateChainsOptions, 'dayStart'> {
   readonly hasNoLeg: boolean
@@ -34,7 +29,7 @@ export class LiveDate extends DateChains {
     this.links = new Map(state?.links)
   }
 
-  state(): LiveDateState {
+  state() {
     return {
       dayStart: this.dayStart,
       chains: this.chains.map((chain) => chain.state()),

@@ -3,16 +3,11 @@
 import { join } from 'node:path'
 import type { LobSource } from '../../shared/lob-sources.ts'
 import { MarketFold } from '../lake/market-fold.ts'
-import type { MarketFoldState } from '../lake/market-fold.ts'
 import { SeriesRecording } from '../lake/series-recording.ts'
 import type { SeriesRecordingState } from '../lake/series-recording.ts'
 
 /** Between two hours, as plain data. */
-export interface LiveMarketsState {
-  readonly recording: SeriesRecordingState
-  /** The markets at the open hour's start, by index. */
-  readonly folds: readonly MarketFoldState[]
-}
+export type LiveMarketsState = ReturnType<LiveMarkets['state']>
 
 /** Where spilled events go. */
 export interface LiveMarketsPlace {
@@ -35,7 +30,7 @@ export class LiveMarkets {
     this.#portionFolds = this.#startFolds.map((fold) => fold.copy())
   }
 
-  state(): LiveMarketsState {
+  state() {
     return { recording: this.#recording.state(), folds: this.#startFolds.map((fold) => fold.state()) }
   }
 
