@@ -65,7 +65,7 @@ export async function importRecordings(options: ImportOptions): Promise<ImportRe
     }
     return await withLock({ lake, source }, waiting, async (lost) => {
       try {
-        return await new LakeImport(segmented, options, AbortSignal.any([signal, lost])).run()
+        return await addToLake(segmented, options, AbortSignal.any([signal, lost]))
       } catch (error) {
         if (!(error instanceof PublishedInPartError)) lost.throwIfAborted()
         throw error
@@ -78,110 +78,94 @@ export async function importRecordings(options: ImportOptions): Promise<ImportRe
 }
 
 /** Adds segments to the lake and folds their dates. The caller holds the source's lock. */
-class LakeImport {
-  readonly #recordings: SegmentedRecordings
-  readonly #options: ImportOptions
-  readonly #signal: AbortSignal
-
-  constructor(recordings: SegmentedRecordings, options: ImportOptions, signal: AbortSignal) {
-    this.#recordings = recordings
-    this.#options = options
-    this.#signal = signal
+async function addToLake(
+  recordings: SegmentedRecordings,
+  options: ImportOptions,
+  signal: AbortSignal,
+): Promise<ImportResult> {
+  const { lake, source, replace, keepsRaw = true, progress = {}, bounds } = options
+  const { tally: input, badLines, dates, decoded } = recordings
+  const count = recordings.segments.length
+  if (!replace && !keepsRaw) await dropSealed(recordings, options)
+  const segments = recordings.segments.map(({ facts }) => facts)
+  const rules = await dateRules(options, segments)
+  const added = segments.filter(({ path }) => !existsSync(path))
+  const replaced = await replacedPaths(options, rules)
+  let outcome: FoldOutcome
+  try {
+    await recordings.publish()
+    const order = { lake, source, dates: recordings.dates, rules, isLocked: true, bounds }
+    outcome = await foldRawDates(order, progress, signal, decoded)
+  } catch (error) {
+    if (!(error instanceof PublishedInPartError)) await removeUnlisted(lake, added)
+    throw error
   }
+  for (const path of replaced) await rm(path, { force: true })
+  const { files, tally } = outcome
+  const sealed = keepsRaw ? [] : await sealDates(options, dates)
+  return {
+    files,
+    input,
+    tally,
+    badLines,
+    days: reportedDays(outcome, dates),
+    segments: { added: added.length, present: count - added.length },
+    sealed,
+    kept: keepsRaw ? [] : dates.filter((date) => !sealed.includes(date)),
+  }
+}
 
-  async run(): Promise<ImportResult> {
-    const { tally: input, badLines, dates } = this.#recordings
-    const count = this.#recordings.segments.length
-    if (!this.#options.replace && this.#options.keepsRaw === false) await this.#dropSealed(dates)
-    const { segments } = this.#recordings
-    const rules = await dateRules(
-      this.#options,
-      segments.map(({ facts }) => facts),
+/**
+ * Leaves out segments that a seal has removed: the files of the date have their messages. So the same import again completes one that
+ * was killed while it sealed its dates.
+ */
+async function dropSealed(recordings: SegmentedRecordings, { lake, source }: ImportOptions): Promise<void> {
+  const sealed = new Set<string>()
+  for (const date of recordings.dates) {
+    const manifest = await readManifest(lake, source, date)
+    if (manifest === undefined || !isSealed(manifest)) continue
+    for (const segment of manifest.sealed ?? []) sealed.add(`${date}/${segment.name}`)
+  }
+  await recordings.drop(({ facts: { date, name } }) => sealed.has(`${date}/${name}`))
+}
+
+/** Removes the segments that an import has added, unless a manifest lists them. */
+async function removeUnlisted(lake: string, added: readonly SegmentFacts[]): Promise<void> {
+  for (const { source, date, name, path } of added) {
+    const manifest = await readManifest(lake, source, date).catch(() => undefined)
+    if (manifest?.segments.some((segment) => segment.name === name) !== true) await rm(path, { force: true })
+  }
+}
+
+/** The segments that a replacement removes. A recorder may publish others after the fold. */
+async function replacedPaths(
+  { lake, source }: ImportOptions,
+  rules: ReadonlyMap<string, DateRule>,
+): Promise<readonly string[]> {
+  const paths: string[] = []
+  for (const [date, { added, replacedBy }] of rules)
+    for (const name of replacedBy === undefined ? [] : await segmentsOnDisk(lake, source, date))
+      if (!added.includes(name) && !isFetched(name))
+        paths.push(join(rawDateDirectory(lake, source, date), name))
+  return paths
+}
+
+/** Seals the dates that are over and have no segment that the fold has not read. Returns the sealed ones. */
+async function sealDates(
+  { lake, source, nowMs = Date.now }: ImportOptions,
+  dates: readonly string[],
+): Promise<readonly string[]> {
+  const today = utcDateOf(nowMs())
+  const sealed: string[] = []
+  for (const date of dates) {
+    // After midnight, a recorder still has lines of the date before in memory.
+    const isRecorded = (await segmentsOnDisk(lake, source, date)).some((name) =>
+      isOfRecorder(rawSegmentOfName(name)!),
     )
-    const added = segments.filter(({ facts }) => !existsSync(facts.path)).map(({ facts }) => facts)
-    const replaced = await this.#replacedPaths(rules)
-    let outcome: FoldOutcome
-    try {
-      await this.#recordings.publish()
-      outcome = await this.#fold(this.#recordings.dates, rules)
-    } catch (error) {
-      if (!(error instanceof PublishedInPartError)) await this.#remove(added)
-      throw error
-    }
-    for (const path of replaced) await rm(path, { force: true })
-    const { files, tally } = outcome
-    const sealed = await this.#seal(dates)
-    return {
-      files,
-      input,
-      tally,
-      badLines,
-      days: reportedDays(outcome, dates),
-      segments: { added: added.length, present: count - added.length },
-      sealed,
-      kept: this.#options.keepsRaw === false ? dates.filter((date) => !sealed.includes(date)) : [],
-    }
+    const isOver = date < (isRecorded ? addDays(today, -1) : today)
+    if (isOver && (await sealDate(lake, source, date))) sealed.push(date)
   }
-
-  /**
-   * Leaves out segments that a seal has removed: the files of the date have their messages. So the same import again completes one that
-   * was killed while it sealed its dates.
-   */
-  async #dropSealed(dates: readonly string[]): Promise<void> {
-    const { lake, source } = this.#options
-    const sealed = new Set<string>()
-    for (const date of dates) {
-      const manifest = await readManifest(lake, source, date)
-      if (manifest === undefined || !isSealed(manifest)) continue
-      for (const segment of manifest.sealed ?? []) sealed.add(`${date}/${segment.name}`)
-    }
-    await this.#recordings.drop(({ facts: { date, name } }) => sealed.has(`${date}/${name}`))
-  }
-
-  async #fold(dates: readonly string[], rules: ReadonlyMap<string, DateRule>): Promise<FoldOutcome> {
-    const { lake, source, progress = {}, bounds } = this.#options
-    const { decoded } = this.#recordings
-    const order = { lake, source, dates, rules, isLocked: true, bounds }
-    return await foldRawDates(order, progress, this.#signal, decoded)
-  }
-
-  /** Removes the segments that this import has added, unless a manifest lists them. */
-  async #remove(added: readonly SegmentFacts[]): Promise<void> {
-    const { lake } = this.#options
-    for (const { source, date, name, path } of added) {
-      const manifest = await readManifest(lake, source, date).catch(() => undefined)
-      if (manifest?.segments.some((segment) => segment.name === name) !== true)
-        await rm(path, { force: true })
-    }
-  }
-
-  /** The segments that a replacement removes. A recorder may publish others after the fold. */
-  async #replacedPaths(rules: ReadonlyMap<string, DateRule>): Promise<readonly string[]> {
-    const { lake, source } = this.#options
-    const paths: string[] = []
-    for (const [date, { added, replacedBy }] of rules)
-      for (const name of replacedBy === undefined ? [] : await segmentsOnDisk(lake, source, date))
-        if (!added.includes(name) && !isFetched(name))
-          paths.push(join(rawDateDirectory(lake, source, date), name))
-    return paths
-  }
-
-  /** Seals the dates that are over and have no segment that the fold has not read. Returns the sealed ones. */
-  async #seal(dates: readonly string[]): Promise<readonly string[]> {
-    const { lake, source, keepsRaw = true, nowMs = Date.now } = this.#options
-    if (keepsRaw) return []
-    const today = utcDateOf(nowMs())
-    const sealed: string[] = []
-    for (const date of dates) {
-      // After midnight, a recorder still has lines of the date before in memory.
-      const isRecorded = (await segmentsOnDisk(lake, source, date)).some((name) =>
-        isOfRecorder(rawSegmentOfName(name)!),
-      )
-      const isOver = date < (isRecorded ? addDays(today, -1) : today)
-      if (isOver && (await sealDate(lake, source, date))) sealed.push(date)
-    }
-    return sealed
-  }
+  return sealed
 }
 
 /** The days of changed files and of the recording's dates. */
