@@ -1,6 +1,5 @@
 // The events of one UTC hour of one series in arrival order, as fixed-size records. They are held in memory, and moved to a
-// temporary file when the whole recording grows too large. Events are also counted per market, so that the fold can place
-// every record in one pass without comparisons.
+// temporary file when the whole recording grows too large.
 
 import { closeSync, mkdirSync, openSync, readSync, rmSync, writeSync } from 'node:fs'
 import { dirname } from 'node:path'
@@ -93,9 +92,8 @@ export class EventRecords {
   }
 }
 
-/** Events in arrival order, with their count by market index, as the fold needs them. */
+/** Events in arrival order. */
 export interface SpilledEvents {
-  readonly counts: ReadonlyMap<number, number>
   /** The records in pieces; each piece is valid until the next one is requested. */
   pieces(): Iterable<EventPiece>
 }
@@ -109,8 +107,6 @@ export interface EventPiece {
 
 export class EventSpill implements SpilledEvents {
   readonly path: string
-  /** Events per market index. */
-  readonly counts = new Map<number, number>()
   rows = 0
   #spilledRecords = 0
   #heldRecords = 0
@@ -137,7 +133,6 @@ export class EventSpill implements SpilledEvents {
       grown = this.heldBytes - before
     }
     this.#held.put(this.#heldRecords++, market, event)
-    this.counts.set(market, (this.counts.get(market) ?? 0) + 1)
     this.rows++
     return grown
   }
@@ -158,16 +153,9 @@ export class EventSpill implements SpilledEvents {
     this.#held = undefined
   }
 
-  /** The events after the first `skip`. Events that are added later do not belong to them. */
+  /** The events after the first `skip`. */
   since(skip: number): SpilledEvents {
-    const counts = new Map<number, number>()
-    for (const { records, first, count } of this.pieces(skip)) {
-      for (let record = first; record < first + count; record++) {
-        const market = records.market(record)
-        counts.set(market, (counts.get(market) ?? 0) + 1)
-      }
-    }
-    return { counts, pieces: () => this.pieces(skip) }
+    return { pieces: () => this.pieces(skip) }
   }
 
   *pieces(skip = 0): Generator<EventPiece> {

@@ -46,75 +46,36 @@ export interface HourOptions {
   readonly onKnowledge?: KnowledgeListener | undefined
 }
 
-export class HourFold {
-  readonly #markets: HourMarkets
-  readonly #options: HourOptions
-
-  constructor(markets: HourMarkets, options: HourOptions) {
-    this.#markets = markets
-    this.#options = options
-  }
-
-  /** Writes an hour (counted since the epoch). Without keyframes it writes only the events. */
-  async write(hour: number, spill: SpilledEvents | undefined, hasKeyframes: boolean): Promise<void> {
-    const { order, folds } = this.#markets
-    const { passRowsMax = FOLD_ROWS_MAX } = this.#options
-    const active = order.filter(
-      (market) => spill?.counts.has(market) || (hasKeyframes && folds[market]!.isKnown),
-    )
-    for (let from = 0; from < active.length;) {
-      const markets = marketsOfPass(active, from, spill, passRowsMax)
-      const sorted = sortRecords(markets, spill)
-      let record = 0
-      for (const market of markets) {
-        const end = record + (spill?.counts.get(market) ?? 0)
-        await this.#writeMarket(market, sorted, [record, end], hour, hasKeyframes)
-        record = end
-      }
-      from += markets.length
+/** Writes an hour (counted since the epoch). Without keyframes it writes only the events. */
+export async function writeHour(
+  hour: number,
+  events: SpilledEvents | undefined,
+  hasKeyframes: boolean,
+  { ids, order, folds }: HourMarkets,
+  options: HourOptions,
+): Promise<void> {
+  const { passRowsMax = FOLD_ROWS_MAX } = options
+  const counts = countsOf(events)
+  const active = order.filter((market) => counts.has(market) || (hasKeyframes && folds[market]!.isKnown))
+  for (let from = 0; from < active.length;) {
+    const markets = marketsOfPass(active, from, counts, passRowsMax)
+    const sorted = sortRecords(markets, counts, events)
+    let record = 0
+    for (const market of markets) {
+      const [rows, fold] = [new MarketRows(ids[market]!, options), folds[market]!]
+      const end = record + (counts.get(market) ?? 0)
+      if (hasKeyframes && fold.isKnown) await rows.addKeyframe(BigInt(hour) * NS_PER_HOUR, fold)
+      await rows.addRecords(sorted, record, end, fold)
+      record = end
     }
-    await this.#flush()
+    from += markets.length
   }
+  await flush(options)
+}
 
-  async #writeMarket(
-    market: number,
-    records: EventRecords,
-    [from, to]: readonly [from: number, to: number],
-    hour: number,
-    hasKeyframes: boolean,
-  ): Promise<void> {
-    const { isInverted } = this.#options
-    const id = this.#markets.ids[market]!
-    const fold = this.#markets.folds[market]!
-    const rows = new MarketRows(id, this.#options)
-    if (hasKeyframes && fold.isKnown) {
-      rows.keyframe(BigInt(hour) * NS_PER_HOUR, fold)
-      await this.#makeRoom(rows)
-    }
-    if (isInverted !== undefined) invertPrices(records, from, to, isInverted)
-    const order = orderOfRecords(records, from, to)
-    const count = order?.length ?? to - from
-    for (let index = 0; index < count; index++) {
-      const record = order?.[index] ?? from + index
-      fold.take(records.chain(record), records, record, rows)
-      if (rows.isWaiting || this.#options.group.isFull) await this.#makeRoom(rows)
-    }
-  }
-
-  /** Flushes full groups until all waiting rows have found room. */
-  async #makeRoom(rows: MarketRows): Promise<void> {
-    while (rows.isWaiting) {
-      await this.#flush()
-      rows.resume()
-    }
-    if (this.#options.group.isFull) await this.#flush()
-  }
-
-  async #flush(): Promise<void> {
-    const { group, write } = this.#options
-    if (group.rows > 0) await write(group)
-    group.clear()
-  }
+async function flush({ group, write }: HourOptions): Promise<void> {
+  if (group.rows > 0) await write(group)
+  group.clear()
 }
 
 type Row = Parameters<LobRowGroup['add']>
@@ -130,21 +91,35 @@ class MarketRows implements FoldTarget {
     this.#options = options
   }
 
-  get isWaiting(): boolean {
-    return this.#waiting.length > 0
-  }
-
-  /** Adds the waiting rows for which there is room. */
-  resume(): void {
-    const waiting = this.#waiting
-    this.#waiting = []
-    for (const row of waiting) this.row(...row)
-  }
-
-  keyframe(ts: bigint, fold: MarketFold): void {
+  async addKeyframe(ts: bigint, fold: MarketFold): Promise<void> {
     this.row(ts, ts, NO_SEQ, EVENT_CLEAR, SIDE_BID, 0, 0n)
     for (const { side, price, qty } of fold.levels())
       this.row(ts, ts, NO_SEQ, EVENT_SET, side, price, BigInt(qty))
+    await this.#makeRoom()
+  }
+
+  /** Adds the rows that `fold` makes of the records `[from, to)`. */
+  async addRecords(records: EventRecords, from: number, to: number, fold: MarketFold): Promise<void> {
+    const { isInverted, group } = this.#options
+    if (isInverted !== undefined) invertPrices(records, from, to, isInverted)
+    const order = orderOfRecords(records, from, to)
+    const count = order?.length ?? to - from
+    for (let index = 0; index < count; index++) {
+      const record = order?.[index] ?? from + index
+      fold.take(records.chain(record), records, record, this)
+      if (this.#waiting.length > 0 || group.isFull) await this.#makeRoom()
+    }
+  }
+
+  /** Flushes full groups until all waiting rows have found room. */
+  async #makeRoom(): Promise<void> {
+    while (this.#waiting.length > 0) {
+      await flush(this.#options)
+      const waiting = this.#waiting
+      this.#waiting = []
+      for (const row of waiting) this.row(...row)
+    }
+    if (this.#options.group.isFull) await flush(this.#options)
   }
 
   becomesKnown(ts: bigint): void {
@@ -182,17 +157,29 @@ function invertPrices(
   }
 }
 
+/** Events per market index. */
+function countsOf(events: SpilledEvents | undefined): ReadonlyMap<number, number> {
+  const counts = new Map<number, number>()
+  for (const { records, first, count } of events?.pieces() ?? []) {
+    for (let record = first; record < first + count; record++) {
+      const market = records.market(record)
+      counts.set(market, (counts.get(market) ?? 0) + 1)
+    }
+  }
+  return counts
+}
+
 // As many of the next markets as fit into one pass; at least one.
 function marketsOfPass(
   active: readonly number[],
   from: number,
-  spill: SpilledEvents | undefined,
+  counts: ReadonlyMap<number, number>,
   rowsMax: number,
 ): readonly number[] {
-  let rows = spill?.counts.get(active[from]!) ?? 0
+  let rows = counts.get(active[from]!) ?? 0
   let to = from + 1
   for (; to < active.length; to++) {
-    const more = spill?.counts.get(active[to]!) ?? 0
+    const more = counts.get(active[to]!) ?? 0
     if (rows + more > rowsMax) break
     rows += more
   }
@@ -200,16 +187,20 @@ function marketsOfPass(
 }
 
 // A counting sort: each market's position follows from the counts. The arrival order within a market is kept.
-function sortRecords(markets: readonly number[], spill: SpilledEvents | undefined): EventRecords {
+function sortRecords(
+  markets: readonly number[],
+  counts: ReadonlyMap<number, number>,
+  events: SpilledEvents | undefined,
+): EventRecords {
   const places: (number | undefined)[] = []
   let rows = 0
   for (const market of markets) {
     places[market] = rows
-    rows += spill?.counts.get(market) ?? 0
+    rows += counts.get(market) ?? 0
   }
   const sorted = new EventRecords(new ArrayBuffer(rows * RECORD_BYTES))
-  if (spill === undefined || rows === 0) return sorted
-  for (const { records, first, count } of spill.pieces()) {
+  if (rows === 0) return sorted
+  for (const { records, first, count } of events?.pieces() ?? []) {
     for (let record = first; record < first + count; record++) {
       const market = records.market(record)
       const to = places[market]

@@ -6,7 +6,7 @@ import type { LobSource } from '../../shared/lob-sources.ts'
 import { MS_PER_HOUR, NS_PER_DAY, NS_PER_HOUR, earlier, later, utcDateOf } from '../../shared/utc-date.ts'
 import { DateFigures } from './date-figures.ts'
 import type { EventSpill } from './event-spill.ts'
-import { HourFold } from './hour-fold.ts'
+import { writeHour } from './hour-fold.ts'
 import type { HourOptions } from './hour-fold.ts'
 import { LobFileWriter } from './lob-file-writer.ts'
 import type { LobDate } from './lob-footer.ts'
@@ -103,7 +103,7 @@ export class SeriesFold {
     }
     const write = (rows: LobRowGroup): Promise<void> => this.#writeRows(rows)
     const isInverted = this.#options.chains?.isInverted
-    await new HourFold(markets, { ...this.#options, write, isInverted }).write(hour, spill, true)
+    await writeHour(hour, spill, true, markets, { ...this.#options, write, isInverted })
     this.#options.signal.throwIfAborted()
     spill?.drop()
   }

@@ -5,7 +5,7 @@
 
 import { MS_PER_HOUR, NS_PER_HOUR, utcDateOf } from '../../shared/utc-date.ts'
 import type { SpilledEvents } from '../lake/event-spill.ts'
-import { HourFold } from '../lake/hour-fold.ts'
+import { writeHour } from '../lake/hour-fold.ts'
 import { LobFileContents } from '../lake/lob-file-contents.ts'
 import type { LobRowGroup } from '../lake/lob-row-group.ts'
 import type { MarketFold } from '../lake/market-fold.ts'
@@ -239,7 +239,7 @@ export class LiveSeries {
     const markets = { ids: recording.marketIds(), order: recording.marketOrder(), folds }
     const write = (rows: LobRowGroup): Promise<void> => writeGroup(file, rows)
     const isInverted = (chain: number): boolean => date.isInverted(chain)
-    await new HourFold(markets, { group, write, isInverted }).write(hour, events, hasKeyframes)
+    await writeHour(hour, events, hasKeyframes, markets, { group, write, isInverted })
   }
 
   get #partPath(): string {
