@@ -16,6 +16,7 @@ import type { LobSource } from '../../shared/lob-sources.ts'
 import { parsedJson } from '../../shared/parsed-json.ts'
 import { isFrame } from '../feed/frame.ts'
 import type { Frame } from '../feed/frame.ts'
+import type { SegmentLine } from '../raw/segment-lines.ts'
 import { agreedTime, kindOfKey, readTime } from './receive-time.ts'
 import type { FoundTime } from './receive-time.ts'
 
@@ -40,18 +41,8 @@ const HEARTBEATS = new Set(['PING', 'PONG'])
 const TIMED_HEARTBEAT = /^(\d[^[{]*?)[\s,]+(PING|PONG)$/
 const BEFORE_FRAME = 'what stands before the frame'
 
-/** A message with the text of its frames. */
-export interface RecordedFrames {
-  /** When the recorder received it, ns; `undefined` when the recording does not say. */
-  readonly recvTs: bigint | undefined
-  readonly frames: readonly Frame[]
-  /** The frames came as a list, whatever its length. */
-  readonly isList: boolean
-  /** The JSON text of the frame, or of the list, on one line. Of a heartbeat: its word. */
-  readonly text: string
-  /** The message is PING or PONG, which is not JSON. */
-  readonly isHeartbeat: boolean
-}
+/** A message of a recording: its frames, or the word of a heartbeat. */
+type RecordedLine = Extract<SegmentLine, { readonly kind: 'frames' | 'text' }>
 
 /** A message with every time that was found for it, and the line it came from. */
 interface Reading {
@@ -59,8 +50,7 @@ interface Reading {
   readonly times: FoundTime[]
   readonly ownTimeKeys: ReadonlySet<string>
   isList: boolean
-  isHeartbeat: boolean
-  /** The text of the frame or of the list, if the line has it. */
+  /** The text of the frame or of the list, if the line has it. Of a heartbeat, which is not JSON: its word. */
   text: string | undefined
 }
 
@@ -72,29 +62,18 @@ export function ownTimeKeysOf(source: LobSource): ReadonlySet<string> {
 const USUAL_TIME_KEYS: ReadonlySet<string> = new Set(OWN_TIME_KEYS)
 
 /** The message of a line that is not empty. Throws BadLineError. */
-export function parseRecordedLine(line: string, ownTimeKeys = USUAL_TIME_KEYS): RecordedFrames {
+export function parseRecordedLine(line: string, ownTimeKeys = USUAL_TIME_KEYS): RecordedLine {
   const text = line.trim()
-  const reading: Reading = {
-    line: text,
-    times: [],
-    ownTimeKeys,
-    isList: false,
-    isHeartbeat: false,
-    text: undefined,
-  }
+  const reading: Reading = { line: text, times: [], ownTimeKeys, isList: false, text: undefined }
   const frames = wrappedFrames(reading) ?? framesOfLine(reading)
-  const { times, isList, isHeartbeat } = reading
-  return {
-    recvTs: times.length === 0 ? undefined : agreedTime(times),
-    frames,
-    isList,
-    text: textOf(reading, frames),
-    isHeartbeat,
-  }
+  const { times, isList } = reading
+  const recvTs = times.length === 0 ? undefined : agreedTime(times)
+  const place = { recvTs, connection: undefined, n: undefined }
+  if (frames === HEARTBEAT) return { kind: 'text', ...place, text: reading.text! }
+  return { kind: 'frames', ...place, frames, isList, text: textOf(reading, frames) }
 }
 
-function textOf({ text, isList, isHeartbeat }: Reading, frames: readonly Frame[]): string {
-  if (isHeartbeat) return String(frames[0]!['type'])
+function textOf({ text, isList }: Reading, frames: readonly Frame[]): string {
   // A string that holds JSON may hold it on several lines.
   if (text !== undefined && !text.includes('\n') && !text.includes('\r')) return text
   return JSON.stringify(isList ? frames : frames[0])
@@ -287,9 +266,12 @@ function exactNumber(value: unknown, digits: string | undefined): unknown {
   return typeof value === 'number' && digits !== undefined && Number(digits) === value ? digits : value
 }
 
+/** The frames of a heartbeat. */
+const HEARTBEAT: readonly Frame[] = []
+
 function heartbeat(word: string, reading: Reading): readonly Frame[] {
-  reading.isHeartbeat = true
-  return [{ type: word }]
+  reading.text = word
+  return HEARTBEAT
 }
 
 function parseJson(text: string): unknown {

@@ -35,10 +35,7 @@ export function parseInputLine(
   const message = messageOfText(text, readText)
   if (message !== undefined) return message
   if (SEGMENT_LINE.test(text)) return parseLineOfSegment(text.trim())
-  const { recvTs, frames, isList, isHeartbeat, text: json } = parseRecordedLine(text, ownTimeKeys)
-  return isHeartbeat
-    ? { kind: 'text', recvTs, connection: undefined, n: undefined, text: json }
-    : { kind: 'frames', recvTs, connection: undefined, n: undefined, frames, isList, text: json }
+  return parseRecordedLine(text, ownTimeKeys)
 }
 
 /** Undefined for a line that must be parsed, also for a wrong one: the parser says what is wrong, and which frames it has. */

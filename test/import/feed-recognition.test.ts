@@ -79,7 +79,8 @@ test('every kind of frame identifies its exchange, alone and among neutral frame
 // Values that a line cannot contain never reach the function.
 function parseLine(frame: Frame): readonly Frame[] | undefined {
   try {
-    return parseRecordedLine(JSON.stringify({ recv_ts: 1_782_316_195, data: frame })).frames
+    const line = parseRecordedLine(JSON.stringify({ recv_ts: 1_782_316_195, data: frame }))
+    return line.kind === 'frames' ? line.frames : undefined
   } catch {
     return undefined
   }

@@ -3,22 +3,22 @@ import { test } from 'node:test'
 import * as fc from 'fast-check'
 import { BadLineError } from '../../server/feed/bad-line.ts'
 import { parseRecordedLine } from '../../server/import/recorded-message.ts'
-import type { RecordedFrames } from '../../server/import/recorded-message.ts'
 
 const NS = 1_782_316_195_033_836_123n
 const KALSHI = { type: 'orderbook_snapshot', sid: 1, seq: 1, msg: { market_ticker: 'A-B' } }
 const BOOK = { market: '0x1', asset_id: '7', bids: [], asks: [], timestamp: '1770921570954' }
 const CHANGE = { event_type: 'price_change', market: '0x1', price_changes: [] }
 
-/** A line's time and frames, whether or not they came as a list. */
-function read(line: string): Pick<RecordedFrames, 'recvTs' | 'frames'> {
-  const { recvTs, frames } = parseRecordedLine(line)
-  return { recvTs, frames }
+/** A line's time and frames, whether or not they came as a list. A heartbeat has its word instead. */
+function read(line: string) {
+  const message = parseRecordedLine(line)
+  const frames = message.kind === 'text' ? [message.text] : message.frames
+  return { recvTs: message.recvTs, frames }
 }
 
 test('reads every shape in which a frame can be recorded', () => {
   const k = JSON.stringify(KALSHI)
-  const cases: [string, bigint | undefined, object[]][] = [
+  const cases: [string, bigint | undefined, unknown[]][] = [
     [k, undefined, [KALSHI]],
     [` ${k}\r`, undefined, [KALSHI]],
     [JSON.stringify(BOOK), undefined, [BOOK]],
@@ -55,11 +55,11 @@ test('reads every shape in which a frame can be recorded', () => {
     [`["2026-06-24T15:49:55.033836123Z",${JSON.stringify([BOOK, CHANGE])}]`, NS, [BOOK, CHANGE]],
     [`[1782316195,${JSON.stringify(k)}]`, 1_782_316_195_000_000_000n, [KALSHI]],
     ['{"id":1,"cmd":"subscribe","params":{}}', undefined, [{ id: 1, cmd: 'subscribe', params: {} }]],
-    ['PONG', undefined, [{ type: 'PONG' }]],
-    ['1782316195.033836123 PONG', NS, [{ type: 'PONG' }]],
-    ['2026-06-24 15:49:55.033836123Z,PING', NS, [{ type: 'PING' }]],
-    ['[1782316195033836123,"PONG"]', NS, [{ type: 'PONG' }]],
-    ['{"recv_ts":1782316195,"raw":"PONG"}', 1_782_316_195_000_000_000n, [{ type: 'PONG' }]],
+    ['PONG', undefined, ['PONG']],
+    ['1782316195.033836123 PONG', NS, ['PONG']],
+    ['2026-06-24 15:49:55.033836123Z,PING', NS, ['PING']],
+    ['[1782316195033836123,"PONG"]', NS, ['PONG']],
+    ['{"recv_ts":1782316195,"raw":"PONG"}', 1_782_316_195_000_000_000n, ['PONG']],
   ]
   for (const [line, recvTs, frames] of cases) {
     assert.deepEqual(read(line), { recvTs, frames }, line)
@@ -68,7 +68,7 @@ test('reads every shape in which a frame can be recorded', () => {
 
 test('never takes a bare frame for a wrapper', () => {
   const error = { type: 'error', id: 3, msg: { type: 'orderbook_delta', code: 10 } }
-  assert.deepEqual(parseRecordedLine(JSON.stringify(error)).frames, [error])
+  assert.deepEqual(read(JSON.stringify(error)).frames, [error])
   // A Polymarket frame's own timestamp is not a receive time.
   assert.deepEqual(read(JSON.stringify(BOOK)), { recvTs: undefined, frames: [BOOK] })
 })
@@ -108,7 +108,8 @@ test('any text is either read or refused with a reason', () => {
       ),
       (text) => {
         try {
-          for (const frame of parseRecordedLine(text).frames) assert.equal(typeof frame, 'object')
+          const line = parseRecordedLine(text)
+          if (line.kind === 'frames') for (const frame of line.frames) assert.equal(typeof frame, 'object')
         } catch (error) {
           assert.ok(error instanceof BadLineError, String(error))
         }
@@ -131,11 +132,12 @@ test('a wrapper of two keys is read like one with a third, and a message given a
   const aPayloadKey = fc.constantFrom('msg', 'data', 'frame', 'frames', 'text', 'content', 'other')
   const outcome = (line: string): unknown => {
     try {
-      const { recvTs, frames, isList, isHeartbeat, text } = parseRecordedLine(line)
+      const { text, ...others } = parseRecordedLine(line)
       assert.ok(!/[\r\n]/.test(text))
-      const value: unknown = isHeartbeat ? { type: text } : JSON.parse(text)
-      assert.deepEqual(frames, isList ? value : [value])
-      return { recvTs, frames, isList, isHeartbeat }
+      if (others.kind === 'text') return { ...others, text }
+      const value: unknown = JSON.parse(text)
+      assert.deepEqual(others.frames, others.isList ? value : [value])
+      return others
     } catch (error) {
       if (!(error instanceof BadLineError)) throw error
       return 'bad'
