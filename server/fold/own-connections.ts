@@ -12,7 +12,6 @@ import { bookTime, dayOf, exchangeTime, floorOf, offsetOf, openFrom } from './ow
 import { partsOf } from './own-process.ts'
 import type { OwnLine } from './piece.ts'
 import { Subscriptions } from './subscriptions.ts'
-import type { SubscriptionsState } from './subscriptions.ts'
 
 /** A recorder without a line for this long stood still. Its connections may have missed messages. */
 export const PAUSE_NS_MAX = 60_000_000_000n
@@ -64,18 +63,11 @@ interface Connection {
   waiting: OwnLine[]
 }
 
-/** A connection as plain data. */
-interface ConnectionState extends Omit<Connection, 'date' | 'spine' | 'chains' | 'subscriptions'> {
-  readonly dayStart: bigint
-  readonly spine: number
-  readonly chains: readonly (readonly [number | null, number])[]
-  readonly subscriptions: SubscriptionsState
-}
+type CurrentState = ReturnType<OwnConnections['state']>
 
-/** Plain data. */
-export interface OwnConnectionsState {
+/** Plain data. Checkpoints of earlier versions state less of a recorder. */
+export interface OwnConnectionsState extends Omit<CurrentState, 'recorders'> {
   readonly recorders: readonly (readonly [string, Pick<Recorder, 'start' | 'now'> & Partial<Recorder>])[]
-  readonly connections: readonly ConnectionState[]
 }
 
 export class OwnConnections {
@@ -87,7 +79,6 @@ export class OwnConnections {
 
   constructor(options: OwnConnectionsOptions, state?: OwnConnectionsState) {
     this.#options = options
-    // Checkpoints of earlier versions state less.
     this.#recorders = new Map(
       state?.recorders.map(([name, { start, now, shown = now, hour = 0 }]) => [
         name,
@@ -110,9 +101,9 @@ export class OwnConnections {
     }
   }
 
-  state(): OwnConnectionsState {
+  state() {
     return {
-      recorders: [...this.#recorders].map(([name, recorder]) => [name, { ...recorder }]),
+      recorders: [...this.#recorders].map(([name, recorder]) => [name, { ...recorder }] as const),
       connections: [...this.#connections.values()].map(({ date, spine, chains, subscriptions, ...rest }) => ({
         ...rest,
         waiting: [...rest.waiting],

@@ -5,7 +5,7 @@
 const IMPORT_COMMANDS_MAX = 1_024
 
 /** Plain data. */
-export type SubscriptionsState = ReturnType<Subscriptions['state']>
+type SubscriptionsState = ReturnType<Subscriptions['state']>
 
 export class Subscriptions {
   readonly #flagByCommand: Map<number, boolean>

@@ -8,7 +8,7 @@ import { createPart } from './part-file.ts'
 import type { OpenFile } from './part-file.ts'
 
 /** The closed hours, as plain data. */
-export type DatePartState = ReturnType<DatePart['state']>
+type DatePartState = ReturnType<DatePart['state']>
 
 export class DatePart {
   /** Exists from the first publication of the date to its end. */

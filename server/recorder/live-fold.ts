@@ -60,22 +60,7 @@ export interface LiveFoldOptions {
   readonly bounds?: Partial<Readonly<Record<'portionRows' | 'spillBytes' | 'groupRows', number>>>
 }
 
-export interface LiveFoldFigures {
-  /** Messages and book events, and gaps by reason, since this process started. */
-  readonly tally: FoldTally
-  /** Lines that came too late for their hour. Their events are placed in the open hour. */
-  readonly movedLines: number
-  readonly badLines: number
-  /** Frames of private channels, which are not kept, by type. */
-  readonly privateFrames: ReadonlyMap<string, number>
-  readonly lostParts: number
-  readonly closedHours: number
-  readonly position: WalPosition
-  /** The latest receive time read, ms since the epoch. */
-  readonly heardMs: number
-  /** The smallest receive time less exchange time of the open connections, ms; 0 where none states a time. */
-  readonly lagMs: number
-}
+export type LiveFoldFigures = LiveFold['figures']
 
 /** The initial state of a fold. */
 interface Beginning {
@@ -227,16 +212,21 @@ export class LiveFold {
     await this.#shared.resume(addDays(utcDateOf(hour * MS_PER_HOUR), -1))
   }
 
-  get figures(): LiveFoldFigures {
+  get figures() {
     return {
+      /** Messages and book events, and gaps by reason, since this process started. */
       tally: this.#tally,
+      /** Lines that came too late for their hour. Their events are placed in the open hour. */
       movedLines: this.#connections.movedLines,
       badLines: this.#lines.badLines,
+      /** Frames of private channels, which are not kept, by type. */
       privateFrames: this.#lines.privateFrames,
       lostParts: this.#lostParts,
       closedHours: this.#closedHours,
       position: this.#reader.position,
+      /** The latest receive time read, ms since the epoch. */
       heardMs: Number(this.#clock.now / NS_PER_MS),
+      /** The smallest receive time less exchange time of the open connections, ms; 0 where none states a time. */
       lagMs: Number((this.#connections.lagOf(this.#recorder) ?? 0n) / NS_PER_MS),
     }
   }

@@ -7,7 +7,7 @@ import { SeriesRecording } from '../lake/series-recording.ts'
 import type { SeriesRecordingState } from '../lake/series-recording.ts'
 
 /** Between two hours, as plain data. */
-export type LiveMarketsState = ReturnType<LiveMarkets['state']>
+type LiveMarketsState = ReturnType<LiveMarkets['state']>
 
 /** Where spilled events go. */
 export interface LiveMarketsPlace {

@@ -11,19 +11,15 @@ import type { LobRowGroup } from '../lake/lob-row-group.ts'
 import type { MarketFold } from '../lake/market-fold.ts'
 import type { SeriesRecording } from '../lake/series-recording.ts'
 import { DatePart } from './date-part.ts'
-import type { DatePartState } from './date-part.ts'
 import { DatePublication } from './date-publication.ts'
 import type { DateEnd, DatePublicationOptions } from './date-publication.ts'
 import type { LiveDate } from './live-date.ts'
 import { LiveMarkets, inNextDate } from './live-markets.ts'
-import type { LiveMarketsState } from './live-markets.ts'
 import { partPathOf, writeGroup } from './part-file.ts'
 import type { OpenFile } from './part-file.ts'
 
 /** A series between two hours, as plain data. */
-export interface LiveSeriesState extends DatePartState, LiveMarketsState {
-  readonly series: string
-}
+export type LiveSeriesState = ReturnType<LiveSeries['state']>
 
 export interface LiveSeriesOptions extends DatePublicationOptions {
   /** Shared by all series: one is written at a time. */
@@ -87,7 +83,7 @@ export class LiveSeries {
     return this.#gapped
   }
 
-  state(): LiveSeriesState {
+  state() {
     return { series: this.series, ...this.#markets.state(), ...this.#part.state() }
   }
 
