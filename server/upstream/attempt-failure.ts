@@ -35,14 +35,14 @@ export function statusFailure(
 
 /**
  * Seconds, or an HTTP date. A date is compared with the response's own Date header if there is one, because the two clocks may
- * differ. Any other value is ignored.
+ * differ. Any other value is ignored: `Date.parse` would take `1.5` for a day in 2001, and a date without a zone for local time.
  */
 function readRetryAfterMs(headers: Headers, nowMs: number): number | undefined {
   const value = header(headers, 'retry-after')
-  if (value === null) return undefined
-  const waitMs = /^\d+$/.test(value)
-    ? Number(value) * 1000
-    : Date.parse(value) - dateOr(header(headers, 'date'), nowMs)
+  if (value === null || !/^\d+(\.\d+)?$| GMT$/.test(value)) return undefined
+  const waitMs = value.endsWith('GMT')
+    ? Date.parse(value) - dateOr(header(headers, 'date'), nowMs)
+    : Number(value) * 1000
   return Number.isNaN(waitMs) ? undefined : Math.min(Math.max(waitMs, 0), UPSTREAM_PAUSE_MS_MAX)
 }
 

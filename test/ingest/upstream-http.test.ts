@@ -139,10 +139,19 @@ test('backs off with growing jittered waits when a 429 has no Retry-After', asyn
   assert.deepEqual(clock.slept, [375, 750])
 })
 
-test('ignores a Retry-After that cannot be read', async (t) => {
-  const { http, clock } = await bench(t, [send(503, '', { 'retry-after': 'soon' }), send(200)])
+test('waits for Retry-After in fractions of a second', async (t) => {
+  const { http, clock } = await bench(t, [send(429, '', { 'retry-after': '2.5' }), send(200)])
   await http.fetch({ path: '/' })
-  assert.deepEqual(clock.slept, [375])
+  assert.deepEqual(clock.slept, [2_500])
+})
+
+test('ignores a Retry-After that cannot be read', async (t) => {
+  // The last ones are a day of 2032 and 2099 to Date.parse, which would pause for an hour.
+  for (const value of ['soon', '-1', '60s', '1e3', '', '2032-01', 'Sat Aug  1 12:00:11 2099']) {
+    const { http, clock } = await bench(t, [send(503, '', { 'retry-after': value }), send(200)])
+    await http.fetch({ path: '/' })
+    assert.deepEqual(clock.slept, [375], value)
+  }
 })
 
 test('reports a long Retry-After instead of waiting, and delays later requests', async (t) => {
