@@ -50,10 +50,12 @@ interface JournalText {
 const TEXTS = new Map<string, JournalText>()
 
 export class SyncJournal {
+  readonly #path: string
   readonly #text: JournalText
   readonly #file: FileHandle
 
-  private constructor(text: JournalText, file: FileHandle) {
+  private constructor(path: string, text: JournalText, file: FileHandle) {
+    this.#path = path
     this.#text = text
     this.#file = file
   }
@@ -88,7 +90,7 @@ export class SyncJournal {
         throw error
       }
       text.openCount += 1
-      return new SyncJournal(text, file)
+      return new SyncJournal(path, text, file)
     })
   }
 
@@ -126,7 +128,10 @@ export class SyncJournal {
   async #set(key: string, record: SyncRecord): Promise<void> {
     this.#text.records.set(key, record)
     // One call for one line: lines of parallel transfers do not mix.
-    await this.#file.appendFile(lineOf(key, record))
+    await this.#file.appendFile(lineOf(key, record)).catch((error: Error) => {
+      // Without a path the error would count as one of the store that the transfer writes to.
+      throw Object.assign(error, { path: this.#path })
+    })
   }
 }
 

@@ -1,5 +1,7 @@
 // The results and failures of a synchronization so far.
 
+import { asLakeWriteError } from '../lake/lake-write-error.ts'
+
 export interface SyncProblem {
   readonly key: string
   readonly reason: string
@@ -21,6 +23,7 @@ export class SyncConflict extends Error {
 export type LakeSyncResult = Readonly<Omit<SyncReport, 'addError'>>
 
 export class SyncReport {
+  readonly #lake: string
   /** Objects of the source that the options select. */
   objectCount = 0
   transferredCount = 0
@@ -33,6 +36,10 @@ export class SyncReport {
   sampleCount = 0
   readonly failures: SyncProblem[] = []
 
+  constructor(lake: string) {
+    this.#lake = lake
+  }
+
   /** Keys of objects that wait for a decision of the operator, sorted. */
   get conflicts(): readonly string[] {
     return [...this.conflictReasons.keys()].toSorted()
@@ -40,8 +47,10 @@ export class SyncReport {
 
   /** Notes why an object was not transferred. */
   addError(key: string, error: unknown): void {
-    if (error instanceof SyncConflict) this.conflictReasons.set(error.key, error.message)
-    else this.failures.push({ key, reason: error instanceof Error ? error.message : String(error) })
+    // The cause of a store's own sentence may be about the remote place.
+    const known = error instanceof Error && 'code' in error ? asLakeWriteError(error, this.#lake) : error
+    if (known instanceof SyncConflict) this.conflictReasons.set(known.key, known.message)
+    else this.failures.push({ key, reason: known instanceof Error ? known.message : String(known) })
     this.failures.sort((a, b) => (a.key < b.key ? -1 : 1))
   }
 }

@@ -99,7 +99,7 @@ export class Transfers {
   ): Promise<SyncReport> {
     const { lake, direction, remote } = options
     const journal = await SyncJournal.open(lake, `${direction} ${remote.name}`)
-    const report = new SyncReport()
+    const report = new SyncReport(lake)
     try {
       await work(new Transfers({ ...options, journal, report }))
       return report

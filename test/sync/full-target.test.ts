@@ -1,4 +1,5 @@
-// A push to a directory on a full disk: failed writes leave no files there, however often the push is retried.
+// A push to or from a full disk. Failed writes leave no files on the target, however often the push is retried; the reason names the
+// place whose disk is full.
 
 import assert from 'node:assert/strict'
 import { cp, mkdir } from 'node:fs/promises'
@@ -6,6 +7,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { DirectoryStore } from '../../server/sync/directory-store.ts'
 import { syncLake } from '../../server/sync/lake-sync.ts'
+import type { LakeSyncResult } from '../../server/sync/sync-report.ts'
 import { onSmallDisk } from '../support/small-disk.ts'
 import { entriesBelow, temporaryDirectory } from '../support/temporary-lake.ts'
 import { foldHere, folderOf, writeSegment } from './raw-lakes.ts'
@@ -17,15 +19,7 @@ test('pushes that fail on a full disk leave no temporary files, and the next one
   await onSmallDisk(t, 4, async (disk) => {
     const target = join(disk.path, 'target')
     await mkdir(target)
-    const remote = new DirectoryStore(target)
-    const push = () =>
-      syncLake({
-        lake,
-        remote,
-        direction: 'push',
-        clock: { nowMs: () => Date.now(), sleep: async () => {} },
-        folder: folderOf(lake),
-      })
+    const push = () => pushed(lake, target)
     const temporaries = async () => (await entriesBelow(target)).filter((name) => name.endsWith('.tmp'))
     await disk.fill()
     await disk.free(4096)
@@ -47,3 +41,32 @@ test('pushes that fail on a full disk leave no temporary files, and the next one
     )
   })
 })
+
+test('on a full disk of the lake, a push names the lake and its file, not the target', async (t) => {
+  const target = await temporaryDirectory(t)
+  await onSmallDisk(t, 4, async (disk) => {
+    const lake = join(disk.path, 'lake')
+    await writeSegment(lake, { recorder: '3f9c01ab', date: DATE, hour: 0, fromMinute: 0, toMinute: 60 })
+    await foldHere(lake, [DATE])
+    await disk.fill()
+    const push = () => pushed(lake, target)
+    const reasons = (await push()).failures.map(({ reason }) => reason)
+    assert.equal(reasons.length, 1)
+    assert.match(
+      reasons[0]!,
+      /^the lake \S+\/lake cannot be written: its disk is full; free some space and run it again \(ENOSPC at \S+\.ndjson\)$/,
+    )
+    await disk.free()
+    assert.deepEqual((await push()).failures, [])
+  })
+})
+
+function pushed(lake: string, target: string): Promise<LakeSyncResult> {
+  return syncLake({
+    lake,
+    remote: new DirectoryStore(target),
+    direction: 'push',
+    clock: { nowMs: () => Date.now(), sleep: async () => {} },
+    folder: folderOf(lake),
+  })
+}
