@@ -45,7 +45,7 @@ export async function makeObservationPlan(
     manifest,
     parts,
     cold: { parts: overlapping, type, fromMs, toMs },
-    selection: { stationCode, type, fromMs, toMs },
+    selection: { stationCode, type },
     isHot,
   }
 }
@@ -81,7 +81,7 @@ async function* readHot(
   const pages = context.observationManifest.pages(
     run,
     plan.manifest,
-    plannedObservationRead(plan.selection),
+    plannedObservationRead(plan.selection, plan.cold),
     { batchUnits: Math.min(RECORD_STORE_BATCH_ROWS, rowsMax), after, signal },
   )
   for await (const page of pages) {

@@ -113,7 +113,7 @@ async function countHot(
   countMax: number,
   { run, context }: RecordRequest,
 ): Promise<number> {
-  const statement = observationCount(plan.selection, unregisteredOf(plan.parts), countMax)
+  const statement = observationCount(plan.selection, plan.cold, unregisteredOf(plan.parts), countMax)
   const [row] = await run<{ readonly rows: bigint }>(statement)
   await context.observationManifest.check(run, plan.manifest)
   return Number(row?.rows ?? 0)
