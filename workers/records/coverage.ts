@@ -155,7 +155,7 @@ class CoverageReading {
 
   #coverageOf(date: string, part: LakePart, mayEnd: boolean): FileCoverage | undefined {
     this.hasCounted = false
-    const known = rememberedCoverage(part.name, part.identity)
+    const known = rememberedCoverage.of(part.name, part.identity)
     if (known !== undefined) return known
     const file = LakeFile.open(this.#lake, this.#query.source, this.#series, date)
     try {
