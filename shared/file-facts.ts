@@ -21,4 +21,8 @@ export class FileFacts<Facts> {
   add(path: string, identity: string, facts: Facts, weight = 1): void {
     this.#entries.set(path, { identity, facts }, weight)
   }
+
+  values(): readonly Facts[] {
+    return this.#entries.values().map(({ facts }) => facts)
+  }
 }
