@@ -3,7 +3,7 @@
 // is checked again.
 
 import { BroadcastChannel } from 'node:worker_threads'
-import { BoundedMap } from './bounded-map.ts'
+import { FileFacts } from './file-facts.ts'
 
 /** `right`, `wrong`, or `none`: the file has no checksum. */
 export const FILE_VERDICTS = ['right', 'none', 'wrong'] as const
@@ -21,7 +21,7 @@ const CHANNEL = 'bookcast-lake-file-verdicts'
 const FILES_MAX = 8_192
 
 export class LakeFileVerdicts {
-  readonly #findings = new BoundedMap<Finding>(FILES_MAX)
+  readonly #verdicts = new FileFacts<FileVerdict>(FILES_MAX)
   readonly #channel = new BroadcastChannel(CHANNEL)
 
   constructor() {
@@ -32,8 +32,7 @@ export class LakeFileVerdicts {
 
   /** The result for this file with this identity, from any thread. */
   of(path: string, identity: string): FileVerdict | undefined {
-    const finding = this.#findings.get(path)
-    return finding?.identity === identity ? finding.verdict : undefined
+    return this.#verdicts.of(path, identity)
   }
 
   /** Adds a result and sends it to the other threads. */
@@ -46,7 +45,7 @@ export class LakeFileVerdicts {
   /** The number of files with each verdict. */
   counts(): Record<FileVerdict, number> {
     const counts = { right: 0, none: 0, wrong: 0 }
-    for (const { verdict } of this.#findings.values()) counts[verdict]++
+    for (const verdict of this.#verdicts.values()) counts[verdict]++
     return counts
   }
 
@@ -54,7 +53,7 @@ export class LakeFileVerdicts {
     this.#channel.close()
   }
 
-  #remember(finding: Finding): void {
-    this.#findings.set(finding.path, finding)
+  #remember({ path, identity, verdict }: Finding): void {
+    this.#verdicts.add(path, identity, verdict)
   }
 }

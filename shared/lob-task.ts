@@ -1,10 +1,9 @@
 // The task of an order-book worker, and the head of its answer. The protocol is in stream-task.ts.
 
 import type { FormatName } from './formats.ts'
-import type { LakePin } from './lake-pin.ts'
 import type { BookTimes, ReceiptPlan } from './lob-receipt.ts'
 import type { LobSource } from './lob-sources.ts'
-import type { StreamHead } from './stream-task.ts'
+import type { StreamHead, StreamTask } from './stream-task.ts'
 
 /** The columns of a snapshot row in the order of contract.md 25. */
 export const SNAPSHOT_COLUMNS = [
@@ -123,32 +122,17 @@ export interface LobAssistance {
  */
 export type LobPart = 'receipt' | 'blocks' | { readonly fromBlock: number }
 
-/** The Piscina task. `port` is transferred. With `headOnly`, the answer is planned and checked, but no chunk is sent. */
-export interface LobTask {
-  readonly lake: string
+export interface LobTask extends StreamTask {
   readonly query: LobQuery
-  readonly headOnly: boolean
   /** Null if there is no catalogue, or if it does not have the markets. */
   readonly catalogue: LobCatalogueEntry | null
   readonly validation: LobValidation
   /** Default: the whole answer. */
   readonly part?: LobPart | undefined
-  /** The version of the lake whose files are read. Default: the present files. */
-  readonly pin?: LakePin | undefined
   /** Set for exports and estimates, whose rows are not limited. */
   readonly isUnlimited?: boolean
   /** Null for the thread that leads the answer. */
   readonly assistance: LobAssistance | null
-  /** Memory in which the thread marks the file that it waits for (file-watch.ts). */
-  readonly watch: SharedArrayBuffer
-  /** Files for which abandoned threads still wait. */
-  readonly silentFiles: readonly string[]
-  readonly port: import('node:worker_threads').MessagePort
-}
-
-/** The Piscina task that makes a thread load and compile the code of a request, so that the first request is fast. */
-export interface LobWarmTask {
-  readonly warm: true
 }
 
 /** The costs of an answer besides its rows. */

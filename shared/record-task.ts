@@ -4,13 +4,12 @@
 import type { CandleInterval } from './candle.ts'
 import type { SeenFile } from './file-identity.ts'
 import type { CoveragePeriod } from './coverage.ts'
-import type { LakePin } from './lake-pin.ts'
 import type { FormatName } from './formats.ts'
 import type { LobSource } from './lob-sources.ts'
 import type { LobCatalogueEntry } from './lob-task.ts'
 import type { ObservationType } from './observation.ts'
 import type { StoreAddress } from './sql/store-address.ts'
-import type { StreamHead } from './stream-task.ts'
+import type { StreamHead, StreamTask } from './stream-task.ts'
 
 export const UNIT_SYSTEMS = ['raw', 'metric', 'imperial'] as const
 export type UnitSystem = (typeof UNIT_SYSTEMS)[number]
@@ -131,30 +130,15 @@ export interface RememberedVersions {
   readonly manifest: string | null
 }
 
-/** The Piscina task. `port` is transferred. With `headOnly`, the answer is planned and checked, but no chunk is sent. */
-export interface RecordTask {
-  readonly lake: string
+export interface RecordTask extends StreamTask {
   /** Null if only the lake is read. */
   readonly store: StoreAddress | null
   readonly query: RecordQuery
-  readonly headOnly: boolean
   /** Null for an answer without an identity: its range moves with the clock, or the store is unavailable. */
   readonly validation: RecordValidation | null
   readonly versions: RememberedVersions
-  /** The version of the lake whose files alone are read. Default: the present lake and the store. */
-  readonly pin?: LakePin | undefined
   /** False if the thread must not answer a request that reads much, but report it as misplaced (`isMisplaced`). */
   readonly isBulk: boolean
-  /** Memory in which the thread marks the file that it waits for (file-watch.ts). */
-  readonly watch: SharedArrayBuffer
-  /** Files for which abandoned threads still wait. */
-  readonly silentFiles: readonly string[]
-  readonly port: import('node:worker_threads').MessagePort
-}
-
-/** The Piscina task that makes a thread load the code of a request. */
-export interface RecordWarmTask {
-  readonly warm: true
 }
 
 /** The Piscina task that probes the thread's DuckDB. It fails if the result is wrong. */

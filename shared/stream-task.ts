@@ -2,7 +2,31 @@
 // then `chunk`s, then `end` or `error`. The server sends `credit`s (with the emptied buffer's number) and at most one `cancel`. In
 // an answer of several workers, `section` marks stand between chunks. Tasks add fields to the head (lob-task.ts, record-task.ts).
 
+import type { MessagePort } from 'node:worker_threads'
 import type { ErrorCode, ParameterError } from './errors.ts'
+import type { LakePin } from './lake-pin.ts'
+
+/** The members of a Piscina task that its pool adds. `port`, the request's own, is transferred. */
+export interface TaskPort {
+  /** Memory in which the thread marks the file that it waits for (file-watch.ts). */
+  readonly watch: SharedArrayBuffer
+  /** Files for which abandoned threads still wait. */
+  readonly silentFiles: readonly string[]
+  readonly port: MessagePort
+}
+
+/** The Piscina task of a request. With `headOnly`, the answer is planned and checked, but no chunk is sent. */
+export interface StreamTask extends TaskPort {
+  readonly lake: string
+  readonly headOnly: boolean
+  /** The version of the lake whose files alone are read. Default: the present lake, and the store. */
+  readonly pin?: LakePin | undefined
+}
+
+/** The Piscina task that makes a thread load the code of a request, so that the first request is fast. */
+export interface WarmTask {
+  readonly warm: true
+}
 
 /** Sent once, when the first chunk is ready: everything that the status line and the headers need. */
 export interface StreamHead {

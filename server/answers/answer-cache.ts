@@ -84,7 +84,7 @@ export class AnswerCache {
   #makeRoom(bytes: number): boolean {
     for (const [key, answer] of this.#kept) {
       if (this.#usedBytes + bytes <= this.#bytesMax) return true
-      if (answer.isHeld) continue
+      if (answer.isInUse) continue
       this.figures.evicted += 1
       this.#remove(key)
     }
@@ -109,14 +109,14 @@ interface Ledger {
   makeRoom(bytes: number): boolean
 }
 
-/** Its bytes count while it is kept or held. */
+/** Its bytes count while it is held. That it is kept is a hold too. */
 class Answer<Facts> implements KeptAnswer<Facts> {
   readonly facts: Facts
   readonly body: ReadyBody
   readonly #ledger: Ledger
   #sizeBytes: number
-  #holders = 0
-  #isKept = false
+  #holds = 0
+  #release: (() => void) | null = null
 
   constructor(factsOf: (body: ReadyBody) => Facts, bytes: Uint8Array, sizeBytes: number, ledger: Ledger) {
     this.#sizeBytes = sizeBytes
@@ -125,42 +125,33 @@ class Answer<Facts> implements KeptAnswer<Facts> {
     this.facts = factsOf(this.body)
   }
 
-  get isHeld(): boolean {
-    return this.#holders > 0
+  /** Whether it must not be evicted. */
+  get isInUse(): boolean {
+    return this.#holds > 1
   }
 
   keep(): void {
-    this.#change(() => (this.#isKept = true))
+    this.#release = this.hold()
   }
 
   drop(): void {
-    this.#change(() => (this.#isKept = false))
+    this.#release?.()
+    this.#release = null
   }
 
   hold(): () => void {
-    this.#change(() => (this.#holders += 1))
+    if (this.#holds++ === 0) this.#ledger.add(this.#sizeBytes)
     let isOver = false
     return () => {
       if (isOver) return
       isOver = true
-      this.#change(() => (this.#holders -= 1))
+      if (--this.#holds === 0) this.#ledger.add(-this.#sizeBytes)
     }
-  }
-
-  #isCounted(): boolean {
-    return this.#isKept || this.isHeld
-  }
-
-  #change(change: () => void): void {
-    const wasCounted = this.#isCounted()
-    change()
-    const isCounted = this.#isCounted()
-    if (isCounted !== wasCounted) this.#ledger.add(isCounted ? this.#sizeBytes : -this.#sizeBytes)
   }
 
   #grow(bytes: number): boolean {
     const release = this.hold()
-    const hasRoom = this.#isKept && this.#ledger.makeRoom(bytes)
+    const hasRoom = this.#release !== null && this.#ledger.makeRoom(bytes)
     if (hasRoom) {
       this.#sizeBytes += bytes
       this.#ledger.add(bytes)

@@ -4,6 +4,7 @@ import { pino } from 'pino'
 import { LOB_THREAD_HEAP_MB_MAX, RECORD_THREAD_HEAP_MB_MAX } from '../../shared/limits.ts'
 import type { LobHead, LobTask } from '../../shared/lob-task.ts'
 import type { RecordHead, RecordTask } from '../../shared/record-task.ts'
+import type { TaskPort } from '../../shared/stream-task.ts'
 import { readVersion } from '../http/version.ts'
 import { LOB_WORKER_URL } from '../lob/lob-pool.ts'
 import { RECORD_WORKER_URL } from '../records/record-pool.ts'
@@ -41,18 +42,12 @@ export class PartThreads {
       const catalogue = { series: null, markets: null, closesAtMs }
       const validation = { seed: readVersion(), held: [] }
       const task = { lake, query, headOnly, catalogue, validation, isUnlimited: true, assistance: null }
-      return await pool.open(
-        (port, watch): LobTask => ({ ...task, watch, silentFiles: pool.silentFiles.names, port }),
-        running,
-      )
+      return await pool.open(task satisfies Omit<LobTask, keyof TaskPort>, running)
     }
     const pool = (this.#records ??= this.#pool<RecordHead>(RECORD_WORKER_URL, RECORD_THREAD_HEAP_MB_MAX))
     const versions = { series: null, manifest: null }
     const task = { lake, store: null, query, headOnly, validation: null, versions, isBulk: true }
-    return await pool.open(
-      (port, watch): RecordTask => ({ ...task, watch, silentFiles: pool.silentFiles.names, port }),
-      running,
-    )
+    return await pool.open(task satisfies Omit<RecordTask, keyof TaskPort>, running)
   }
 
   async close(): Promise<void> {

@@ -43,7 +43,7 @@ export class StoreFacts {
     const statement =
       query.kind === 'candles'
         ? candleCount(candlesOf(query), query, [], COUNTED_MAX)
-        : observationCount({ ...query, stationCode: query.station }, [], COUNTED_MAX)
+        : observationCount({ ...query, stationCode: query.station }, query, [], COUNTED_MAX)
     const [row] = await this.#postgres.run<{ readonly rows: bigint }>(statement)
     return Number(row?.rows ?? 0)
   }

@@ -12,8 +12,10 @@ import {
   LOB_THREAD_NICENESS,
 } from '../../shared/limits.ts'
 import { ApiError } from '../../shared/errors.ts'
-import type { LobHead, LobQuery, LobTask } from '../../shared/lob-task.ts'
+import type { LobAssistance, LobHead, LobQuery, LobTask } from '../../shared/lob-task.ts'
+import type { TaskPort } from '../../shared/stream-task.ts'
 import { type ClientShares, DEFAULT_SHARES } from '../workers/client-shares.ts'
+import { SilentFiles } from '../workers/silent-files.ts'
 import { Slots } from '../workers/slots.ts'
 import { WorkerPool } from '../workers/worker-pool.ts'
 import { LobProgress } from './lob-progress.ts'
@@ -31,7 +33,7 @@ const QUEUED_MAX = 64
 
 export interface LobPoolOptions {
   readonly lake: string
-  /** The compiled worker file; its default export takes a LobTask or a LobWarmTask. */
+  /** The compiled worker file; its default export takes a LobTask or a WarmTask. */
   readonly workerUrl: URL
   readonly logger: Logger
   /** Processors that threads may use; by default all of the machine. */
@@ -77,7 +79,7 @@ export class LobPool {
       heapMb: LOB_THREAD_HEAP_MB_MAX,
       niceness: LOB_THREAD_NICENESS,
       logger,
-      fileAnswerMs: options.fileAnswerMs,
+      silentFiles: new SilentFiles(options.fileAnswerMs),
     })
   }
 
@@ -102,15 +104,15 @@ export class LobPool {
    * first.
    */
   async open(query: LobQuery, options: LobOpenOptions): Promise<LobStream> {
-    const { signal, client } = options
+    const { signal, client, isEstimate = false, ...asked } = options
     if (this.#pool.silentFiles.waitingCount >= LOST_THREADS_MAX) {
       const [name] = this.#pool.silentFiles.names
       throw new ApiError('lake_unavailable', `The lake cannot be read: ${name} and others do not answer.`)
     }
     const slot = await this.slots.take({ count: 1, client, signal })
     if (this.#pool.threads.idlePlaces <= 0) for (const stream of this.#assisted) stream.dismissAssistants()
-    const makeTask = this.#taskMaker(query, options)
-    const leader = await this.#pool.open((port, watch) => makeTask(port, watch, null), { ...slot, signal })
+    const task = { lake: this.#lake, query, ...asked, isUnlimited: isEstimate, assistance: null }
+    const leader = await this.#pool.open(task satisfies Omit<LobTask, keyof TaskPort>, { ...slot, signal })
     const { sections, identity, isHeld } = leader.head
     const assist = (): LobWorkerStream[] => {
       if (sections === null || isHeld || options.headOnly || signal.aborted) return []
@@ -122,34 +124,16 @@ export class LobPool {
       )
       if (assistantCount > 0) this.#assisted.add(stream)
       return Array.from({ length: Math.max(assistantCount, 0) }, () =>
-        this.#pool.start((port, watch) => makeTask(port, watch, { identity, sections }), {
-          release: () => this.#assisted.delete(stream),
-          signal,
-          hasHead: false,
-        }),
+        this.#pool.start(
+          { ...task, assistance: { identity, sections } satisfies LobAssistance },
+          { release: () => this.#assisted.delete(stream), signal, hasHead: false },
+        ),
       )
     }
     const stream = new LobStream(leader, assist, (whole) => this.#progress.learn(query, whole))
     slot.follow(() => this.#progress.of(query, stream))
     setImmediate(() => stream.askForHelp())
     return stream
-  }
-
-  #taskMaker(query: LobQuery, { headOnly, catalogue, validation, part, pin, isEstimate }: LobOpenOptions) {
-    return (port: LobTask['port'], watch: LobTask['watch'], assistance: LobTask['assistance']): LobTask => ({
-      lake: this.#lake,
-      query,
-      headOnly,
-      catalogue,
-      validation,
-      part,
-      pin,
-      isUnlimited: isEstimate ?? false,
-      assistance,
-      watch,
-      silentFiles: this.#pool.silentFiles.names,
-      port,
-    })
   }
 
   /** Terminates the threads and resolves to whether they exited. */

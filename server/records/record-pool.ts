@@ -21,12 +21,14 @@ import { ApiError } from '../../shared/errors.ts'
 import type { DatabaseCheck } from '../health/health-monitor.ts'
 import { withinTime } from '../../shared/within-time.ts'
 import type { RecordHead, RecordProbeTask, RecordQuery, RecordTask } from '../../shared/record-task.ts'
+import type { TaskPort } from '../../shared/stream-task.ts'
 import type { StoreAddress } from '../../shared/sql/store-address.ts'
 import { openFromDate } from '../lake/lake-versions.ts'
 import { SYSTEM_CLOCK } from '../tasks/clock.ts'
 import { type ClientShares, DEFAULT_SHARES } from '../workers/client-shares.ts'
+import { SilentFiles } from '../workers/silent-files.ts'
 import { type SlotHold, Slots } from '../workers/slots.ts'
-import { type TaskMaker, WorkerPool } from '../workers/worker-pool.ts'
+import { WorkerPool } from '../workers/worker-pool.ts'
 import type { TaskOptions, WorkerStream } from '../workers/worker-stream.ts'
 
 export const RECORD_WORKER_URL = new URL('../../workers/records/task.js', import.meta.url)
@@ -87,7 +89,7 @@ export interface RecordPoolOptions {
   readonly lake: string
   /** Null: only coverage and gaps are served, and threads start with the first such request. */
   readonly store: StoreAddress | null
-  /** The compiled worker file; its default export takes a RecordTask or a RecordWarmTask. */
+  /** The compiled worker file; its default export takes a RecordTask or a WarmTask. */
   readonly workerUrl: URL
   readonly logger: Logger
   readonly shares?: ClientShares | undefined
@@ -114,15 +116,18 @@ export class RecordPool {
   readonly #small: Lane
   readonly #bulk: Lane
   readonly #turns: Slots
+  /** Of both lanes, which read the same files. */
+  readonly #silentFiles: SilentFiles
   #probe: Promise<boolean> | undefined
   #isProbed = false
 
   constructor({ lake, store, workerUrl, logger, shares = DEFAULT_SHARES, ...options }: RecordPoolOptions) {
     this.#lake = lake
     this.#store = store
-    const { fileAnswerMs } = options
+    this.#silentFiles = new SilentFiles(options.fileAnswerMs)
+    const silentFiles = this.#silentFiles
     const areLate = store === null
-    const common = { workerUrl, heapMb: RECORD_THREAD_HEAP_MB_MAX, logger, fileAnswerMs, areLate }
+    const common = { workerUrl, heapMb: RECORD_THREAD_HEAP_MB_MAX, logger, silentFiles, areLate }
     const refusal = `The requests being processed ask for ${RECORD_ROWS_IN_FLIGHT_MAX} rows together, which is the most at once`
     const rows = { max: RECORD_ROWS_IN_FLIGHT_MAX, retryAfterS: RECORD_RETRY_AFTER_S, refusal }
     this.#small = {
@@ -242,17 +247,11 @@ export class RecordPool {
     }
   }
 
-  get #silentFiles(): readonly string[] {
-    return [this.#small, this.#bulk].flatMap(({ pool }) => pool.silentFiles.names)
-  }
-
   /** A thread that waits for a file is blocked. This refuses requests that could block more threads on an unresponsive lake. */
   #assertLakeAnswers({ kind }: RecordQuery): void {
     if (kind === 'climate' || kind === 'climate-gaps') return
-    const { silentFiles: small } = this.#small.pool
-    const { silentFiles: bulk } = this.#bulk.pool
-    if (small.waitingCount + bulk.waitingCount < LOST_THREADS_MAX) return
-    const [name] = this.#silentFiles
+    if (this.#silentFiles.waitingCount < LOST_THREADS_MAX) return
+    const [name] = this.#silentFiles.names
     throw new ApiError('lake_unavailable', `The lake cannot be read: ${name} and others do not answer.`)
   }
 
@@ -291,11 +290,7 @@ export class RecordPool {
     const isBulk = lane === this.#bulk
     const [lake, store] = [this.#lake, this.#store]
     const task = { lake, store, query, headOnly, validation, versions, pin, isBulk }
-    const makeTask: TaskMaker = (port, watch): RecordTask => {
-      const silentFiles = this.#silentFiles
-      return { ...task, watch, silentFiles, port }
-    }
-    return lane.pool.open(makeTask, { ...rows, signal })
+    return lane.pool.open(task satisfies Omit<RecordTask, keyof TaskPort>, { ...rows, signal })
   }
 
   /** Terminates the threads and resolves to whether they exited. */

@@ -68,13 +68,20 @@ export class TaskThreads {
     return this.#answered[0] ?? 0
   }
 
-  taskBegins(piscina: Piscina): void {
+  /** Runs a task on the threads that take new tasks. */
+  async run(task: object, options?: Parameters<Piscina['run']>[1]): Promise<void> {
+    const piscina = this.#piscina
     this.#runningTasks++
     this.#tasks.set(piscina, (this.#tasks.get(piscina) ?? 0) + 1)
+    try {
+      await piscina.run(task, options)
+    } finally {
+      this.#runningTasks--
+      this.#taskEnds(piscina)
+    }
   }
 
-  taskEnds(piscina: Piscina): void {
-    this.#runningTasks--
+  #taskEnds(piscina: Piscina): void {
     const count = (this.#tasks.get(piscina) ?? 0) - 1
     this.#tasks.set(piscina, count)
     const onOver = this.#retired.get(piscina)

@@ -6,7 +6,7 @@ import { setTimeout } from 'node:timers/promises'
 import { MessageChannel, type MessagePort, type Worker } from 'node:worker_threads'
 import type { Piscina } from 'piscina'
 import type { Logger } from 'pino'
-import type { StreamHead } from '../../shared/stream-task.ts'
+import type { StreamHead, TaskPort } from '../../shared/stream-task.ts'
 import { ApiError } from '../../shared/errors.ts'
 import { FileWatch, fileWatchMemory } from '../../shared/file-watch.ts'
 import { withinTime } from '../../shared/within-time.ts'
@@ -15,8 +15,8 @@ import { TaskThreads, type TaskThreadOptions } from './task-threads.ts'
 import { type TaskOptions, WorkerStream } from './worker-stream.ts'
 
 export interface WorkerPoolOptions extends TaskThreadOptions {
-  /** How long a file may block a thread; tests set another time. */
-  readonly fileAnswerMs?: number | undefined
+  /** Pools that read the same files share it. */
+  readonly silentFiles?: SilentFiles
 }
 
 /** The task with which a thread loads the code for requests. */
@@ -24,9 +24,6 @@ const WARM_TASK = { warm: true } as const
 /** How long a closing pool waits for cancelled tasks, and then for its threads. */
 const THREADS_END_MS_MAX = 5_000
 const TASKS_END_POLL_MS = 5
-
-/** Makes the message of a task, with its port and the memory in which it states which file it waits for. */
-export type TaskMaker = (port: MessagePort, watch: SharedArrayBuffer) => object
 
 /** Attempts for a task whose thread was lost before its first output. The second one knows the file. */
 const ATTEMPTS_MAX = 2
@@ -60,24 +57,19 @@ export class WorkerPool<Head extends StreamHead> {
   readonly #waitingRuns = new Set<AbortController>()
 
   constructor(options: WorkerPoolOptions) {
-    const { name, tasksPerThread, logger } = options
+    const { name, tasksPerThread, logger, silentFiles = new SilentFiles() } = options
     this.threads = new TaskThreads(options)
     this.#name = name
-    this.silentFiles = new SilentFiles(options.fileAnswerMs)
+    this.silentFiles = silentFiles
     this.#logger = logger
     this.#tasksPerThread = tasksPerThread
   }
 
   /** Runs a task without a body. Rejects when it throws, and when its thread dies or may be lost. */
   async run(task: object): Promise<void> {
-    const piscina = this.threads.piscina
-    this.threads.taskBegins(piscina)
     const loss = new AbortController()
     this.#waitingRuns.add(loss)
-    const running = piscina.run(task).finally(() => {
-      this.threads.taskEnds(piscina)
-      this.#waitingRuns.delete(loss)
-    })
+    const running = this.threads.run(task).finally(() => this.#waitingRuns.delete(loss))
     await Promise.race([running, rejectsWhen(loss.signal)])
   }
 
@@ -87,14 +79,15 @@ export class WorkerPool<Head extends StreamHead> {
   }
 
   /**
-   * Starts a task and waits for nothing. Its stream must be closed. A task in a thread of its own may state in `watch` which
-   * file it waits for: a file that does not respond ends the task.
+   * Starts a task, with its TaskPort, and waits for nothing. Its stream must be closed. If the task is alone in its thread, a
+   * file that does not respond ends it.
    */
-  start(makeTask: TaskMaker, options: TaskOptions): WorkerStream<Head> {
-    const { port1, port2 } = new MessageChannel()
+  start(task: object, options: TaskOptions): WorkerStream<Head> {
+    const { port1, port2: port } = new MessageChannel()
     const disobedience = new AbortController()
     const watch = fileWatchMemory()
-    const taskEnd = this.#runWithPort(makeTask(port2, watch), port2, disobedience.signal)
+    const own: TaskPort = { port, watch, silentFiles: this.silentFiles.names }
+    const taskEnd = this.#runWithPort({ ...task, ...own }, port, disobedience.signal)
     const terminate = (): void => this.#terminate(disobedience)
     const stream = new WorkerStream<Head>(port1, taskEnd, { ...options, terminate })
     const piscina = this.threads.piscina
@@ -144,13 +137,12 @@ export class WorkerPool<Head extends StreamHead> {
    * the signal of such a task, because it gives a task with a signal a thread of its own.
    */
   async #runWithPort(task: object, port: MessagePort, disobedience: AbortSignal): Promise<void> {
-    const piscina = this.threads.piscina
-    this.threads.taskBegins(piscina)
     const transferList = [port]
     const isAlone = this.#tasksPerThread === 1
-    const running = piscina
-      .run(task, isAlone ? { transferList, signal: disobedience } : { transferList })
-      .finally(() => this.threads.taskEnds(piscina))
+    const running = this.threads.run(
+      task,
+      isAlone ? { transferList, signal: disobedience } : { transferList },
+    )
     await (isAlone ? running : Promise.race([running, this.#givenUp(disobedience)]))
   }
 
@@ -176,9 +168,9 @@ export class WorkerPool<Head extends StreamHead> {
    * Starts a request and resolves when its head and first chunk have arrived. The stream must be closed. Rejects with the
    * worker's ApiError or `worker_failed`, and when `signal` is aborted first.
    */
-  async open(makeTask: TaskMaker, options: TaskOptions): Promise<WorkerStream<Head>> {
+  async open(task: object, options: TaskOptions): Promise<WorkerStream<Head>> {
     for (let attempt = 1; ; attempt += 1) {
-      const stream = this.start(makeTask, options)
+      const stream = this.start(task, options)
       try {
         await stream.ready()
         return stream

@@ -1,10 +1,7 @@
-// The hot half of `/candles`: statements over the traded candles in the relational store. A candle that its partition's manifest
-// entry declares cold is left out even if its row still exists (it arrived late and waits for the next compaction), so that no
-// minute comes from both lake and store. Filling, rolling up and rounding happen elsewhere.
+// The hot half of `/candles`: statements over the traded candles in the relational store. Filling, rolling up and rounding happen
+// elsewhere.
 
-import { countOutside, type CoveredSpan } from './covered-spans.ts'
-import type { BatchStart, KeysetRead } from './keyset-pages.ts'
-import { generationColumn, type WithGeneration } from './manifest-queries.ts'
+import { hotRows, type InstantRange } from './hot-rows.ts'
 import {
   instantValue,
   joinSql,
@@ -51,66 +48,26 @@ export interface CandleSelection {
   readonly seriesTickers: readonly string[] | null
 }
 
-/** `fromMs` inclusive, `toMs` exclusive, both of the candle's end. */
-export interface CandleRange {
-  readonly fromMs: number
-  readonly toMs: number
-}
-
 interface CandleKey {
   readonly endMs: number
   readonly marketTicker: string
 }
 
-const COUNTED = {
-  from: rawSql('candles c'),
-  scope: rawSql('c.series_ticker'),
-  instant: rawSql('c.end_period_ts'),
-}
-const COLUMNS = rawSql(Object.keys(STORED_CANDLE_COLUMNS).join(', '))
-// Looks up the one partition that a candle can belong to, a month of its series, by its whole key.
-const IS_HOT = sql`NOT EXISTS (SELECT FROM lake_manifest p WHERE p.dataset = 'candles' AND p.scope = c.series_ticker
-  AND p.period_start = date_trunc('month', c.end_period_ts, 'UTC') AND c.end_period_ts < p.cut_over)`
-
-/**
- * The candles of a range by (end_period_ts, market_ticker), each with the generation of the manifest that it was read
- * under.
- */
-export function plannedCandleRead(
-  selection: CandleSelection,
-  range: CandleRange,
-): KeysetRead<StoredCandle & WithGeneration, CandleKey> {
-  return { statementFor: (start) => rangeStatement(selection, range, start), keyOf: candleKey }
-}
-
-/** One row with `rows`: the number of candles outside the covered spans, counted up to `countMax`. */
-export function candleCount(
-  selection: CandleSelection,
-  range: CandleRange,
-  covered: readonly CoveredSpan[],
-  countMax: number,
-): SqlStatement {
-  const span = sql`c.end_period_ts >= ${instantValue(range.fromMs)} AND c.end_period_ts < ${instantValue(range.toMs)}`
-  return countOutside([...selected(selection), span], COUNTED, covered, countMax)
-}
-
-function candleKey(row: StoredCandle): CandleKey {
-  return { endMs: row.end_period_ts, marketTicker: row.market_ticker }
-}
-
-function rangeStatement(
-  selection: CandleSelection,
-  { fromMs, toMs }: CandleRange,
-  { key, limit, offset }: BatchStart<CandleKey>,
-): SqlStatement {
-  const after =
-    key === null
-      ? sql`c.end_period_ts >= ${instantValue(fromMs)}`
-      : sql`(c.end_period_ts, c.market_ticker) > (${instantValue(key.endMs)}, ${key.marketTicker})`
-  const conditions = whereAll(...selected(selection), sql`c.end_period_ts < ${instantValue(toMs)}`, after)
-  return sql`SELECT ${COLUMNS}, ${generationColumn('candles')} FROM candles c ${conditions}
-    ORDER BY c.end_period_ts, c.market_ticker LIMIT ${limit} OFFSET ${offset}`
-}
+/** By (end_period_ts, market_ticker). */
+export const {
+  read: plannedCandleRead,
+  count: candleCount,
+  isHot: IS_HOT,
+} = hotRows<CandleSelection, StoredCandle, CandleKey>({
+  dataset: 'candles',
+  columns: STORED_CANDLE_COLUMNS,
+  scope: 'series_ticker',
+  instant: 'end_period_ts',
+  order: ['end_period_ts', 'market_ticker'],
+  conditionsOf: (selection) => selectedBy(selection, 'candles'),
+  keyOf: (row) => ({ endMs: row.end_period_ts, marketTicker: row.market_ticker }),
+  valuesOf: ({ endMs, marketTicker }) => sql`${instantValue(endMs)}, ${marketTicker}`,
+})
 
 /** A market that may trade around a window. One row without a market has the newest generation of the partitions. */
 export interface MarketAround {
@@ -134,7 +91,7 @@ export interface LivesBeside {
 /** The markets whose stored candles may be in or around a window, found by their lives instead of their candles. */
 export function marketsAround(
   selection: CandleSelection,
-  range: CandleRange,
+  range: InstantRange,
   { earliestMs, before, behind }: LivesBeside,
 ): SqlStatement {
   const [from, to] = [instantValue(range.fromMs), instantValue(range.toMs)]
@@ -182,25 +139,26 @@ export function fillBounds(
 ): SqlStatement {
   const [earliest, from] = [instantValue(earliestMs), instantValue(fromMs)]
   const lastOf = (kind: FillBound['kind'], span: Sql): Sql => {
-    const conditions = whereAll(...selected(selection), sql`c.market_ticker = wanted.market`, span)
+    const conditions = whereAll(
+      ...selectedBy(selection, 'candles'),
+      IS_HOT,
+      sql`market_ticker = wanted.market`,
+      span,
+    )
     return sql`SELECT ${rawSql(`'${kind}'`)} AS kind, found.* FROM unnest(${listValue(markets)}) AS wanted(market)
-      CROSS JOIN LATERAL (SELECT market_ticker, series_ticker, end_period_ts, close, open_interest FROM candles c
-        ${conditions} ORDER BY c.end_period_ts DESC LIMIT 1) found`
+      CROSS JOIN LATERAL (SELECT market_ticker, series_ticker, end_period_ts, close, open_interest FROM candles
+        ${conditions} ORDER BY end_period_ts DESC LIMIT 1) found`
   }
-  return sql`${lastOf('last', sql`c.end_period_ts >= ${from}`)}
-    UNION ALL ${lastOf('base', sql`c.end_period_ts >= ${earliest} AND c.end_period_ts < ${from}`)}
+  return sql`${lastOf('last', sql`end_period_ts >= ${from}`)}
+    UNION ALL ${lastOf('base', sql`end_period_ts >= ${earliest} AND end_period_ts < ${from}`)}
     UNION ALL SELECT 'generation', '', '', to_timestamp(0), 0, coalesce(max(generation), 0)
       FROM lake_manifest WHERE dataset = 'candles'`
-}
-
-function selected(selection: CandleSelection): (Sql | false)[] {
-  return [...selectedBy(selection, 'c'), IS_HOT]
 }
 
 /** The selection as conditions on candles or on their markets' lives, which have the same column names. */
 function selectedBy(
   { interval, marketTicker, eventTicker, seriesTickers }: CandleSelection,
-  rows: 'c' | 'l',
+  rows: 'candles' | 'l',
 ): (Sql | false)[] {
   const of = rawSql(rows)
   return [

@@ -80,7 +80,7 @@ test('long texts of rows that were sorted are taken many at a time, with what li
   for await (const chunk of new DuckLake().chunks(sql, signal)) {
     for (const column of [0, 1]) {
       const vector = new TextVector(chunk.getColumnVector(column))
-      const { bytes, starts, ends, stretches } = vector.longs!
+      const { bytes, starts, ends, stretches } = vector.longs
       assert.ok(stretches < 64, `${stretches} stretches`)
       for (let row = 0; row < vector.length; row++)
         assert.equal(bytes.toString('utf8', starts[row], ends[row]), vector.at(row))
@@ -93,7 +93,7 @@ test('long texts are taken many at a time, and are the same as one by one', asyn
   for await (const chunk of new DuckLake().chunks(`SELECT ${text} FROM range(4096) numbers(n)`, signal)) {
     const from = 3
     const vector = new TextVector(chunk.getColumnVector(0)).slice(from, chunk.rowCount - 2)
-    const { bytes, starts, ends, stretches } = vector.longs!
+    const { bytes, starts, ends, stretches } = vector.longs
     assert.ok(stretches < 64, `${stretches} stretches`)
     const one = Array.from({ length: vector.length }, (_, row) => vector.at(row))
     let longs = 0

@@ -4,6 +4,7 @@ import fc from 'fast-check'
 import { writeObservations } from '../../server/storage/observation-store.ts'
 import { type MergedObservation, mergeObservation } from '../../server/ingest/observation-precedence.ts'
 import { registerPartition } from '../../server/storage/manifest-store.ts'
+import type { InstantRange } from '../../shared/sql/hot-rows.ts'
 import {
   type ObservationSelection,
   STORED_OBSERVATION_COLUMNS,
@@ -16,7 +17,12 @@ import { storedObservations } from '../support/store-reads.ts'
 const file = storeOfThisFile()
 const HOUR_MS = 3_600_000
 const START_MS = Date.UTC(2026, 6, 1, 12, 51)
-const ALL: ObservationSelection = { stationCode: null, type: null, fromMs: 0, toMs: Date.UTC(2100, 0, 1) }
+const ALL: ObservationSelection & InstantRange = {
+  stationCode: null,
+  type: null,
+  fromMs: 0,
+  toMs: Date.UTC(2100, 0, 1),
+}
 
 beforeEach(async () => {
   await file.store.postgres.run({ text: 'TRUNCATE observations, lake_manifest', parameters: [] })
@@ -182,7 +188,7 @@ function writeRecords(records: readonly MergedObservation[]): Promise<number> {
   )
 }
 
-async function read(selection: Partial<ObservationSelection> = {}): Promise<StoredObservation[]> {
+async function read(selection: Partial<typeof ALL> = {}): Promise<StoredObservation[]> {
   const rows: StoredObservation[] = []
   for await (const batch of storedObservations(file.store.postgres, { ...ALL, ...selection }))
     rows.push(...batch)

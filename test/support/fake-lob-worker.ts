@@ -5,14 +5,13 @@
 import { existsSync } from 'node:fs'
 import { type MessagePort, threadId } from 'node:worker_threads'
 import { CHUNK_BYTES, CHUNK_WINDOW, FIRST_CHUNK_BYTES } from '../../shared/limits.ts'
+import { type LobHead, type LobSections, type LobTask, takeSection } from '../../shared/lob-task.ts'
 import {
-  type LobHead,
-  type LobSections,
-  type LobTask,
-  type LobWarmTask,
-  takeSection,
-} from '../../shared/lob-task.ts'
-import { chunkMemory, type ServerMessage, type WorkerMessage } from '../../shared/stream-task.ts'
+  chunkMemory,
+  type ServerMessage,
+  type WorkerMessage,
+  type WarmTask,
+} from '../../shared/stream-task.ts'
 import { fillPattern } from './byte-pattern.ts'
 
 // A test can make this file fail to load in new threads for a while.
@@ -162,7 +161,7 @@ async function sendSections(
   sender.post({ kind: 'end', rows })
 }
 
-export default async function run(task: LobTask | LobWarmTask): Promise<void> {
+export default async function run(task: LobTask | WarmTask): Promise<void> {
   if ('warm' in task) return
   const { query, headOnly, port, validation } = task
   const words = (query.series ?? 'bytes.100').split('.')

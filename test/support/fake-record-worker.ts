@@ -3,15 +3,13 @@
 
 import { existsSync, readFileSync } from 'node:fs'
 import { workerData } from 'node:worker_threads'
-import type { RecordProbeTask, RecordTask, RecordWarmTask } from '../../shared/record-task.ts'
-import { chunkMemory, type WorkerThreadData } from '../../shared/stream-task.ts'
+import type { RecordProbeTask, RecordTask } from '../../shared/record-task.ts'
+import { chunkMemory, type WorkerThreadData, type WarmTask } from '../../shared/stream-task.ts'
 
 const marker = process.env['BOOKCAST_TEST_DUCKDB_MARKER'] ?? ''
 const { answered } = workerData as WorkerThreadData
 
-export default async function runFakeTask(
-  task: RecordTask | RecordWarmTask | RecordProbeTask,
-): Promise<void> {
+export default async function runFakeTask(task: RecordTask | WarmTask | RecordProbeTask): Promise<void> {
   if ('warm' in task) return
   const state = existsSync(marker) ? readFileSync(marker, 'utf8') : ''
   if ('probe' in task) {

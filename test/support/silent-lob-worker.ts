@@ -3,13 +3,14 @@
 
 import { openSync } from 'node:fs'
 import { FileWatch } from '../../shared/file-watch.ts'
-import type { LobTask, LobWarmTask } from '../../shared/lob-task.ts'
+import type { LobTask } from '../../shared/lob-task.ts'
+import type { WarmTask } from '../../shared/stream-task.ts'
 
 const SILENT_FILE = 'kalshi/series=SILENT/2026-07-01.parquet'
 
 const pipe = process.env['BOOKCAST_TEST_SILENT_PIPE'] ?? ''
 
-export default async function run(task: LobTask | LobWarmTask): Promise<void> {
+export default async function run(task: LobTask | WarmTask): Promise<void> {
   if ('warm' in task) return
   const { port, query, watch, silentFiles } = task
   if (query.series === 'SILENT') {

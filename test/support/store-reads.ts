@@ -2,7 +2,6 @@
 
 import type { Postgres } from '../../server/storage/postgres.ts'
 import {
-  type CandleRange,
   type CandleSelection,
   plannedCandleRead,
   type StoredCandle,
@@ -13,6 +12,7 @@ import {
   type ClimateSelection,
   type StoredClimateRecord,
 } from '../../shared/sql/climate-queries.ts'
+import type { InstantRange } from '../../shared/sql/hot-rows.ts'
 import { type KeysetOptions, keysetPages, type KeysetRead } from '../../shared/sql/keyset-pages.ts'
 import type { WithGeneration } from '../../shared/sql/manifest-queries.ts'
 import {
@@ -28,7 +28,7 @@ type Batches<Row> = AsyncGenerator<readonly Row[], void, void>
 export function storedCandles(
   postgres: Postgres,
   selection: CandleSelection,
-  range: CandleRange,
+  range: InstantRange,
   options: Options = {},
 ): Batches<StoredCandle> {
   return withoutGeneration(batches(postgres, plannedCandleRead(selection, range), options))
@@ -37,10 +37,10 @@ export function storedCandles(
 /** The hot observations of a range by (observed_at, station_code, observation_type), in batches. */
 export function storedObservations(
   postgres: Postgres,
-  selection: ObservationSelection,
+  selection: ObservationSelection & InstantRange,
   options: Options = {},
 ): Batches<StoredObservation> {
-  return withoutGeneration(batches(postgres, plannedObservationRead(selection), options))
+  return withoutGeneration(batches(postgres, plannedObservationRead(selection, selection), options))
 }
 
 /** All climate records of every station and date, by (observation_date, station_code). */

@@ -3,18 +3,15 @@
 // answers. Other tasks return an empty response at once.
 
 import { openSync } from 'node:fs'
-import type { MessagePort } from 'node:worker_threads'
 import { ApiError } from '../../shared/errors.ts'
+import type { TaskPort } from '../../shared/stream-task.ts'
 import { watched, watchFiles } from '../../workers/lake/watched-files.ts'
 
-export interface StuckTask {
+export interface StuckTask extends TaskPort {
   readonly how: 'pipe' | 'silent' | 'deaf' | 'later' | 'answer'
   readonly path: string
   /** Its first integer becomes 1 when the task starts. */
   readonly begun: SharedArrayBuffer
-  readonly watch: SharedArrayBuffer
-  readonly silentFiles: readonly string[]
-  readonly port: MessagePort
 }
 
 export default async function run(task: StuckTask | { readonly warm: true }): Promise<void> {

@@ -7,12 +7,10 @@ import { syncBuiltinESMExports } from 'node:module'
 import { dirname } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { LobRecordingWriter } from '../../server/lake/lob-recording-writer.ts'
-import { identityOf } from '../../shared/file-identity.ts'
 import { lobFilePath } from '../../shared/lake-layout.ts'
 import type { LobQuery } from '../../shared/lob-task.ts'
 import { EVENT_CLEAR, EVENT_SET } from '../../shared/lob-v1.ts'
 import { addDays } from '../../shared/utc-date.ts'
-import { MarketLists } from '../../workers/lob/market-lists.ts'
 import { collectLob, lobQuery } from '../support/lob-worker.ts'
 import { bookEvent, DAY_START, HOUR, SECOND } from '../support/recorded-events.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
@@ -101,29 +99,4 @@ test('a file that is written or replaced later is found', async (t) => {
   assert.equal((await ask({ market: late })).endRows, 24)
   assert.equal((await ask({ market: MARKET })).failure?.code, undefined)
   assert.equal((await ask({ market: MARKET, dates: [addDays(DATE, 1)] })).endRows, 24)
-})
-
-test('lists of markets are bounded by their memory, and the least recently used one is evicted', async (t) => {
-  const lake = await temporaryDirectory(t)
-  const paths = [1, 2, 3, 4].map((number) => `${lake}/${number}`)
-  for (const path of paths) fs.writeFileSync(path, path)
-  const identityAt = (path: string): string => identityOf(fs.statSync(path, { bigint: true }))
-  const ids = Array.from({ length: 100 }, (_, index) => `${MARKET}-${index}`)
-  const single = new MarketLists()
-  single.add(paths[0]!, identityAt(paths[0]!), ids)
-  const lists = new MarketLists(3 * single.sizeBytes)
-  for (const path of paths.slice(0, 3)) lists.add(path, identityAt(path), ids)
-  assert.deepEqual(lists.of(paths[0]!), ids)
-  lists.add(paths[3]!, identityAt(paths[3]!), ids)
-  assert.deepEqual(
-    paths.map((path) => lists.of(path)?.length),
-    [100, undefined, 100, 100],
-  )
-  assert.equal(lists.sizeBytes, 3 * single.sizeBytes)
-  // A list larger than the bound is not cached.
-  lists.add(paths[0]!, identityAt(paths[0]!), [...ids, ...ids, ...ids, ...ids])
-  assert.equal(lists.of(paths[0]!), undefined)
-  fs.writeFileSync(paths[2]!, 'another')
-  assert.equal(lists.of(paths[2]!), undefined)
-  assert.equal(lists.sizeBytes, single.sizeBytes)
 })

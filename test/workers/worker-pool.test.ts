@@ -7,7 +7,8 @@ import { join } from 'node:path'
 import { Writable } from 'node:stream'
 import { after, test, type TestContext } from 'node:test'
 import { pino } from 'pino'
-import { type TaskMaker, WorkerPool } from '../../server/workers/worker-pool.ts'
+import { SilentFiles } from '../../server/workers/silent-files.ts'
+import { WorkerPool } from '../../server/workers/worker-pool.ts'
 import type { StreamHead } from '../../shared/stream-task.ts'
 import type { StuckTask } from '../support/stuck-worker.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
@@ -30,19 +31,16 @@ async function openPool(t: TestContext, tasksPerThread: number) {
     heapMb: 64,
     niceness: 0,
     logger: pino(new Writable({ write: (line, _, done) => (log.push(String(line)), done()) })),
-    fileAnswerMs: 400,
+    silentFiles: new SilentFiles(400),
   })
   await pool.warm()
   const leaving = new AbortController()
   let over = 0
   const begun = new SharedArrayBuffer(4)
-  const maker =
-    (how: StuckTask['how']): TaskMaker =>
-    (port, watch): StuckTask => ({ how, path, begun, watch, silentFiles: pool.silentFiles.names, port })
   const options = { signal: leaving.signal, release: () => (over += 1) }
-  const start = (how: StuckTask['how']) => pool.start(maker(how), options)
+  const start = (how: StuckTask['how']) => pool.start({ how, path, begun }, options)
   const ask = async (how: StuckTask['how']): Promise<void> => {
-    const stream = await pool.open(maker(how), options)
+    const stream = await pool.open({ how, path, begun }, options)
     await stream.close()
   }
   const hasBegun = (): boolean => Atomics.load(new Int32Array(begun), 0) === 1

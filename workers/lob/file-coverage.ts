@@ -1,7 +1,7 @@
 // When the books of a file are known, market by market: from the figures in its footer or, without them, from one scan of four
 // columns. Cached until the file is replaced, within a bound on memory.
 
-import { BoundedMap } from '../../shared/bounded-map.ts'
+import { FileFacts } from '../../shared/file-facts.ts'
 import { type MarketHours, MarketHoursCount, parseHours } from '../../shared/lob-hours.ts'
 import { EVENT_GAP, LOB_FOOTER_KEYS as KEYS } from '../../shared/lob-v1.ts'
 import { namingFile } from '../lake/lake-file-error.ts'
@@ -29,19 +29,12 @@ export interface FileCoverage {
   readonly markets: ReadonlyMap<string, MarketHours>
 }
 
-const remembered = new BoundedMap<{ readonly identity: string; readonly coverage: FileCoverage }>(BYTES_MAX)
-
-/** The cached coverage of the file with this name, if the file is unchanged. */
-export function rememberedCoverage(name: string, identity: string): FileCoverage | undefined {
-  const known = remembered.get(name)
-  if (known?.identity !== identity) return undefined
-  remembered.renew(name)
-  return known.coverage
-}
+/** By name. */
+export const rememberedCoverage = new FileFacts<FileCoverage>(BYTES_MAX)
 
 /** The coverage without a scan; undefined if a scan would be needed. @throws {ApiError} that names a file which cannot be read */
 export function statedCoverage(file: LakeFile): FileCoverage | undefined {
-  const known = rememberedCoverage(file.name, file.identity)
+  const known = rememberedCoverage.of(file.name, file.identity)
   if (known !== undefined) return known
   const stated = coverageInFooter(file)
   if (stated !== undefined) remember(file, stated)
@@ -126,5 +119,5 @@ function remember({ name, identity }: LakeFile, coverage: FileCoverage): void {
   for (const [id, { changes, hours }] of coverage.markets)
     sizeBytes +=
       MARKET_BYTES + id.length + 2 * BYTES_PER_NUMBER * changes.length + BYTES_PER_NUMBER * hours.length
-  remembered.set(name, { identity, coverage }, sizeBytes)
+  rememberedCoverage.add(name, identity, coverage, sizeBytes)
 }

@@ -5,8 +5,8 @@
 import { closeSync, constants, fstatSync, openSync, readSync, type BigIntStats } from 'node:fs'
 import { join } from 'node:path'
 import { crc32 } from 'node:zlib'
-import { BoundedMap } from '../../shared/bounded-map.ts'
 import { ApiError } from '../../shared/errors.ts'
+import { FileFacts } from '../../shared/file-facts.ts'
 import { identityOf } from '../../shared/file-identity.ts'
 import { lobKey } from '../../shared/lake-layout.ts'
 import { type LobSource } from '../../shared/lob-sources.ts'
@@ -28,12 +28,7 @@ const MAGIC = 'PAR1'
 // The text in Thrift: its length, then its bytes.
 const MARKETS_KEY = '\u0007markets'
 
-interface CacheEntry {
-  readonly identity: string
-  readonly index: FileIndex
-}
-
-const cache = new BoundedMap<CacheEntry>(FOOTER_CACHE_ENTRIES_MAX)
+const cache = new FileFacts<FileIndex>(FOOTER_CACHE_ENTRIES_MAX)
 // One buffer per thread for the bytes of a column chunk or a footer; decoders copy the values that they keep.
 let scratch = new Uint8Array(1 << 20)
 
@@ -136,17 +131,14 @@ export class LakeFile {
     if (this.#index !== undefined) return this.#index
     const { identity } = this
     const cacheKey = this.#pinned?.sha256 ?? this.name
-    const cached = cache.get(cacheKey)
-    if (cached?.identity === identity) {
-      cache.renew(cacheKey)
-      this.#index = cached.index
-    } else {
-      const index = namingFile(this.place, () => indexFile(this, this.#readFooter()))
+    let index = cache.of(cacheKey, identity)
+    if (index === undefined) {
+      index = namingFile(this.place, () => indexFile(this, this.#readFooter()))
       this.assertUnchanged()
-      cache.set(cacheKey, { identity, index })
-      this.#index = index
+      cache.add(cacheKey, identity, index)
     }
-    return this.#index
+    this.#index = index
+    return index
   }
 
   /**

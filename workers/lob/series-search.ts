@@ -2,14 +2,16 @@
 // a market on the same date, the request is refused, so that neither part is served as if it were the whole.
 
 import { readdirSync, statSync } from 'node:fs'
-import { basename, relative } from 'node:path'
+import { basename, join, relative } from 'node:path'
 import { ApiError } from '../../shared/errors.ts'
 import {
   dateOfDirectoryName,
-  lobFilePath,
+  lobKey,
   lobSeriesDirectory,
   lobSourceDirectory,
 } from '../../shared/lake-layout.ts'
+import { FileFacts } from '../../shared/file-facts.ts'
+import { identityOf } from '../../shared/file-identity.ts'
 import { lobSourceNames, type LobSourceNames } from '../../shared/lob-sources.ts'
 import type { MarketsAsked } from '../../shared/lob-task.ts'
 import { isSeriesName } from '../../shared/series-name.ts'
@@ -18,7 +20,6 @@ import { lakeUnavailable } from '../lake/lake-file-error.ts'
 import { watched } from '../lake/watched-files.ts'
 import type { PinnedFiles } from '../lake/pinned-files.ts'
 import { LakeFile } from './lake-file.ts'
-import { MarketLists } from './market-lists.ts'
 
 /** The maximum of footers that are searched for a market that the requested dates do not have, before it counts as unknown. */
 const MARKET_SEARCH_FILES_MAX = 2_000
@@ -39,9 +40,17 @@ export interface FoundSeries {
 
 const LISTED_SERIES_MAX = 10
 
-// For likely series only ids of the verified index are used, also to conclude that a market is absent.
-const indexedMarkets = new MarketLists()
-const listedMarkets = new MarketLists()
+/** The estimated size of a cache of market ids: 150 tickers in each of the files that a request may search. */
+const LISTS_BYTES_MAX = 16 * 1024 * 1024
+/** The size of a list without its ids, and of an id without its characters. */
+const LIST_BYTES = 512
+const ID_BYTES = 32
+
+// The requests of a thread share these caches of the market ids in files. With them, a request for a market that no file has checks
+// the files' identities and reads none. For likely series only ids of the verified index are used, also to conclude that a market is
+// absent.
+const indexedMarkets = new FileFacts<readonly string[]>(LISTS_BYTES_MAX)
+const listedMarkets = new FileFacts<readonly string[]>(LISTS_BYTES_MAX)
 
 export class SeriesSearch {
   readonly #lake: string
@@ -212,12 +221,14 @@ export class SeriesSearch {
     const { source } = this.#query
     const isWanted = this.#isWanted
     const isLikely = this.#likely.includes(series)
-    const path = lobFilePath(this.#lake, source, series, date)
+    const name = lobKey(source, series, date)
+    const path = join(this.#lake, name)
     if (!isLikely) this.#otherFilesLeft--
+    const identity = this.#version === undefined ? currentIdentity(path, name) : undefined
     const known =
-      this.#version === undefined
-        ? (indexedMarkets.of(path) ?? (isLikely ? undefined : listedMarkets.of(path)))
-        : undefined
+      identity === undefined
+        ? undefined
+        : (indexedMarkets.of(path, identity) ?? (isLikely ? undefined : listedMarkets.of(path, identity)))
     if (known !== undefined && !known.some(isWanted)) return false
     const file = LakeFile.open(this.#lake, source, series, date, this.#version)
     if (file === undefined) return false
@@ -225,11 +236,11 @@ export class SeriesSearch {
       if (known === undefined && !isLikely) {
         const listed = file.listedMarkets()
         if (listed !== undefined && this.#version === undefined)
-          listedMarkets.add(path, file.identity, listed)
+          listedMarkets.add(path, file.identity, listed, sizeOf(listed))
         if (listed !== undefined && !listed.some(isWanted)) return false
       }
       const ids = [...file.index.markets.keys()]
-      if (this.#version === undefined) indexedMarkets.add(path, file.identity, ids)
+      if (this.#version === undefined) indexedMarkets.add(path, file.identity, ids, sizeOf(ids))
       return ids.some(isWanted)
     } finally {
       file.close()
@@ -248,4 +259,18 @@ export class SeriesSearch {
       throw lakeUnavailable(this.#lake, directory, error)
     }
   }
+}
+
+/** Undefined if there is no such file, or if it cannot be looked at: the caller gets the error when it opens the file. */
+function currentIdentity(path: string, name: string): string | undefined {
+  try {
+    return identityOf(watched(name, () => statSync(path, { bigint: true })))
+  } catch (error) {
+    if (error instanceof ApiError) throw error
+    return undefined
+  }
+}
+
+function sizeOf(ids: readonly string[]): number {
+  return ids.reduce((sum, id) => sum + id.length + ID_BYTES, LIST_BYTES)
 }

@@ -14,7 +14,6 @@ import {
   type LobQuery,
   type LobSections,
   type LobTask,
-  type LobWarmTask,
 } from '../../shared/lob-task.ts'
 import { ChunkStream, RequestCancelled } from '../output/chunk-stream.ts'
 import { failureOf } from '../output/stream-failure.ts'
@@ -38,6 +37,7 @@ import { writeSections, writeSnapshots } from './snapshots.ts'
 import { warmUp } from './warm-up.ts'
 import { pinnedFiles } from '../lake/pinned-files.ts'
 import { watchFiles } from '../lake/watched-files.ts'
+import type { WarmTask } from '../../shared/stream-task.ts'
 
 /** An answer that costs less than this many rows is made by one thread: dividing it would cost more. */
 export const LOB_SECTIONS_ROWS_MIN = 20_000
@@ -58,7 +58,7 @@ export interface SharingBounds {
 const BOUNDS: SharingBounds = { rowsMin: LOB_SECTIONS_ROWS_MIN, sectionChunksMax: LOB_SECTION_CHUNKS_MAX }
 
 /** Only tests pass other `bounds`. All threads of one answer must have the same. */
-export default async function runLobTask(task: LobTask | LobWarmTask, bounds = BOUNDS): Promise<void> {
+export default async function runLobTask(task: LobTask | WarmTask, bounds = BOUNDS): Promise<void> {
   await prepareDecompression()
   if ('warm' in task) return warmUp()
   const { assistance, port } = task

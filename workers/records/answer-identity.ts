@@ -16,7 +16,7 @@ export interface AnswerSources {
   /** Other facts that the answer depends on, as text. */
   readonly facts: readonly string[]
   /** Set if the plan does not read the store: the files and directories that it looked at, or null while they are changing. */
-  readonly lakeOnly?: { readonly seenFiles: readonly SeenFile[] | null } | undefined
+  readonly seenFiles?: readonly SeenFile[] | null | undefined
   /** See `RecordHead.series`. */
   readonly series?: readonly string[] | null
 }
@@ -49,13 +49,13 @@ export class AnswerIdentity {
    * Sets the name. A request that is planned again sets it again.
    * @throws {AnswerHeld}
    */
-  settle({ parts, facts, lakeOnly, series = null }: AnswerSources): void {
+  settle({ parts, facts, seenFiles, series = null }: AnswerSources): void {
     this.parts = parts
     this.series = series
     if (this.#validation === null) return
     const { held, kept } = this.#validation
-    const seed = lakeOnly === undefined ? this.#validation.seed : this.#validation.lakeSeed
-    this.seenFiles = lakeOnly?.seenFiles ?? null
+    const seed = seenFiles === undefined ? this.#validation.seed : this.#validation.lakeSeed
+    this.seenFiles = seenFiles ?? null
     // The time of the request is left out: whatever depends on it is among the facts.
     const query = JSON.stringify({ ...this.#query, nowMs: undefined })
     const files = parts.map(

@@ -56,11 +56,8 @@ export async function countHotCandles(
   { run, context }: RecordRequest,
 ): Promise<number> {
   const range = { fromMs: plan.readFromMs, toMs: plan.query.toMs }
-  const [row] = await run<{ readonly rows: bigint }>(
-    candleCount(plan.selection.stored, range, unregisteredOf(plan.parts), countMax),
-  )
-  await context.candleManifest.check(run, plan.manifest)
-  return Number(row?.rows ?? 0)
+  const statement = candleCount(plan.selection.stored, range, unregisteredOf(plan.parts), countMax)
+  return await context.candleManifest.count(run, plan.manifest, statement)
 }
 
 /** The store's rows around a window. `generation` is the manifest's at the time of reading. */

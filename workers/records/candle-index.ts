@@ -2,7 +2,6 @@
 // or from its rows if the footer lacks it, and kept until the file is replaced. With the index, a request opens only files
 // that have rows for it, and knows each market's last trade without reading rows.
 
-import { BoundedMap } from '../../shared/bounded-map.ts'
 import {
   CANDLE_SPANS_KEY,
   candleSpansOf,
@@ -10,6 +9,7 @@ import {
   type MarketSpan,
   parseCandleSpans,
 } from '../../shared/candle-spans.ts'
+import { FileFacts } from '../../shared/file-facts.ts'
 import { RECORD_LAKE_FILES_MAX } from '../../shared/limits.ts'
 import { lakeFileError } from '../lake/lake-file-error.ts'
 import { type DuckLake, readParquetSql, sqlInstant } from './duck-lake.ts'
@@ -43,16 +43,11 @@ const CANDLES_SCHEMA: LakeFileSchema = {
   },
 }
 
-interface KnownPart {
-  readonly asked: LakePart
-  readonly indexed: IndexedPart
-}
-
 export class CandleIndex {
   readonly #lake: DuckLake
   readonly #checks: FileChecks
   /** By path. */
-  readonly #known = new BoundedMap<KnownPart>(RECORD_LAKE_FILES_MAX)
+  readonly #known = new FileFacts<IndexedPart>(RECORD_LAKE_FILES_MAX)
   /** By series: see `sharedSpans`. */
   readonly #shared = new Map<string, ReadonlyMap<IndexedPart, readonly MarketSpan[]>>()
 
@@ -62,15 +57,14 @@ export class CandleIndex {
   }
 
   async of(part: LakePart, signal: AbortSignal): Promise<IndexedPart> {
-    const known = this.#known.get(part.path)
-    if (known !== undefined && isSamePart(known.asked, part)) {
-      this.#known.renew(part.path)
-      checkRevision(part, known.indexed.revision)
-      return known.indexed
+    const { path, identity, fromMs, toMs, isRegistered } = part
+    const key = `${identity} ${fromMs} ${toMs} ${isRegistered}`
+    let indexed = this.#known.of(path, key)
+    if (indexed === undefined) {
+      indexed = await this.#read(part, signal)
+      this.#known.add(path, key, indexed)
+      this.#shared.delete(part.scope)
     }
-    const indexed = await this.#read(part, signal)
-    this.#known.set(part.path, { asked: part, indexed })
-    this.#shared.delete(part.scope)
     checkRevision(part, indexed.revision)
     return indexed
   }
@@ -78,7 +72,7 @@ export class CandleIndex {
   /** For each part, the spans of those markets that other files of its series have too. */
   sharedSpans(parts: readonly IndexedPart[]): ReadonlyMap<IndexedPart, readonly MarketSpan[]> {
     // If another request has replaced an index meanwhile, any span may be shared.
-    const areKnown = parts.every((indexed) => this.#known.get(indexed.path)?.indexed === indexed)
+    const areKnown = parts.every((indexed) => this.#sharedOf(indexed.scope).has(indexed))
     const spansOf = (indexed: IndexedPart): readonly MarketSpan[] =>
       areKnown ? this.#sharedOf(indexed.scope).get(indexed)! : indexed.spans
     return new Map(parts.map((indexed) => [indexed, spansOf(indexed)]))
@@ -87,10 +81,7 @@ export class CandleIndex {
   #sharedOf(scope: string): ReadonlyMap<IndexedPart, readonly MarketSpan[]> {
     let shared = this.#shared.get(scope)
     if (shared === undefined) {
-      const parts = this.#known
-        .values()
-        .map(({ indexed }) => indexed)
-        .filter((part) => part.scope === scope)
+      const parts = this.#known.values().filter((part) => part.scope === scope)
       const files = new Map<string, number>()
       for (const { markets } of parts)
         for (const market of markets) files.set(market, (files.get(market) ?? 0) + 1)
@@ -136,13 +127,4 @@ export class CandleIndex {
     const rows = await lakeRows(this.#lake, [part], candleSpansSql(`${source} WHERE ${inPart}`), signal)
     return { spans: candleSpansOf(rows), isClipped: counts[1] !== 0 }
   }
-}
-
-function isSamePart(left: LakePart, right: LakePart): boolean {
-  return (
-    left.identity === right.identity &&
-    left.fromMs === right.fromMs &&
-    left.toMs === right.toMs &&
-    left.isRegistered === right.isRegistered
-  )
 }

@@ -12,7 +12,6 @@ import type { ColdCandles } from './candle-lake.ts'
 import { type ResolvedSelection, resolveSelection } from './candle-selection.ts'
 import { isCovered } from './lake-cover.ts'
 import { findParts } from './lake-partitions.ts'
-import { pinnedParts } from './pinned-parts.ts'
 import type { RecordRequest } from './record-context.ts'
 
 const FILL_GAP_MS = CANDLE_FILL_GAP_DAYS_MAX * MS_PER_DAY
@@ -47,9 +46,9 @@ export async function makeCandlePlan(
   const gapMs = query.fill ? FILL_GAP_MS : 0
   const span = { fromMs: readFromMs - gapMs, toMs: query.toMs + gapMs }
   const wanted = { dataset: 'candles', scopes: selection.scopes, ...span } as const
-  const found = pinned === undefined ? findParts(context.lake, wanted, manifest) : pinnedParts(pinned, wanted)
   const parts: IndexedPart[] = []
-  for (const part of found) parts.push(await context.candleIndex.of(part, signal))
+  for (const part of findParts(context.lake, wanted, manifest, pinned))
+    parts.push(await context.candleIndex.of(part, signal))
   const isHotIn = (fromMs: number, toMs: number): boolean =>
     context.hasStore &&
     pinned === undefined &&

@@ -10,7 +10,6 @@ import { eventKnown, marketKnown, seriesKnown } from '../../shared/sql/name-quer
 import type { RunStatement, SqlStatement } from '../../shared/sql/statement.ts'
 import type { IndexedPart } from './candle-index.ts'
 import { findParts, lakeScopes } from './lake-partitions.ts'
-import { pinnedParts } from './pinned-parts.ts'
 import type { RecordRequest } from './record-context.ts'
 import { SeriesStations } from './series-stations.ts'
 
@@ -106,11 +105,8 @@ async function isInLake(
   { context, run, signal, versions, pinned }: RecordRequest,
 ): Promise<boolean> {
   const everything = { dataset: 'candles', scopes: [series], fromMs: -Infinity, toMs: Infinity } as const
-  const parts =
-    pinned === undefined
-      ? findParts(context.lake, everything, await context.candleManifest.partitions(run, versions.manifest))
-      : pinnedParts(pinned, everything)
-  for (const part of parts.toReversed()) {
+  const manifest = await context.candleManifest.partitions(run, versions.manifest)
+  for (const part of findParts(context.lake, everything, manifest, pinned).toReversed()) {
     const { spans } = await context.candleIndex.of(part, signal)
     if (spans.some(isNamed)) return true
   }

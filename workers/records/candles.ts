@@ -18,8 +18,8 @@ import { CandlePage } from './candle-page.ts'
 import { type CandlePlan, coldCandles, makeCandlePlan, rowsIn, rowsRead } from './candle-plan.ts'
 import { type CandleStretches, isStreamed, streamCandles } from './candle-stream.ts'
 import { checkNames } from './candle-selection.ts'
-import { checkUnchanged, findParts, type LakePart, seenFiles } from './lake-partitions.ts'
-import { refuseNotPinnable } from './pinned-parts.ts'
+import { checkUnchanged, type LakePart, seenFiles } from './lake-partitions.ts'
+import { refuseNotPinnable } from './not-pinnable.ts'
 import type { RecordRequest } from './record-context.ts'
 import { assertInPlace } from './request-cost.ts'
 import { forgetStalePlan } from './stale-plan.ts'
@@ -47,7 +47,7 @@ async function answerOnce(query: CandleQuery, request: RecordRequest): Promise<C
   const bucketMinutes =
     query.aggregate ?? (query.interval === storedIntervalOf(query.interval) ? null : query.interval)
   const plan = await makeCandlePlan(query, bucketMinutes, request)
-  const { parts } = plan
+  const { parts, selection } = plan
   const cold = coldCandles(plan)
   const { markets } = cold
   const isHot = plan.isHotIn(plan.readFromMs, query.toMs)
@@ -55,7 +55,13 @@ async function answerOnce(query: CandleQuery, request: RecordRequest): Promise<C
   const isLong = isStreamed(query, bucketMinutes)
   const areNamesChecked = markets.length === 0 && (!isHot || isLong || request.identity.mayBeHeld)
   if (areNamesChecked) await checkNames(query, parts, request)
-  await refuseUnpinnable(plan, request)
+  if (!selection.isEmpty) {
+    const span = { fromMs: plan.readFromMs, toMs: query.toMs }
+    const range = { dataset: 'candles', scopes: selection.scopes, ...span } as const
+    const countOne = async () => countHotCandles(plan, 1, request)
+    const indexed = async (part: LakePart) => context.candleIndex.of(part, request.signal)
+    await refuseNotPinnable('Candles', plan, range, request, countOne, indexed)
+  }
   request.identity.settle(candleSources(plan, cold, isHot, request))
   assertInPlace(request, rowsRead(plan), cold.parts.length)
   const labelZone = await zonesOf(query, plan, request)
@@ -85,25 +91,12 @@ async function answerOnce(query: CandleQuery, request: RecordRequest): Promise<C
   return { rows: page.page.length, hasMore: page.hasMore, sets, interval, labelZone }
 }
 
-async function refuseUnpinnable(plan: CandlePlan, request: RecordRequest): Promise<void> {
-  const { context, pinned } = request
-  const { selection, readFromMs: fromMs, query } = plan
-  const { scopes, isEmpty } = selection
-  if (pinned === undefined || !context.hasStore || isEmpty) return
-  const span = { scopes, fromMs, toMs: query.toMs }
-  const presentParts = async (): Promise<LakePart[]> => {
-    const found = findParts(context.lake, { dataset: 'candles', ...span }, plan.manifest)
-    return Promise.all(found.map((part) => context.candleIndex.of(part, request.signal)))
-  }
-  await refuseNotPinnable('Candles', plan.parts, span, () => countHotCandles(plan, 1, request), presentParts)
-}
-
 /** What the answer depends on. An answer from lake files alone needs no names from the store: the lake has rows of its markets. */
 function candleSources(
   plan: CandlePlan,
   { markets }: ColdCandles,
   isHot: boolean,
-  { context, identity, pinned }: RecordRequest,
+  request: RecordRequest,
 ): AnswerSources {
   const { query, selection, parts } = plan
   const { scopes } = selection
@@ -115,13 +108,10 @@ function candleSources(
     query.station === null &&
     query.tz !== 'station' &&
     !(query.fill && mayAskStore(plan))
-  const looked = { dataset: 'candles', scopes: scopes ?? [], startedMs: identity.startedMs } as const
   return {
     parts,
     facts: [JSON.stringify([selection.stored, scopes])],
-    lakeOnly: isLakeOnly
-      ? { seenFiles: pinned === undefined ? seenFiles(context.lake, looked, parts) : null }
-      : undefined,
+    seenFiles: isLakeOnly ? seenFiles(request, 'candles', scopes, parts) : undefined,
   }
 }
 

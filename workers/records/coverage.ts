@@ -42,7 +42,7 @@ export async function answerCoverage(query: CoverageQuery, request: RecordReques
   const { series, isWanted, datesOf } = selectMarkets(context.lake, asked, catalogue)
   const days = daysOf(context.lake, query, series, datesOf(series).toSorted())
   const parts = days.flatMap(({ part }) => part ?? [])
-  identity.settle({ parts, facts: [series, query.openFrom], lakeOnly: { seenFiles: null } })
+  identity.settle({ parts, facts: [series, query.openFrom], seenFiles: null })
   const fields = fieldsOf(query.kind, query.columns)
   const target: CoverageTarget =
     query.kind === 'gaps' ? new GapRows(query, fields) : new CoverageRows(query, fields)
@@ -155,7 +155,7 @@ class CoverageReading {
 
   #coverageOf(date: string, part: LakePart, mayEnd: boolean): FileCoverage | undefined {
     this.hasCounted = false
-    const known = rememberedCoverage(part.name, part.identity)
+    const known = rememberedCoverage.of(part.name, part.identity)
     if (known !== undefined) return known
     const file = LakeFile.open(this.#lake, this.#query.source, this.#series, date)
     try {

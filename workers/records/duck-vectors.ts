@@ -1,7 +1,7 @@
 // Copies the values of DuckDB's vectors in bulk. The library returns them one by one and tests a bitmap of BigInts for each,
 // which takes longer than all other work on a long answer. This module reads the memory of the vector: numbers side by side,
 // nulls as cleared bits, and 16 bytes for a text: its length, then the text if it has at most 12 bytes, else a pointer. Long
-// texts usually lie one after the other. If the library hides this memory, values are read one by one.
+// texts usually lie one after the other.
 // Source: https://duckdb.org/docs/stable/internals/vector
 
 import type { DuckDBVector } from '@duckdb/node-api'
@@ -13,21 +13,29 @@ const TEXT_BYTES = 16
 const INLINE_BYTES_MAX = 12
 const POINTER_OFFSET = 8
 
+/** The members of the library's vectors that its types do not show. Vectors of numbers have `items`, those of texts `dataView`. */
+interface VectorMemory {
+  readonly items: Float64Array | Float32Array | Int32Array | Int16Array | BigInt64Array | undefined
+  readonly dataView: DataView
+  /** One bit per row, clear for a null; no data if no row is null. */
+  readonly validity: { readonly data: BigUint64Array | null }
+}
+
+function memoryOf(vector: DuckDBVector): VectorMemory {
+  return vector as unknown as VectorMemory
+}
+
 /** Copies integers of up to 64 bits, or doubles, as doubles. A null becomes NaN. Integers beyond 2^53 are rounded. */
 export function copyNumbers(vector: DuckDBVector, target: Float64Array, start: number): void {
-  const items: unknown = Reflect.get(vector, 'items')
-  const validity = validityOf(vector)
-  const isPlain = items instanceof Float64Array || items instanceof Int32Array
-  if (validity === undefined || !(isPlain || items instanceof BigInt64Array)) {
-    copyEach(vector, target, start)
-    return
-  }
-  if (isPlain) target.set(items, start)
+  const { items } = memoryOf(vector)
+  if (items === undefined) throw new Error('a column is not of numbers')
+  if (!(items instanceof BigInt64Array)) target.set(items, start)
   else {
     const words = new Int32Array(items.buffer, items.byteOffset, 2 * items.length)
     for (let row = 0; row < items.length; row++)
       target[start + row] = words[2 * row + 1]! * TWO_POWER_32 + (words[2 * row]! >>> 0)
   }
+  const validity = validityOf(vector)
   if (validity === null) return
   for (let row = 0; row < items.length; row++)
     if ((validity[row >>> 3]! & (1 << (row & 7))) === 0) target[start + row] = Number.NaN
@@ -35,36 +43,20 @@ export function copyNumbers(vector: DuckDBVector, target: Float64Array, start: n
 
 /** Copies integers of 64 bits; a null becomes -1. */
 export function copyNanoseconds(vector: DuckDBVector, target: BigInt64Array): BigInt64Array {
-  const items: unknown = Reflect.get(vector, 'items')
-  const validity = validityOf(vector)
-  if (!(items instanceof BigInt64Array) || validity === undefined) {
-    for (let row = 0; row < target.length; row++) target[row] = (vector.getItem(row) ?? -1n) as bigint
-    return target
-  }
+  const { items } = memoryOf(vector)
+  if (!(items instanceof BigInt64Array)) throw new Error('a column is not of 64-bit integers')
   target.set(items.subarray(0, target.length))
+  const validity = validityOf(vector)
   if (validity === null) return target
   for (let row = 0; row < target.length; row++)
     if ((validity[row >>> 3]! & (1 << (row & 7))) === 0) target[row] = -1n
   return target
 }
 
-function copyEach(vector: DuckDBVector, target: Float64Array, start: number): void {
-  for (let row = 0; row < vector.itemCount; row++) {
-    const value = vector.getItem(row)
-    if (value === null) target[start + row] = Number.NaN
-    else if (typeof value === 'number' || typeof value === 'bigint') target[start + row] = Number(value)
-    else throw new Error('a column is not of numbers')
-  }
-}
-
-/** One bit per row, clear for a null. Returns null if no row is null, undefined if the library hides the bits. */
-function validityOf(vector: DuckDBVector): Uint8Array | null | undefined {
-  const validity: unknown = Reflect.get(vector, 'validity')
-  const bits: unknown = validity instanceof Object ? Reflect.get(validity, 'data') : undefined
-  if (bits === null) return null
-  return bits instanceof BigUint64Array
-    ? new Uint8Array(bits.buffer, bits.byteOffset, bits.byteLength)
-    : undefined
+/** Null if no row is null. */
+function validityOf(vector: DuckDBVector): Uint8Array | null {
+  const { data } = memoryOf(vector).validity
+  return data && new Uint8Array(data.buffer, data.byteOffset, data.byteLength)
 }
 
 /** The texts of a vector. Valid until the next chunk of the result is fetched. */
@@ -72,9 +64,7 @@ export class TextVector {
   readonly length: number
   readonly #vector: DuckDBVector
   readonly #start: number
-  /** Undefined if the library hides the memory. */
-  readonly #view: DataView | undefined
-  /** Null if no text is null. */
+  readonly view: DataView
   readonly #validity: Uint8Array | null
   #longs: LongTexts | undefined
 
@@ -82,16 +72,13 @@ export class TextVector {
     this.#vector = vector
     this.#start = start
     this.length = stop - start
-    const view: unknown = Reflect.get(vector, 'dataView')
-    const validity = validityOf(vector)
-    this.#view = view instanceof DataView && validity !== undefined ? view : undefined
-    this.#validity = validity ?? null
+    this.view = memoryOf(vector).dataView
+    this.#validity = validityOf(vector)
   }
 
-  /** The texts that are stored outside the vector; undefined if the library hides the memory. */
-  get longs(): LongTexts | undefined {
-    if (this.#view === undefined) return undefined
-    this.#longs ??= longTexts(this.#view, (row) => this.inlineAt(row) === -1, this.#start, this.length)
+  /** The texts that are stored outside the vector. */
+  get longs(): LongTexts {
+    this.#longs ??= longTexts(this.view, (row) => this.inlineAt(row) === -1, this.#start, this.length)
     return this.#longs
   }
 
@@ -106,19 +93,14 @@ export class TextVector {
   }
 
   /**
-   * The position in `inlineView` of a text that is stored in the vector; its length, 32 bits, stands before it. -1 for a longer
+   * The position in `view` of a text that is stored in the vector; its length, 32 bits, stands before it. -1 for a longer
    * text (see `at`, `longs`), -2 for a null.
    */
   inlineAt(row: number): number {
     const index = this.#start + row
-    if (this.#view === undefined) return this.#vector.getItem(index) === null ? -2 : -1
     if (this.#validity !== null && (this.#validity[index >>> 3]! & (1 << (index & 7))) === 0) return -2
     const at = index * TEXT_BYTES
-    return this.#view.getUint32(at, true) <= INLINE_BYTES_MAX ? at + 4 : -1
-  }
-
-  get inlineView(): DataView | undefined {
-    return this.#view
+    return this.view.getUint32(at, true) <= INLINE_BYTES_MAX ? at + 4 : -1
   }
 }
 

@@ -3,8 +3,8 @@
 
 import { constants } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
-import { BoundedMap } from '../../shared/bounded-map.ts'
 import { ApiError } from '../../shared/errors.ts'
+import { FileFacts } from '../../shared/file-facts.ts'
 import { identityOf } from '../../shared/file-identity.ts'
 import { type FileVerdict, LakeFileVerdicts } from '../../shared/lake-file-verdicts.ts'
 import { RECORD_LAKE_FILES_MAX } from '../../shared/limits.ts'
@@ -21,7 +21,7 @@ const READ_FLAGS = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0)
 export class FileChecks {
   readonly #verdicts = new LakeFileVerdicts()
   readonly #running = new Map<string, Promise<FileVerdict>>()
-  readonly #kept = new BoundedMap<true>(RECORD_LAKE_FILES_MAX)
+  readonly #kept = new FileFacts<true>(RECORD_LAKE_FILES_MAX)
 
   /**
    * Resolves to `right`, or `none` for a file without a checksum.
@@ -41,11 +41,10 @@ export class FileChecks {
     contract: LakeFileSchema,
     signal: AbortSignal,
   ): Promise<void> {
-    const key = `${part.path} ${part.identity}`
-    if (this.#kept.get(key) === true) return
+    if (this.#kept.of(part.path, part.identity) === true) return
     await this.check(part)
     await checkLakeFile(lake, part, contract, signal)
-    this.#kept.set(key, true)
+    this.#kept.add(part.path, part.identity, true)
   }
 
   /** Requests for a file that is being read wait for the same read. */

@@ -65,54 +65,65 @@ export function scopesIn(lake: string, directory: string, prefix: string, pinned
 }
 
 /**
- * The files that overlap a span, by scope and period.
- * @throws {ApiError} `lake_file_invalid` if a file of the manifest is missing, `invalid_parameter` (400) if there are too many
+ * The files that overlap a span, by scope and period: those of the pinned version alone, if there is one.
+ * @throws {ApiError} `lake_file_invalid` if a file of the manifest is missing, `invalid_parameter` (400) if there are too many,
+ * `version_gone`
  */
 export function findParts(
   lake: string,
   selection: PartSelection,
   manifest: readonly RegisteredPartition[],
+  pinned?: PinnedFiles,
 ): LakePart[] {
   const { dataset, fromMs, toMs } = selection
-  const registered = groupedBy(
-    manifest.filter((partition) => partition.dataset === dataset),
-    ({ scope }) => scope,
-  )
-  const scopes = selection.scopes ?? scopesOf(lake, dataset, manifest)
+  const listed = pinned === undefined ? manifest.filter((partition) => partition.dataset === dataset) : []
+  const registered = groupedBy(listed, ({ scope }) => scope)
+  const scopes = selection.scopes ?? [
+    ...new Set([...lakeScopes(lake, dataset, pinned), ...registered.keys()]),
+  ]
   const parts: LakePart[] = []
   for (const scope of scopes.filter(isSeriesName)) {
     const known = registered.get(scope) ?? []
-    const add = (part: Omit<LakePart, 'path' | 'identity'>): void => {
-      const path = join(lake, ...part.name.split('/'))
-      const identity = fileIdentity(path, part.name)
-      if (identity === undefined) {
-        // A directory may exist before its file, but a file of the manifest must exist.
-        if (part.isRegistered) throw lakeFileError(part.name, 'it is not there or may not be read')
-        return
-      }
-      parts.push({ ...part, path, identity })
-    }
-    for (const partition of known) {
-      if (
-        partition.cut_over > partition.period_start &&
-        partition.period_start < toMs &&
-        partition.cut_over > fromMs
-      ) {
-        const { path: name, period_start, cut_over, revision } = partition
-        const span = { fromMs: period_start, toMs: cut_over }
-        add({ scope, name, ...span, isRegistered: true, revisionMin: revision })
-      }
+    for (const { path: name, period_start: startMs, cut_over: endMs, revision } of known) {
+      if (endMs <= startMs || startMs >= toMs || endMs <= fromMs) continue
+      const span = { fromMs: startMs, toMs: endMs }
+      const part = partAt(lake, name, { scope, ...span, isRegistered: true, revisionMin: revision })
+      if (part === undefined) throw lakeFileError(name, 'it is not there or may not be read')
+      parts.push(part)
     }
     const starts = new Set(known.map(({ period_start: startMs }) => startMs))
-    const names = namesIn(join(lake, dataset, `${RECORD_PARTITIONS[dataset].scope}=${scope}`))
-    for (const period of periodsOf(dataset, names)) {
+    const directory = `${dataset}/${RECORD_PARTITIONS[dataset].scope}=${scope}`
+    for (const period of periodsOf(dataset, pinned?.namesIn(directory) ?? namesIn(join(lake, directory)))) {
       const span = periodInstants(period)
       if (span.fromMs >= toMs || span.toMs <= fromMs || starts.has(span.fromMs)) continue
       const name = recordFileName(dataset, scope, period)
-      add({ scope, name, ...span, isRegistered: false, revisionMin: 0n })
+      const part = partAt(lake, name, { scope, ...span, isRegistered: false, revisionMin: 0n }, pinned)
+      if (part !== undefined) parts.push(part)
     }
   }
   return inOrder(parts)
+}
+
+/**
+ * The file of this name, of the pinned version if there is one; undefined without a file: a directory may exist before its file. A
+ * file of a version is served up to the cut-over in the version, or else, like any unlisted file, up to its last row.
+ */
+export function partAt(
+  lake: string,
+  name: string,
+  place: Pick<LakePart, 'scope' | 'fromMs' | 'toMs' | 'isRegistered' | 'revisionMin'>,
+  pinned?: PinnedFiles,
+): LakePart | undefined {
+  if (pinned === undefined) {
+    const path = join(lake, ...name.split('/'))
+    const identity = fileIdentity(path, name)
+    return identity === undefined ? undefined : { ...place, name, path, identity }
+  }
+  const file = pinned.find(name)
+  if (file === undefined) return undefined
+  const { path, place: keptName, sha256, stat, coldToMs } = file
+  const cold = { toMs: coldToMs ?? place.toMs, isRegistered: coldToMs !== null }
+  return { ...place, ...cold, name: keptName, path, identity: identityOf(stat), sha256 }
 }
 
 /** @throws {ApiError} `invalid_parameter` (400) when there are too many */
@@ -124,16 +135,24 @@ export function inOrder(parts: readonly LakePart[]): LakePart[] {
   return parts.toSorted((left, right) => left.fromMs - right.fromMs || (left.scope < right.scope ? -1 : 1))
 }
 
+/** The parts of a request that `seenFiles` needs. */
+interface FileSearcher {
+  readonly context: { readonly lake: string }
+  readonly identity: { readonly startedMs: number }
+  readonly pinned?: PinnedFiles | undefined
+}
+
 /**
- * The files of a plan that began at `startedMs`, and the directories in which it searched for them, with their identities then.
- * Null if there are many, or a directory changed shortly before.
+ * The files of a plan, and the directories in which it searched for them, with their identities when its request began. Null if
+ * there are many, if a directory changed shortly before, or if the request is pinned.
  */
 export function seenFiles(
-  lake: string,
-  { dataset, scopes, startedMs }: { dataset: RecordDataset; scopes: readonly string[]; startedMs: number },
+  { context: { lake }, identity: { startedMs }, pinned }: FileSearcher,
+  dataset: RecordDataset,
+  scopes: readonly string[],
   parts: readonly LakePart[],
 ): readonly SeenFile[] | null {
-  if (parts.length + scopes.length >= SEEN_FILES_MAX) return null
+  if (pinned !== undefined || parts.length + scopes.length >= SEEN_FILES_MAX) return null
   const seen: SeenFile[] = parts.map(({ path, identity }) => ({ path, identity }))
   const directories = scopes.map((scope) => `${dataset}/${RECORD_PARTITIONS[dataset].scope}=${scope}`)
   for (const name of [dataset, ...directories]) {
@@ -177,11 +196,6 @@ export function checkRevision(part: LakePart, revision: bigint): void {
   )
 }
 
-function scopesOf(lake: string, dataset: RecordDataset, manifest: readonly RegisteredPartition[]): string[] {
-  const known = manifest.filter((partition) => partition.dataset === dataset).map(({ scope }) => scope)
-  return [...new Set([...lakeScopes(lake, dataset), ...known])]
-}
-
 /** Undefined if there is no such file. */
 export function fileIdentity(path: string, name: string): string | undefined {
   const stat = statOf(path, name)
@@ -204,7 +218,7 @@ export function assertRegular(name: string, stat: BigIntStats): void {
   if (!stat.isFile()) throw lakeFileError(name, 'it is no regular file')
 }
 
-export function periodsOf(dataset: RecordDataset, names: readonly string[]): string[] {
+function periodsOf(dataset: RecordDataset, names: readonly string[]): string[] {
   const { periodPattern } = RECORD_PARTITIONS[dataset]
   return names.map((name) => periodPattern.exec(name)?.[1]).filter((period) => period !== undefined)
 }

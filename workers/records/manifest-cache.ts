@@ -13,7 +13,7 @@ import {
   type RegisteredPartition,
   type WithGeneration,
 } from '../../shared/sql/manifest-queries.ts'
-import { type RunStatement, sql } from '../../shared/sql/statement.ts'
+import { type RunStatement, type SqlStatement, sql } from '../../shared/sql/statement.ts'
 
 const EVERYTHING = { scopes: null, fromMs: 0, toMs: Date.UTC(9999, 0) } as const
 
@@ -50,6 +50,17 @@ export class ManifestCache {
   async check(run: RunStatement, partitions: readonly RegisteredPartition[]): Promise<void> {
     const [newest] = await run<WithGeneration>(sql`SELECT ${generationColumn(this.#dataset)}`)
     if (newest?.generation !== generationOf(partitions)) throw new ManifestChanged(this.#dataset)
+  }
+
+  /** The number of rows that a statement counts in the store. Throws ManifestChanged. */
+  async count(
+    run: RunStatement,
+    planned: readonly RegisteredPartition[],
+    statement: SqlStatement,
+  ): Promise<number> {
+    const [row] = await run<{ readonly rows: bigint }>(statement)
+    await this.check(run, planned)
+    return Number(row?.rows ?? 0)
   }
 
   /**

@@ -2,7 +2,7 @@
 // its last instant and revision are kept until it is replaced.
 
 import bindings from '@duckdb/node-bindings'
-import { BoundedMap } from '../../shared/bounded-map.ts'
+import { FileFacts } from '../../shared/file-facts.ts'
 import { RECORD_LAKE_FILES_MAX } from '../../shared/limits.ts'
 import type { RecordField } from '../../shared/record-field.ts'
 import { type ObservationKey, STORED_OBSERVATION_COLUMNS } from '../../shared/sql/observation-queries.ts'
@@ -72,7 +72,7 @@ interface KnownFile {
 export class ObservationLake {
   readonly #lake: DuckLake
   readonly #checks: FileChecks
-  readonly #known = new BoundedMap<KnownFile>(RECORD_LAKE_FILES_MAX)
+  readonly #known = new FileFacts<KnownFile>(RECORD_LAKE_FILES_MAX)
 
   constructor(lake: DuckLake, checks: FileChecks) {
     this.#lake = lake
@@ -81,11 +81,11 @@ export class ObservationLake {
 
   /** Checks a part against its contract and the manifest. A part that the manifest does not list ends with its last row. */
   async checked(part: LakePart, signal: AbortSignal): Promise<LakePart> {
-    const key = `${part.path} ${part.identity}`
-    let known = this.#known.get(key)
+    const { path, identity } = part
+    let known = this.#known.of(path, identity)
     if (known === undefined) {
       known = await this.#check(part, signal)
-      this.#known.set(key, known)
+      this.#known.add(path, identity, known)
     }
     checkRevision(part, known.revision)
     return part.isRegistered ? part : { ...part, toMs: Math.min(part.toMs, known.lastMs + 1) }

@@ -17,7 +17,6 @@ import type { RowStream } from './merged-rows.ts'
 import type { ColdObservations, ObservationReading, ObservationRows } from './observation-lake.ts'
 import { mergeObservations } from './observation-merge.ts'
 import { emptyColumns } from './record-batch.ts'
-import { pinnedParts } from './pinned-parts.ts'
 import type { RecordRequest } from './record-context.ts'
 
 export interface ObservationPlan {
@@ -36,16 +35,16 @@ export async function makeObservationPlan(
   const scopes = query.station === null ? null : [query.station]
   const { fromMs, toMs, type, station: stationCode } = query
   const wanted = { dataset: 'observations', scopes, fromMs, toMs } as const
-  const found = pinned === undefined ? findParts(context.lake, wanted, manifest) : pinnedParts(pinned, wanted)
   const parts: LakePart[] = []
-  for (const part of found) parts.push(await context.observationLake.checked(part, signal))
+  for (const part of findParts(context.lake, wanted, manifest, pinned))
+    parts.push(await context.observationLake.checked(part, signal))
   const isHot = context.hasStore && pinned === undefined && !isCovered(parts, scopes, fromMs, toMs)
   const overlapping = parts.filter((part) => part.fromMs < toMs && part.toMs > fromMs)
   return {
     manifest,
     parts,
     cold: { parts: overlapping, type, fromMs, toMs },
-    selection: { stationCode, type, fromMs, toMs },
+    selection: { stationCode, type },
     isHot,
   }
 }
@@ -81,7 +80,7 @@ async function* readHot(
   const pages = context.observationManifest.pages(
     run,
     plan.manifest,
-    plannedObservationRead(plan.selection),
+    plannedObservationRead(plan.selection, plan.cold),
     { batchUnits: Math.min(RECORD_STORE_BATCH_ROWS, rowsMax), after, signal },
   )
   for await (const page of pages) {

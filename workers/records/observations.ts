@@ -11,8 +11,8 @@ import type { TimeZone } from '../../shared/time-zone.ts'
 import type { AnswerSources } from './answer-identity.ts'
 import { type CountedPage, PageCut, pageOf, type PageSource, readPage, type Stretch } from './counted-page.ts'
 import { unregisteredOf } from './lake-cover.ts'
-import { findParts, type LakePart, seenFiles } from './lake-partitions.ts'
-import { refuseNotPinnable } from './pinned-parts.ts'
+import { type LakePart, seenFiles } from './lake-partitions.ts'
+import { refuseNotPinnable } from './not-pinnable.ts'
 import type { ObservationRows } from './observation-lake.ts'
 import { makeObservationPlan, type ObservationPlan, readObservations } from './observation-plan.ts'
 import type { RecordAnswer, RecordBatch } from './record-batch.ts'
@@ -43,31 +43,34 @@ export async function answerObservations(
 }
 
 async function refuseUnpinnable(
-  query: ObservationQuery,
+  { fromMs, toMs, station }: ObservationQuery,
   plan: ObservationPlan,
   request: RecordRequest,
 ): Promise<void> {
-  const { context, pinned } = request
-  if (pinned === undefined || !context.hasStore) return
-  const { fromMs, toMs, station } = query
-  const span = { scopes: station === null ? null : [station], fromMs, toMs }
-  const presentParts = async (): Promise<LakePart[]> => {
-    const found = findParts(context.lake, { dataset: 'observations', ...span }, plan.manifest)
-    return Promise.all(found.map((part) => context.observationLake.checked(part, request.signal)))
-  }
-  await refuseNotPinnable('Observations', plan.parts, span, () => countHot(plan, 1, request), presentParts)
+  const range = {
+    dataset: 'observations',
+    scopes: station === null ? null : [station],
+    fromMs,
+    toMs,
+  } as const
+  const countOne = async () => countHot(plan, 1, request)
+  const checked = async (part: LakePart) => request.context.observationLake.checked(part, request.signal)
+  await refuseNotPinnable('Observations', plan, range, request, countOne, checked)
 }
 
 function observationSources(
   { station }: ObservationQuery,
   { parts, isHot }: ObservationPlan,
-  { context, identity, pinned }: RecordRequest,
+  request: RecordRequest,
 ): AnswerSources {
   // Without a station in the request, the store may have further stations.
-  if (pinned !== undefined) return { parts, facts: [], lakeOnly: { seenFiles: null } }
-  if (station === null || isHot || parts.length === 0) return { parts, facts: [] }
-  const looked = { dataset: 'observations', scopes: [station], startedMs: identity.startedMs } as const
-  return { parts, facts: [], lakeOnly: { seenFiles: seenFiles(context.lake, looked, parts) } }
+  const isLakeOnly = request.pinned !== undefined || (station !== null && !isHot && parts.length > 0)
+  const scopes = station === null ? [] : [station]
+  return {
+    parts,
+    facts: [],
+    seenFiles: isLakeOnly ? seenFiles(request, 'observations', scopes, parts) : undefined,
+  }
 }
 
 /** Reads the whole page, and one row more to know whether another page follows. */
@@ -113,10 +116,8 @@ async function countHot(
   countMax: number,
   { run, context }: RecordRequest,
 ): Promise<number> {
-  const statement = observationCount(plan.selection, unregisteredOf(plan.parts), countMax)
-  const [row] = await run<{ readonly rows: bigint }>(statement)
-  await context.observationManifest.check(run, plan.manifest)
-  return Number(row?.rows ?? 0)
+  const statement = observationCount(plan.selection, plan.cold, unregisteredOf(plan.parts), countMax)
+  return await context.observationManifest.count(run, plan.manifest, statement)
 }
 
 /** The rows of a counted page, in batches that are read while they are sent. */

@@ -4,14 +4,8 @@
 import { setImmediate } from 'node:timers/promises'
 import { workerData } from 'node:worker_threads'
 import { fieldsOf } from '../../shared/record-schema.ts'
-import type {
-  RecordHead,
-  RecordProbeTask,
-  RecordQuery,
-  RecordTask,
-  RecordWarmTask,
-} from '../../shared/record-task.ts'
-import type { RowSpan, WorkerThreadData } from '../../shared/stream-task.ts'
+import type { RecordHead, RecordProbeTask, RecordQuery, RecordTask } from '../../shared/record-task.ts'
+import type { RowSpan, WorkerThreadData, WarmTask } from '../../shared/stream-task.ts'
 import { ChunkStream, RequestCancelled } from '../output/chunk-stream.ts'
 import { failureOf } from '../output/stream-failure.ts'
 import { pinnedFiles } from '../lake/pinned-files.ts'
@@ -38,9 +32,7 @@ const duck = new DuckLake({
 })
 let context: RecordContext | undefined
 
-export default async function runRecordTask(
-  task: RecordTask | RecordWarmTask | RecordProbeTask,
-): Promise<void> {
+export default async function runRecordTask(task: RecordTask | WarmTask | RecordProbeTask): Promise<void> {
   if ('warm' in task) return void (await loadDuckDb())
   if ('probe' in task) return duck.probe()
   const { port } = task

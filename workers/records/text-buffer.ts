@@ -73,10 +73,9 @@ export class TextBuffer {
 
   #takeFromVector(vector: TextVector, row: number): void {
     const at = vector.inlineAt(row)
-    const view = vector.inlineView
+    const { view } = vector
     if (at === -2) this.#takeText(null)
-    else if (at === -1 && vector.longs !== undefined) this.#takeLong(vector.longs, row)
-    else if (at < 0 || view === undefined) this.#takeText(vector.at(row))
+    else if (at === -1) this.#takeLong(vector.longs, row)
     else if (this.#isPlain) this.#takePlainBytes(view, at)
     else {
       let code = this.#shorts.codeAt(view, at)

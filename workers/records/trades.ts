@@ -17,10 +17,9 @@ import { addDays, NS_PER_MS, utcDateOf, utcDateStartMs } from '../../shared/utc-
 import type { PinnedFiles } from '../lake/pinned-files.ts'
 import { isKnown } from './candle-selection.ts'
 import { pageOf } from './counted-page.ts'
-import { pinnedPart } from './pinned-parts.ts'
 import { readParquetSql, sqlText } from './duck-lake.ts'
 import { copyNanoseconds, copyNumbers, TextVector } from './duck-vectors.ts'
-import { checkUnchanged, fileIdentity, inOrder, type LakePart, namesIn, scopesIn } from './lake-partitions.ts'
+import { checkUnchanged, inOrder, type LakePart, namesIn, partAt, scopesIn } from './lake-partitions.ts'
 import { heldLakeChunks, lakeChunks, lakeRows } from './lake-query.ts'
 import { isNumeric, NO_ROWS, type RecordAnswer, type RecordBatch } from './record-batch.ts'
 import type { RecordRequest } from './record-context.ts'
@@ -56,7 +55,7 @@ export async function answerTrades(query: TradeQuery, request: RecordRequest): P
   const selection = selectionOf(context.lake, query, pinned)
   const parts = inOrder(partsOf(context.lake, query, selection.series, pinned))
   const { series, named } = selection
-  identity.settle({ parts, facts: series, lakeOnly: { seenFiles: null }, series: named })
+  identity.settle({ parts, facts: series, seenFiles: null, series: named })
   assertInPlace(request, 0, parts.length)
   for (const part of parts) await context.checks.checkContract(context.duck, part, TRADES_FILE, signal)
   const reading = new TradeReading(query, parts, selection.where, request)
@@ -117,24 +116,11 @@ function partsOf(
       if (date === undefined || date < first || date > last) continue
       const name = tradesKey(source, scope, date)
       const span = { fromMs: utcDateStartMs(date) ?? 0, toMs: utcDateStartMs(addDays(date, 1)) ?? 0 }
-      const part =
-        pinned === undefined ? partAt(lake, name, { scope, ...span }) : pinnedPart(pinned, name, scope, span)
+      const part = partAt(lake, name, { scope, ...span, isRegistered: true, revisionMin: 0n }, pinned)
       if (part !== undefined) parts.push(part)
     }
   }
   return parts
-}
-
-/** Undefined if there is no file: a directory may exist before its file. */
-function partAt(
-  lake: string,
-  name: string,
-  place: Pick<LakePart, 'scope' | 'fromMs' | 'toMs'>,
-): LakePart | undefined {
-  const path = join(lake, name)
-  const identity = fileIdentity(path, name)
-  if (identity === undefined) return undefined
-  return { ...place, name, path, identity, isRegistered: true, revisionMin: 0n }
 }
 
 class TradeReading {
