@@ -1,6 +1,7 @@
 // `bookcast import`: the command line of server/import. It reads options and environment, shows progress, and prints a summary.
 
 import { setFlagsFromString } from 'node:v8'
+import { messageOf } from '../../shared/error-message.ts'
 import { seriesNameProblem } from '../../shared/series-name.ts'
 import { lobSources } from '../../shared/lob-sources.ts'
 import { UnreadableInputError } from '../import/import-input.ts'
@@ -114,8 +115,4 @@ function readSettings(options: ParsedOptions, { stdin }: CommandIo): Settings {
     report: options.get('report')?.text,
     useYesPrice: options.has('use-yes-price'),
   }
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
 }

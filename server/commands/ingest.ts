@@ -2,6 +2,7 @@
 // past dates.
 
 import { once } from 'node:events'
+import { messageOf } from '../../shared/error-message.ts'
 import { addDays, utcDateOf } from '../../shared/utc-date.ts'
 import { SYSTEM_CLOCK } from '../tasks/clock.ts'
 import {
@@ -224,7 +225,7 @@ async function runToEnd(
       view.onEnd(source.name, describe(source, outcome, span !== null))
       return outcome.errorCount === 0
     } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error)
+      const reason = messageOf(error)
       view.onEnd(source.name, signal.aborted ? 'interrupted; run again to continue' : `failed: ${reason}`)
       return false
     }

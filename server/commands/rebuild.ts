@@ -1,6 +1,7 @@
 // `bookcast rebuild`: the command line of server/fold/lake-rebuild.ts.
 
 import { relative } from 'node:path'
+import { messageOf } from '../../shared/error-message.ts'
 import { lobSources } from '../../shared/lob-sources.ts'
 import type { LobSource } from '../../shared/lob-sources.ts'
 import { foldInThread } from '../fold/fold-client.ts'
@@ -90,8 +91,7 @@ export const rebuildCommand = optionCommand(OPTIONS, HELP, async (options, { std
     }
   } catch (error) {
     view.stop()
-    const reason =
-      describeLakeWriteError(error, lake) ?? (error instanceof Error ? error.message : String(error))
+    const reason = describeLakeWriteError(error, lake) ?? messageOf(error)
     stderr.write(`bookcast rebuild: ${signal.aborted ? 'interrupted' : reason}\n`)
     return 1
   }

@@ -9,6 +9,7 @@
 // moves the cut-over, once the file has been published long enough. Files have revision numbers, so that a server whose copy is too
 // old for the manifest reports it instead of leaving rows out.
 
+import { messageOf } from '../../shared/error-message.ts'
 import { periodInstants, recordFileName } from '../../shared/lake-layout.ts'
 import { COMPACTION_DELAY_MS } from '../../shared/limits.ts'
 import { StoreError } from '../../shared/store-error.ts'
@@ -55,7 +56,7 @@ export async function compactClosedDays(options: CompactionOptions): Promise<Com
 }
 
 function reasonOf(error: unknown, lake: string): string {
-  const message = error instanceof Error ? error.message : String(error)
+  const message = messageOf(error)
   // An error with another one as its cause has a reason of its own.
   const isOfSystem = error instanceof Error && error.cause === undefined
   const described = isOfSystem ? describeLakeWriteError(error, lake) : undefined

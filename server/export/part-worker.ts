@@ -7,6 +7,7 @@ import { type BackOff, backOffMs } from '../tasks/back-off.ts'
 import { retried } from '../tasks/retry.ts'
 import { PlaceError } from './place-error.ts'
 import { type PartQueue, RENEW_MS, type SubmittedPlan, type TakenJob } from './part-queue.ts'
+import { messageOf } from '../../shared/error-message.ts'
 
 /** How long a worker waits when it has no job or cannot reach the queue. */
 const IDLE_MS = 1_000
@@ -75,7 +76,7 @@ export class PartWorker<Plan extends SubmittedPlan, Part> {
           continue
         }
       } catch (error) {
-        this.#tell(`The queue cannot be used: ${textOf(error)}`)
+        this.#tell(`The queue cannot be used: ${messageOf(error)}`)
       }
       await delay(pauseMs, undefined, { signal: stop }).catch(() => undefined)
     }
@@ -141,7 +142,7 @@ export class PartWorker<Plan extends SubmittedPlan, Part> {
       } else if (given.signal.aborted) this.#tell(`${name} is another worker's now, or cancelled`)
       else if (stop.aborted) await retried(() => this.#queue.giveBack(job), NOTING)
       else {
-        const text = textOf(ended.error)
+        const text = messageOf(ended.error)
         this.#tell(`${name} failed: ${text}`)
         const isOfPart = !(ended.error instanceof PlaceError)
         await retried(
@@ -164,8 +165,4 @@ export class PartWorker<Plan extends SubmittedPlan, Part> {
     this.#plans.set(id, plan)
     return plan
   }
-}
-
-function textOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
 }

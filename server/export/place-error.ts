@@ -1,4 +1,5 @@
 // An error of a place that the work needs: the target, or the place that the lake is pulled from. No part is at fault, and the same
+import { messageOf } from '../../shared/error-message.ts'
 // part may be made on another machine, or later.
 
 export class PlaceError extends Error {
@@ -12,5 +13,5 @@ export class PlaceError extends Error {
 export function asPlaceError(error: unknown, signal: AbortSignal, sentence?: string): PlaceError {
   signal.throwIfAborted()
   if (error instanceof PlaceError) return error
-  return new PlaceError(sentence ?? (error instanceof Error ? error.message : String(error)), error)
+  return new PlaceError(sentence ?? messageOf(error), error)
 }

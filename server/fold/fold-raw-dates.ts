@@ -4,6 +4,7 @@
 import { renameSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { dirname, join, relative } from 'node:path'
+import { messageOf } from '../../shared/error-message.ts'
 import { lobSeriesDirectory, lobSourceDirectory, rawDateDirectory, rawKey } from '../../shared/lake-layout.ts'
 import type { LobSource } from '../../shared/lob-sources.ts'
 import { addDays, utcDatesBetween } from '../../shared/utc-date.ts'
@@ -58,7 +59,7 @@ export class PublishedInPartError extends Error {
   readonly paths: readonly string[]
 
   constructor(paths: readonly string[], cause: unknown) {
-    super(cause instanceof Error ? cause.message : String(cause), { cause })
+    super(messageOf(cause), { cause })
     this.name = 'PublishedInPartError'
     this.paths = paths
   }
@@ -311,7 +312,7 @@ async function segmentsOf(
     return [...new Set([...rule.added, ...onDisk.filter(isFetched)])].toSorted()
   const manifest = await readManifest(lake, source, date)
   // Lines that a recorder writes again from its log do not make up a date that was sealed.
-  if (manifest !== undefined && isSealed(manifest)) return []
+  if (isSealed(manifest)) return []
   const listed = manifest?.segments.map(({ name }) => name) ?? []
   const added = new Set(rule?.added)
   const others = onDisk.filter((name) => added.has(name) || addsUnlisted(manifest, name))

@@ -6,6 +6,7 @@ import { readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { gunzip, gzip } from 'node:zlib'
+import { messageOf } from '../../shared/error-message.ts'
 import { isErrno } from '../../shared/errno.ts'
 import { rawDateDirectory } from '../../shared/lake-layout.ts'
 import type { BookLevel } from '../lake/exact-book.ts'
@@ -56,7 +57,7 @@ export async function readFoldState(directory: string): Promise<FoldState | unde
     return JSON.parse((await unzipped(path)).toString('utf8')) as FoldState
   } catch (error) {
     if (isErrno(error, 'ENOENT')) return undefined
-    const reason = error instanceof Error ? error.message : String(error)
+    const reason = messageOf(error)
     throw new Error(`Cannot read ${path}: ${reason}. Remove it and run \`bookcast rebuild\`.`, {
       cause: error,
     })

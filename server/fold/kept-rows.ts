@@ -6,6 +6,7 @@ import { open } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
 import { parquetReadObjects, type FileMetaData } from 'hyparquet'
 import { compressors } from 'hyparquet-compressors'
+import { messageOf } from '../../shared/error-message.ts'
 import { lobFilePath, rawSegmentOfName } from '../../shared/lake-layout.ts'
 import type { LobSource } from '../../shared/lob-sources.ts'
 import { EVENT_CLEAR, EVENT_SET, LOB_FOOTER_KEYS as KEYS } from '../../shared/lob-v1.ts'
@@ -135,7 +136,7 @@ export async function keepRows(kept: KeptFile): Promise<void> {
       })
     }
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error)
+    const reason = messageOf(error)
     throw new Error(`Cannot keep the rows of ${kept.path}: ${reason}. Restore it, or move it away.`, {
       cause: error,
     })

@@ -2,6 +2,7 @@
 // processors, other C libraries, newer versions of Node). Both keep the same rules; node:http is slower.
 
 import type { ExchangeHandler, HttpServer, HttpServerOptions } from './exchange.ts'
+import { messageOf } from '../../shared/error-message.ts'
 
 export interface HttpAdapter {
   readonly library: 'uWebSockets.js' | 'node:http'
@@ -30,7 +31,7 @@ async function uwsFault(): Promise<string | undefined> {
     await import('./uws-library.ts')
     return undefined
   } catch (error) {
-    const text = error instanceof Error ? error.message : String(error)
+    const text = messageOf(error)
     return `uWebSockets.js has no binary for Node ${process.versions.node} on ${process.platform} ${process.arch} (${text.split('\n', 1)[0]})`
   }
 }

@@ -3,6 +3,7 @@
 import { createReadStream } from 'node:fs'
 import { open } from 'node:fs/promises'
 import type { Readable } from 'node:stream'
+import { messageOf } from '../../shared/error-message.ts'
 
 // The text of a piece must fit the heap's ordinary pages (128 KiB): a larger one gets memory of its own, fresh from the system.
 const READ_BYTES = 120 * 1024
@@ -19,7 +20,7 @@ export interface ImportInput {
 /** An input that cannot be read, by name. */
 export class UnreadableInputError extends Error {
   constructor(message: string, cause: unknown) {
-    super(`${message}: ${cause instanceof Error ? cause.message : String(cause)}`, { cause })
+    super(`${message}: ${messageOf(cause)}`, { cause })
     this.name = 'UnreadableInputError'
   }
 }

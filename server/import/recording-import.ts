@@ -123,8 +123,8 @@ async function dropSealed(recordings: SegmentedRecordings, { lake, source }: Imp
   const sealed = new Set<string>()
   for (const date of recordings.dates) {
     const manifest = await readManifest(lake, source, date)
-    if (manifest === undefined || !isSealed(manifest)) continue
-    for (const segment of manifest.sealed ?? []) sealed.add(`${date}/${segment.name}`)
+    if (!isSealed(manifest)) continue
+    for (const segment of manifest?.sealed ?? []) sealed.add(`${date}/${segment.name}`)
   }
   await recordings.drop(({ facts: { date, name } }) => sealed.has(`${date}/${name}`))
 }

@@ -2,6 +2,7 @@
 // results are counted. Loops are independent of each other. The caller defines the run.
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import { messageOf } from '../../shared/error-message.ts'
 import { StoreError } from '../../shared/store-error.ts'
 import { backOffMs, storeTaskBackOff, taskBackOff } from '../tasks/back-off.ts'
 import { type Clock, SYSTEM_CLOCK } from '../tasks/clock.ts'
@@ -147,11 +148,7 @@ export class TaskLoop<Name extends string = string> {
       signal.throwIfAborted()
       this.#options.onError?.(error)
       metrics.errorCount += 1
-      return this.#fail(
-        error instanceof Error ? error.message : String(error),
-        0,
-        error instanceof StoreError,
-      )
+      return this.#fail(messageOf(error), 0, error instanceof StoreError)
     }
   }
 

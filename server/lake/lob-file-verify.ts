@@ -4,6 +4,7 @@
 import { open } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
 import { crc32 } from 'node:zlib'
+import { messageOf } from '../../shared/error-message.ts'
 import { type ColumnChunk, visitPages } from '../../shared/lob-file/column-pages.ts'
 import { decodeInt32, decodeInt64, decodeLags, decodeStrings } from '../../shared/lob-file/decode-column.ts'
 import { prepareDecompression } from '../../shared/lob-file/decompress.ts'
@@ -29,7 +30,7 @@ export async function verifyLobFile(path: string): Promise<void> {
     checkSchema(footer)
     checkFigures(footer, await readFigures(file, footer))
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error)
+    const reason = messageOf(error)
     throw new Error(`${path} does not read back as it was written: ${reason}`, { cause: error })
   } finally {
     await file.close()

@@ -13,6 +13,7 @@ import type { LobFileLabels } from './lob-footer.ts'
 import type { LobRowGroup } from './lob-row-group.ts'
 import type { LobRowFigures } from './lob-summary.ts'
 import { partitionDraftPath } from './temporary-file.ts'
+import { messageOf } from '../../shared/error-message.ts'
 
 export class LobFileWriter {
   /** The final path of the file. */
@@ -51,7 +52,7 @@ export class LobFileWriter {
     try {
       bytes = this.#contents.add(group)
     } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error)
+      const reason = messageOf(error)
       throw new Error(`${basename(this.path)}: ${reason}`, { cause: error })
     }
     await this.#write(bytes)

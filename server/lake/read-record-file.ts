@@ -2,6 +2,7 @@
 // remedy.
 
 import { open } from 'node:fs/promises'
+import { messageOf } from '../../shared/error-message.ts'
 import { recordFileChecksum } from '../../shared/record-file-checksum.ts'
 
 /** Undefined if the file has no checksum. */
@@ -21,7 +22,7 @@ export async function readRecordFile<T>(path: string, read: () => Promise<T>): P
     if ((await isChecksumRight(path)) === false) throw new Error('its checksum is wrong')
     return await read()
   } catch (error) {
-    const [reason] = (error instanceof Error ? error.message : String(error)).split('\n')
+    const [reason] = messageOf(error).split('\n')
     const remedy =
       'If it is damaged or missing, remove it and pull it with "bookcast sync --lake … --from …".'
     throw new Error(`${path} cannot be read: ${reason}. ${remedy}`, { cause: error })

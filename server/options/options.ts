@@ -3,6 +3,7 @@
 // messages.
 
 import { parseArgs, type ParseArgsConfig } from 'node:util'
+import { messageOf } from '../../shared/error-message.ts'
 import { utcDateStartMs } from '../../shared/utc-date.ts'
 import { UsageError } from './usage-error.ts'
 import { closest } from './closest.ts'
@@ -165,7 +166,7 @@ function parseArguments<Config extends ParseArgsConfig>(
   try {
     return parseArgs(config)
   } catch (error) {
-    throw new UsageError(`${error instanceof Error ? error.message : String(error)}${hint()}`)
+    throw new UsageError(`${messageOf(error)}${hint()}`)
   }
 }
 

@@ -11,6 +11,7 @@ import {
   rawSegmentOfName,
   rawSourceDirectory,
 } from '../../shared/lake-layout.ts'
+import { messageOf } from '../../shared/error-message.ts'
 import { lobSources } from '../../shared/lob-sources.ts'
 import type { LobSource } from '../../shared/lob-sources.ts'
 import { utcDateStartMs } from '../../shared/utc-date.ts'
@@ -55,8 +56,8 @@ export interface DateManifest {
 }
 
 /** Whether the date is sealed: it has no segments to derive its files from. */
-export function isSealed({ segments, epoch }: DateManifest): boolean {
-  return segments.length === 0 && epoch > 0
+export function isSealed(manifest: DateManifest | undefined): boolean {
+  return manifest?.segments.length === 0 && manifest.epoch > 0
 }
 
 /**
@@ -72,7 +73,7 @@ export function replacementEpoch(manifest: DateManifest): number {
  * replaced; rows that REST gave are no recording, and count until the date is sealed.
  */
 export function addsUnlisted(manifest: DateManifest | undefined, name: string): boolean {
-  return (manifest?.epoch ?? 0) === 0 || (isFetched(name) && !isSealed(manifest!))
+  return (manifest?.epoch ?? 0) === 0 || (isFetched(name) && !isSealed(manifest))
 }
 
 /**
@@ -80,8 +81,8 @@ export function addsUnlisted(manifest: DateManifest | undefined, name: string): 
  * the seal. A seal of an earlier version does not show that.
  */
 export function isUnfolded(manifest: DateManifest | undefined, name: string): boolean {
-  if (manifest === undefined || !isSealed(manifest)) return addsUnlisted(manifest, name)
-  return manifest.sealed?.every((segment) => segment.name !== name) === true
+  if (!isSealed(manifest)) return addsUnlisted(manifest, name)
+  return manifest?.sealed?.every((segment) => segment.name !== name) === true
 }
 
 /** A segment of `names` whose messages the date's files lack. */
@@ -254,8 +255,4 @@ export function standsAbove(a: DateManifest, b: DateManifest): 'a' | 'b' | 'equa
 
 function sorted(segments: readonly ManifestSegment[]): ManifestSegment[] {
   return segments.toSorted((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0))
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
 }

@@ -1,6 +1,7 @@
 // The trades of the open date. They are published when an hour is closed, from the lines that this process has read of its log; what
 // an earlier process read comes from the segments. When the date is over, its fold derives the same file from all segments.
 
+import { messageOf } from '../../shared/error-message.ts'
 import { rawSegmentOfName } from '../../shared/lake-layout.ts'
 import type { LobSource } from '../../shared/lob-sources.ts'
 import { addDays, HOURS_PER_DAY, MS_PER_HOUR, utcDateOf } from '../../shared/utc-date.ts'
@@ -88,7 +89,7 @@ export class LiveTrades {
       // The next time, all is read from the segments.
       this.#dates.clear()
       this.#completeFrom = Infinity
-      const reason = error instanceof Error ? error.message : String(error)
+      const reason = messageOf(error)
       this.#options.onWarning(
         `Cannot publish the trades of ${date}: ${reason}. The recorder retries when it closes the next hour.`,
       )

@@ -1,6 +1,7 @@
 // Finds the markets that a recorder follows: those of the exchange's directory, which is read periodically, and those that the feed
 // has announced since. After a failed read, the recorder keeps following the same markets.
 
+import { messageOf } from '../../shared/error-message.ts'
 import type { LobSource } from '../../shared/lob-sources.ts'
 import type { DirectoryMarket, MarketDirectory } from '../feed/market-directory.ts'
 import { RepeatedTurns } from '../tasks/repeated-turns.ts'
@@ -70,7 +71,7 @@ export class MarketDiscovery extends RepeatedTurns {
     } catch (error) {
       if (signal.aborted) return
       this.#failures++
-      const reason = error instanceof Error ? error.message : String(error)
+      const reason = messageOf(error)
       logger.warn({ source, reason }, 'cannot list the open markets; the same ones are still followed')
       return
     }

@@ -3,6 +3,7 @@
 
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { messageOf } from '../../shared/error-message.ts'
 import { rawDateDirectory, rawSegmentOfName, rawSourceDirectory } from '../../shared/lake-layout.ts'
 import type { LobSource } from '../../shared/lob-sources.ts'
 import { HOURS_PER_DAY, MS_PER_HOUR, utcDateOf } from '../../shared/utc-date.ts'
@@ -191,7 +192,7 @@ export class RawHours {
       } catch (error) {
         this.#uniteAfterMs = performance.now() + RETRY_MS
         if (error instanceof MergeBusy) return
-        const reason = error instanceof Error ? error.message : String(error)
+        const reason = messageOf(error)
         const at = new Date(hour * MS_PER_HOUR).toISOString().slice(0, 13)
         this.#options.onWarning(
           `Cannot write the raw segment of hour ${at}: ${reason}. The slices and the log stay, and the recorder retries.`,

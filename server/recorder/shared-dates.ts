@@ -2,6 +2,7 @@
 // files are folded from all segments, in a thread, while the recorder continues to read its log. A date of this recorder alone is
 // folded once, when it is over. This leaves the fold state with which the fold of a neighbouring date begins.
 
+import { messageOf } from '../../shared/error-message.ts'
 import { rawSegmentOfName } from '../../shared/lake-layout.ts'
 import { NS_PER_MS, addDays } from '../../shared/utc-date.ts'
 import type { FoldOrder, Folding } from '../fold/fold-order.ts'
@@ -155,7 +156,7 @@ export class SharedDates {
       } catch (error) {
         if (isAlone && this.#aloneStop.signal.aborted) continue
         this.#afterMs = performance.now() + RETRY_MS
-        const reason = error instanceof Error ? error.message : String(error)
+        const reason = messageOf(error)
         this.#options.onWarning(`${reason} The segments stay, and the recorder retries.`)
       }
     }
@@ -177,7 +178,7 @@ export class SharedDates {
     const order = { source, dates, rules, bounds, keepsNext: shared.isAlone }
     const signal = shared.isAlone ? this.#aloneStop.signal : undefined
     const outcome = await folder.fold(order, signal).catch((error: unknown) => {
-      const reason = error instanceof Error ? error.message : String(error)
+      const reason = messageOf(error)
       throw new Error(`Cannot fold ${source} ${date} from the segments of all recorders: ${reason}.`, {
         cause: error,
       })

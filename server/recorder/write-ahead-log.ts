@@ -13,6 +13,7 @@ import {
   WAL_QUEUE_BYTES_LOW,
   WAL_SEGMENT_BYTES_MAX,
 } from '../../shared/limits.ts'
+import { messageOf } from '../../shared/error-message.ts'
 import { NS_PER_HOUR } from '../../shared/utc-date.ts'
 import { syncDirectory, writeFully } from '../lake/durable-file.ts'
 import { describeLakeWriteError } from '../lake/lake-write-error.ts'
@@ -176,7 +177,7 @@ export class WriteAheadLog {
     const { directory } = this.#options
     const reason =
       describeLakeWriteError(error, directory, "the recorder's log") ??
-      `the recorder's log ${directory} cannot be written: ${error instanceof Error ? error.message : String(error)}`
+      `the recorder's log ${directory} cannot be written: ${messageOf(error)}`
     this.#failure = new Error(reason, { cause: error })
     this.#options.onFailed(this.#failure)
   }

@@ -2,6 +2,7 @@
 // and frozen before anything starts. No other file reads the environment.
 
 import { readFileSync } from 'node:fs'
+import { messageOf } from '../../shared/error-message.ts'
 import { CONFIGURED_TIMEOUT_MS_MAX } from '../../shared/limits.ts'
 import { isJsonObject } from '../../shared/parsed-json.ts'
 import { type FairnessConfig, readFairness } from './fairness-options.ts'
@@ -70,7 +71,7 @@ function readFile({ text: path, origin }: OptionText): OptionFile {
   try {
     values = JSON.parse(readFileSync(path, 'utf8'))
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error)
+    const reason = messageOf(error)
     throw new UsageError(`${origin}: ${path} cannot be read: ${reason}`)
   }
   if (!isJsonObject(values)) throw new UsageError(`${origin}: ${path} must hold a JSON object`)

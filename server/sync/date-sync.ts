@@ -17,6 +17,7 @@
 // pulls the states of neighbouring dates that the lake does not have.
 
 import { dirname, join } from 'node:path'
+import { messageOf } from '../../shared/error-message.ts'
 import { RAW_MANIFEST_NAME, rawDateDirectory, rawSegmentOfName } from '../../shared/lake-layout.ts'
 import { addDays } from '../../shared/utc-date.ts'
 import { FOLD_VERSION } from '../fold/fold-raw-dates.ts'
@@ -318,7 +319,7 @@ class DateSync {
       if ((await this.#folder!.fold(order, signal)) === 'later') return false
     } catch (error) {
       signal.throwIfAborted()
-      const reason = error instanceof Error ? error.message : String(error)
+      const reason = messageOf(error)
       throw new SyncConflict(this.#manifestKey, `The date cannot be folded. ${reason}`, { cause: error })
     }
     this.foldCount += 1

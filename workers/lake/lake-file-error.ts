@@ -2,6 +2,7 @@
 // because the text reaches clients.
 
 import { relative } from 'node:path'
+import { messageOf } from '../../shared/error-message.ts'
 import { ApiError } from '../../shared/errors.ts'
 
 /** The error for a lake file that cannot be served: damaged, of another schema, or unreadable. */
@@ -23,6 +24,6 @@ export function namingFile<Value>(name: string, read: () => Value): Value {
     return read()
   } catch (error) {
     if (error instanceof ApiError) throw error
-    throw lakeFileError(name, error instanceof Error ? error.message : String(error), error)
+    throw lakeFileError(name, messageOf(error), error)
   }
 }

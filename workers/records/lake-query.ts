@@ -1,6 +1,7 @@
 // Runs DuckDB queries over lake files so that a failure names the file at fault, and checks that a file has the columns of its
 // contract. A file is checked at its first use, and again after it was replaced.
 
+import { messageOf } from '../../shared/error-message.ts'
 import { ApiError } from '../../shared/errors.ts'
 import type { DuckDBDataChunk } from '@duckdb/node-api'
 import { lakeFileError } from '../lake/lake-file-error.ts'
@@ -16,7 +17,7 @@ export interface LakeFileSchema {
 
 /** The first line of a DuckDB message, without the path. */
 function reasonOf(error: unknown, path: string): string {
-  const text = error instanceof Error ? error.message : String(error)
+  const text = messageOf(error)
   return (text.split('\n')[0] ?? '').replaceAll(path, 'the file').replace(/\.$/, '')
 }
 
@@ -154,7 +155,7 @@ async function faultOf(
   } catch (changed) {
     return changed
   }
-  const text = error instanceof Error ? error.message : String(error)
+  const text = messageOf(error)
   const named = parts.find(({ path }) => text.includes(path))
   if (named !== undefined) return lakeFileError(named.name, reasonOf(error, named.path), error)
   for (const part of parts) {

@@ -121,7 +121,7 @@ async function sealedBetween(
   const sealed: string[] = []
   for (const date of utcDatesBetween(first, last).filter((one) => !asked.includes(one))) {
     const manifest = await readManifest(lake, source, date)
-    if (manifest !== undefined && isSealed(manifest)) sealed.push(date)
+    if (isSealed(manifest)) sealed.push(date)
   }
   return sealed
 }
