@@ -1,6 +1,7 @@
 // An error of a place that the work needs: the target, or the place that the lake is pulled from. No part is at fault, and the same
-import { messageOf } from '../../shared/error-message.ts'
 // part may be made on another machine, or later.
+
+import { messageOf } from '../../shared/error-message.ts'
 
 export class PlaceError extends Error {
   constructor(message: string, cause: unknown) {
