@@ -78,7 +78,8 @@ export class EmbeddedPostgres {
     this.#closing.abort()
     const worker = this.#worker
     if (worker !== undefined) {
-      const isClosed = nextMessage(worker)
+      // A thread that is still starting posts `ready` first.
+      const isClosed = nextMessage(worker, 'closed')
       worker.postMessage('close')
       await Promise.race([isClosed, delay(EMBEDDED_CLOSE_MS_MAX, undefined, { ref: false })])
       await worker.terminate()
@@ -159,8 +160,12 @@ export class EmbeddedPostgres {
 }
 
 /** Unlike events.once, it does not reject with an error of the thread, which `end` describes. */
-function nextMessage(worker: Worker): Promise<void> {
-  return new Promise((done) => void worker.once('message', done))
+function nextMessage(worker: Worker, expected?: 'closed'): Promise<void> {
+  return new Promise((done) => {
+    worker.on('message', (message) => {
+      if (expected === undefined || message === expected) done()
+    })
+  })
 }
 
 /** A directory that only this user may enter, because access to the sockets gives access to the data. */
