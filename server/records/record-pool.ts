@@ -87,7 +87,7 @@ const AHEAD_OPTIONS = { headOnly: false, validation: null, versions: { series: n
 
 export interface RecordPoolOptions {
   readonly lake: string
-  /** Null: only coverage and gaps are served, and threads start with the first such request. */
+  /** Null: only coverage and gaps are served, and threads start with the first such request or health check. */
   readonly store: StoreAddress | null
   /** The compiled worker file; its default export takes a RecordTask or a WarmTask. */
   readonly workerUrl: URL
