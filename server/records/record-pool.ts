@@ -35,7 +35,7 @@ export const RECORD_WORKER_URL = new URL('../../workers/records/task.js', import
 
 /** While requests keep a database busy, an answer to one of them counts as a health answer for this time. */
 const HEALTH_BUSY_MS = 10_000
-/** Without a store, the first health check starts a thread and loads the database; on a busy machine more than a second. */
+/** Without a store, a health check may start a thread that loads the database, which takes more than a second on a busy machine. */
 const HEALTH_LOAD_FACTOR = 5
 const RECORD_THREAD_NICENESS = 5
 const RECORD_RETRY_AFTER_S = 1
@@ -119,7 +119,6 @@ export class RecordPool {
   /** Of both lanes, which read the same files. */
   readonly #silentFiles: SilentFiles
   #probe: Promise<boolean> | undefined
-  #isProbed = false
 
   constructor({ lake, store, workerUrl, logger, shares = DEFAULT_SHARES, ...options }: RecordPoolOptions) {
     this.#lake = lake
@@ -192,9 +191,8 @@ export class RecordPool {
       .finally(() => {
         this.#probe = undefined
       })
-    const isLoading = this.#store === null && !this.#isProbed
-    const isOk = await withinTime(this.#probe, isLoading ? HEALTH_LOAD_FACTOR * timeoutMs : timeoutMs)
-    this.#isProbed ||= isOk !== undefined
+    const waitMs = this.#store === null ? HEALTH_LOAD_FACTOR * timeoutMs : timeoutMs
+    const isOk = await withinTime(this.#probe, waitMs)
     return (
       isOk ?? (this.rowsInFlight > 0 && Date.now() - this.#small.pool.threads.answeredAtMs <= HEALTH_BUSY_MS)
     )
