@@ -9,6 +9,11 @@ import { UpstreamHttp, type UpstreamOptions } from '../upstream/upstream-http.ts
 
 /** Pages of one step, which bound the memory of a walk. */
 const STEP_PAGES = 200
+/**
+ * Pages of one walk, or else a cursor that is always new would never end it. A market has fewer trades in a date, and a walk that
+ * cannot be bounded in time continues in the next run.
+ */
+const WALK_PAGES_MAX = 50 * STEP_PAGES
 /** Walks started for one response: a cursor may expire on the way. */
 const WALKS_MAX = 3
 
@@ -64,7 +69,7 @@ export abstract class TradeArchive extends UpstreamHttp {
     return await this.fetchObject({ path, headers: { accept: 'application/json' }, signal })
   }
 
-  /** The rows of all pages. A refused cursor has expired: the walk starts again, without the rows of the open step. */
+  /** The rows of all pages, up to a limit. A refused cursor has expired: the walk starts again, without the rows of the open step. */
   protected async *walk(
     { path, queryOf, pageOf }: TradeWalk,
     signal: AbortSignal,
@@ -96,6 +101,7 @@ export abstract class TradeArchive extends UpstreamHttp {
       if (pages % STEP_PAGES === 0 && next !== undefined) {
         if (found.length === 0) throw this.malformed(`${STEP_PAGES} pages have no trades`)
         yield { rows: found, next }
+        if (pages === WALK_PAGES_MAX) throw this.malformed(`trades do not end after ${pages} pages`)
         found = page
       }
       cursors.add((next = cursor))

@@ -5,6 +5,7 @@ import type { TestContext } from 'node:test'
 import { parseMarkets, parseSeries } from '../../server/exchanges/kalshi/rest-parse.ts'
 import { KalshiTradeArchive } from '../../server/exchanges/kalshi/trade-archive.ts'
 import { PolymarketTradeArchive } from '../../server/exchanges/polymarket/trade-archive.ts'
+import { TradeArchive } from '../../server/exchanges/trade-archive.ts'
 import { RequestBudget } from '../../server/upstream/request-budget.ts'
 import { foldRawDates } from '../../server/fold/fold-raw-dates.ts'
 import { tradeSource } from '../../server/ingest/exchange/trade-source.ts'
@@ -27,6 +28,9 @@ const MARKETS = {
   kalshi: ['KXHIGHNY-26JUL01-B80.5', 'KXHIGHNY-26JUL01-T82', 'KXRAIN-26JUL01-T1'],
   polymarket: ['0xaa:11', '0xaa:12', '0xbb:21'],
 } as const
+
+/** The address of an archive that sends no request. */
+export const NEVER = 'http://127.0.0.1:1'
 
 export interface TradeExchange {
   readonly baseUrl: string
@@ -162,7 +166,7 @@ export function heal(exchange: TradeExchange): void {
 
 /** A back-fill of the day, or of a longer span, which an abort may end. */
 export async function backfillOnce(
-  exchange: TradeExchange,
+  exchange: TradeExchange | TradeArchive,
   lake: string,
   source: TradesSource,
   postgres: Postgres,
@@ -180,9 +184,11 @@ export async function backfillOnce(
     budget: new RequestBudget({ burst: 1e6, intervalMs: 1 }),
   }
   const archive =
-    source === 'kalshi'
-      ? new KalshiTradeArchive({ ...http, baseUrl: `${exchange.baseUrl}/kalshi` })
-      : new PolymarketTradeArchive({ ...http, baseUrl: `${exchange.baseUrl}/polymarket` })
+    exchange instanceof TradeArchive
+      ? exchange
+      : source === 'kalshi'
+        ? new KalshiTradeArchive({ ...http, baseUrl: `${exchange.baseUrl}/kalshi` })
+        : new PolymarketTradeArchive({ ...http, baseUrl: `${exchange.baseUrl}/polymarket` })
   const trades = tradeSource({ source, archive, lake, folding: foldRawDates })
   try {
     return await backfillSource(trades, span, { postgres, clock, signal, onEvent })
