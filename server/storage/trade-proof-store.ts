@@ -3,7 +3,7 @@
 
 import { sql } from '../../shared/sql/statement.ts'
 import { withinTime } from '../../shared/within-time.ts'
-import { type CursorName, readCursorState, writeCursorState } from './cursor-store.ts'
+import type { CursorName } from './cursor-store.ts'
 import type { Postgres } from './postgres.ts'
 
 /** Dates kept for one series, the newest ones. */
@@ -33,15 +33,17 @@ export function tradeProofOf(postgres: Postgres): ReadTradeProof {
   }
 }
 
-/** Replaces the figures of some dates: minutes, and proven minutes. */
+/** Replaces the figures of some dates: minutes, and proven minutes. One statement, because others may note figures too. */
 export async function noteTradeProof(
   postgres: Postgres,
-  cursor: CursorName,
+  { source, scope }: CursorName,
   proof: ReadonlyMap<string, readonly [number, number]>,
 ): Promise<void> {
-  const known = await readCursorState(postgres, cursor)
-  const dates = Object.entries({ ...known, ...Object.fromEntries(proof) })
-  const kept = dates.toSorted(([a], [b]) => (a < b ? -1 : 1)).slice(-DATES_MAX)
-  const state = Object.fromEntries(kept)
-  await postgres.transaction((transaction) => writeCursorState(transaction, cursor, state))
+  const figures = JSON.stringify(Object.fromEntries(proof))
+  await postgres.transaction((transaction) =>
+    transaction.run(sql`
+      INSERT INTO ingest_cursors AS known (source, scope, state) VALUES (${source}, ${scope}, ${figures}::jsonb)
+      ON CONFLICT (source, scope) DO UPDATE SET state = (SELECT jsonb_object_agg(key, value) FROM (
+        SELECT key, value FROM jsonb_each(known.state || excluded.state) ORDER BY key DESC LIMIT ${DATES_MAX}) AS newest)`),
+  )
 }

@@ -7,7 +7,7 @@ import { test } from 'node:test'
 import { compactClosedDays } from '../../server/compaction/compaction.ts'
 import { writeCandles } from '../../server/storage/candle-store.ts'
 import { completeWindow } from '../../server/storage/cursor-store.ts'
-import { tradeProofOf } from '../../server/storage/trade-proof-store.ts'
+import { noteTradeProof, tradeProofOf } from '../../server/storage/trade-proof-store.ts'
 import { stageTradesFile } from '../../server/trades/trades-file.ts'
 import { repairScope } from '../../server/verify/repair.ts'
 import { checkTrades, VERIFIED_TRADES } from '../../server/verify/trade-check.ts'
@@ -167,6 +167,17 @@ test('exactly the lost trades are found, and after the repair and a back-fill no
     const proof = await tradeProofOf(postgres)()
     assert.ok(proof !== undefined && proof.minutes > 0 && proof.proven === proof.minutes)
   }
+})
+
+test('two verifications at once keep the figures of both', async () => {
+  const { postgres } = file.store
+  await forgetAll()
+  const dates = Array.from({ length: 20 }, (_, index) => `2026-07-${String(index + 1).padStart(2, '0')}`)
+  const cursor = { source: VERIFIED_TRADES, scope: SERIES[0]! }
+  await Promise.all(dates.map((date) => noteTradeProof(postgres, cursor, new Map([[date, [10, 9]]]))))
+  assert.deepEqual(await tradeProofOf(postgres)(), { minutes: 200, proven: 180 })
+  await noteTradeProof(postgres, cursor, new Map([[dates[0]!, [5, 5]]]))
+  assert.deepEqual(await tradeProofOf(postgres)(), { minutes: 195, proven: 176 })
 })
 
 test('dates that were never fetched are reported as such, and an unreadable file does not hide other dates', async (t) => {
