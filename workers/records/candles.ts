@@ -131,7 +131,7 @@ function gridOf(
   zoneOf: (market: string) => TimeZone,
 ): CandleGrid {
   if (bucketMinutes !== null) {
-    const bucketEnd = (market: string, ms: number): number => zoneOf(market).bucketAt(ms, bucketMinutes).toMs
+    const bucketEnd = (market: string, ms: number): number => zoneOf(market).bucketEnd(ms, bucketMinutes)
     return {
       endOf: (market, endMs) => bucketEnd(market, endMs - 1),
       endAfter: (market, endMs) => bucketEnd(market, Math.max(endMs, fromMs - 1)),
