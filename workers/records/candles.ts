@@ -22,6 +22,7 @@ import { checkUnchanged, type LakePart, seenFiles } from './lake-partitions.ts'
 import { refuseNotPinnable } from './not-pinnable.ts'
 import type { RecordRequest } from './record-context.ts'
 import { assertInPlace } from './request-cost.ts'
+import { isInTable } from './series-stations.ts'
 import { forgetStalePlan } from './stale-plan.ts'
 
 export interface CandleAnswer extends CandleStretches {
@@ -155,13 +156,15 @@ async function zonesOf(
     const zone = context.zone(query.tz)
     return () => zone
   }
-  if (plan.selection.scopes === null) await context.seriesStations.refresh(request)
-  const series = new Set(plan.parts.map(({ scope }) => scope))
-  const names = [...series, ...(plan.selection.scopes ?? [])]
-  const stations = await context.seriesStations.stationsOf(names, request)
+  const { seriesStations } = context
+  const { scopes } = plan.selection
+  const names = [...plan.parts.map(({ scope }) => scope), ...(scopes ?? [])]
+  if (scopes === null || !names.every(isInTable)) await seriesStations.refresh(request)
+  // One state for all rows, also if the catalogue is read again meanwhile.
+  const { known } = seriesStations
   return (market) => {
     const name = seriesOfTicker(market)
-    const station = stations.get(name) ?? context.seriesStations.known(name)
+    const station = known.get(name)
     const zone = station === undefined ? undefined : context.stationZone(station)
     if (zone !== undefined) return zone
     const detail = `tz=station needs a station, and none is known for series ${JSON.stringify(name)}.`
