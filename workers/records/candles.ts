@@ -15,7 +15,7 @@ import { countHotCandles, readHotCandles } from './candle-hot.ts'
 import type { ColdCandles } from './candle-lake.ts'
 import { mergedCandles } from './candle-merge.ts'
 import { CandlePage } from './candle-page.ts'
-import { type CandlePlan, coldCandles, makeCandlePlan, rowsIn, rowsRead } from './candle-plan.ts'
+import { type CandlePlan, coldCandles, makeCandlePlan, rowsRead } from './candle-plan.ts'
 import { type CandleStretches, isStreamed, streamCandles } from './candle-stream.ts'
 import { checkNames } from './candle-selection.ts'
 import { checkUnchanged, type LakePart, seenFiles } from './lake-partitions.ts'
@@ -64,7 +64,8 @@ async function answerOnce(query: CandleQuery, request: RecordRequest): Promise<C
     await refuseNotPinnable('Candles', plan, range, request, countOne, indexed)
   }
   request.identity.settle(candleSources(plan, cold, isHot, request))
-  assertInPlace(request, rowsRead(plan), cold.parts.length)
+  const rowsExpected = rowsRead(plan)
+  assertInPlace(request, rowsExpected, cold.parts.length)
   const labelZone = await zonesOf(query, plan, request)
   if (isLong) return { ...(await streamCandles(plan, cold, isHot, request)), interval, labelZone }
   // Buckets of 5, 15 and 30 minutes begin in UTC, those of `aggregate` in the label's zone.
@@ -73,7 +74,7 @@ async function answerOnce(query: CandleQuery, request: RecordRequest): Promise<C
   const fill = query.fill ? await findFill(plan, request) : undefined
   if (fill !== undefined && request.pinned !== undefined)
     refuseOtherFill(plan, fill, await fillByNow(query, bucketMinutes, request), grid)
-  const page = new CandlePage(query.limit, query.offset, rowsIn(plan))
+  const page = new CandlePage(query.limit, query.offset, rowsExpected)
   const isServedAsStored = bucketMinutes === null && fill === undefined
   const { fromMs, toMs } = query
   const buckets = isServedAsStored ? undefined : new CandleBuckets({ grid, fromMs, toMs, fill, page })
