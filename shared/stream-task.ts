@@ -71,16 +71,6 @@ export interface StreamChunk {
   readonly length: number
 }
 
-/**
- * The next chunks belong to this section of the answer; with `isOver`, the section has no more chunks. Sent only if several workers
- * make one answer: each sends its sections in ascending order, and together they send every section once.
- */
-export interface StreamSection {
-  readonly kind: 'section'
-  readonly section: number
-  readonly isOver: boolean
-}
-
 /** Instants of the first and the last row, inclusive, ms since the epoch. */
 export interface RowSpan {
   readonly firstMs: number
@@ -116,7 +106,11 @@ export interface StreamFailure {
 export type WorkerMessage<Head extends StreamHead> =
   | Head
   | StreamChunk
-  | StreamSection
+  /**
+   * The next chunks belong to this section of the answer; with `isOver`, the section has no more chunks. Sent only if several workers
+   * make one answer: each sends its sections in ascending order, and together they send every section once.
+   */
+  | { readonly kind: 'section'; readonly section: number; readonly isOver: boolean }
   | StreamEnd
   | StreamFailure
 
