@@ -4,8 +4,8 @@
 import { type ClimateRecord, isOfficial } from './climate.ts'
 import { addDays } from './utc-date.ts'
 
-/** A run of missing dates, both ends included (contract.md 21). */
-export interface ClimateGap {
+/** A run of missing dates, both ends included (contract.md 21). A type alias, because an interface is not assignable to a Record. */
+export type ClimateGap = {
   readonly station_code: string
   readonly gap_start: string
   readonly gap_end: string

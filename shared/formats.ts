@@ -60,8 +60,3 @@ export type FormatName = keyof typeof OUTPUT_FORMATS
 export function formatNames(): readonly FormatName[] {
   return Object.keys(OUTPUT_FORMATS) as FormatName[]
 }
-
-/** The content types of an endpoint that answers in every format. */
-export function formatContentTypes(): readonly string[] {
-  return Object.values(OUTPUT_FORMATS).map(({ contentType }) => contentType)
-}

@@ -176,10 +176,7 @@ export function recordFileName(dataset: RecordDataset, scope: string, period: st
 }
 
 /** The datasets of the lake, each with a directory of its own. */
-export const LAKE_DATASETS = ['lob', 'trades', 'candles', 'observations'] as const satisfies readonly (
-  | DerivedDataset
-  | RecordDataset
-)[]
+export const LAKE_DATASETS = [...DERIVED_DATASETS, 'candles', 'observations'] as const
 
 export type LakeDataset = (typeof LAKE_DATASETS)[number]
 

@@ -71,16 +71,6 @@ export interface StreamChunk {
   readonly length: number
 }
 
-/**
- * The next chunks belong to this section of the answer; with `isOver`, the section has no more chunks. Sent only if several workers
- * make one answer: each sends its sections in ascending order, and together they send every section once.
- */
-export interface StreamSection {
-  readonly kind: 'section'
-  readonly section: number
-  readonly isOver: boolean
-}
-
 /** Instants of the first and the last row, inclusive, ms since the epoch. */
 export interface RowSpan {
   readonly firstMs: number
@@ -116,33 +106,23 @@ export interface StreamFailure {
 export type WorkerMessage<Head extends StreamHead> =
   | Head
   | StreamChunk
-  | StreamSection
+  /**
+   * The next chunks belong to this section of the answer; with `isOver`, the section has no more chunks. Sent only if several workers
+   * make one answer: each sends its sections in ascending order, and together they send every section once.
+   */
+  | { readonly kind: 'section'; readonly section: number; readonly isOver: boolean }
   | StreamEnd
   | StreamFailure
 
-/** The server has taken a chunk; the worker may write to its buffer again. */
-export interface StreamCredit {
-  readonly kind: 'credit'
-  readonly number: number
-}
-
-/** The client is gone or too slow: stop at the next batch. */
-export interface StreamCancel {
-  readonly kind: 'cancel'
-}
-
-/** The number of chunks that may be in flight from now on, instead of CHUNK_WINDOW. */
-export interface StreamWindow {
-  readonly kind: 'window'
-  readonly chunks: number
-}
-
-/** The thread is needed elsewhere: finish the present section and take no other. */
-export interface StreamDismissal {
-  readonly kind: 'dismiss'
-}
-
-export type ServerMessage = StreamCredit | StreamCancel | StreamWindow | StreamDismissal
+export type ServerMessage =
+  /** The server has taken a chunk; the worker may write to its buffer again. */
+  | { readonly kind: 'credit'; readonly number: number }
+  /** The client is gone or too slow: stop at the next batch. */
+  | { readonly kind: 'cancel' }
+  /** The number of chunks that may be in flight from now on, instead of CHUNK_WINDOW. */
+  | { readonly kind: 'window'; readonly chunks: number }
+  /** The thread is needed elsewhere: finish the present section and take no other. */
+  | { readonly kind: 'dismiss' }
 
 /** The data that a pool starts its threads with. The default export of the file `taskUrl` runs the pool's tasks. */
 export interface WorkerThreadData {

@@ -32,12 +32,6 @@ export function isTimeZone(name: string): boolean {
   return true
 }
 
-/** A span of instants (fromMs, toMs]: a candle that ends at `toMs` covers it. */
-export interface Bucket {
-  readonly fromMs: number
-  readonly toMs: number
-}
-
 export class TimeZone {
   readonly name: string
   readonly #isUtc: boolean
@@ -58,32 +52,18 @@ export class TimeZone {
   }
 
   /**
-   * The bucket of `minutes` (at most a day) that contains an instant, aligned to local midnight. A bucket begins when the local
-   * clock shows a multiple of `minutes`, and when a change of the clock skips into another bucket. The last bucket of a day ends
-   * at midnight. If the clock is set back, the repeated time is a second bucket if the first one was complete; else it extends the
-   * first one. So hours remain hours, and days are 23 or 25 hours long, even if midnight comes twice.
+   * The end of the bucket of `minutes` (at most a day) that contains an instant, aligned to local midnight. A bucket begins when the
+   * local clock shows a multiple of `minutes`, and when a change of the clock skips into another bucket. The last bucket of a day
+   * ends at midnight. If the clock is set back, the repeated time is a second bucket if the first one was complete; else it extends
+   * the first one. So hours remain hours, and days are 23 or 25 hours long, even if midnight comes twice.
    */
-  bucketAt(instantMs: number, minutes: number): Bucket {
+  bucketEnd(instantMs: number, minutes: number): number {
     const sizeMs = minutes * MS_PER_MINUTE
-    return { fromMs: this.#bucketStart(instantMs, sizeMs), toMs: this.#bucketEnd(instantMs, sizeMs) }
-  }
-
-  #bucketStart(instantMs: number, sizeMs: number): number {
-    const offset = this.offsetMs(instantMs)
-    const { startWall } = wallBucket(instantMs + offset, sizeMs)
-    const startMs = startWall - offset
-    // A change exactly at the start may have set the clock back into the bucket.
-    const change = this.#changeIn(startMs - 1, instantMs)
-    if (change === undefined) return startMs
-    return this.#startsAt(change, sizeMs) ? change : this.#bucketStart(change - 1, sizeMs)
-  }
-
-  #bucketEnd(instantMs: number, sizeMs: number): number {
     const offset = this.offsetMs(instantMs)
     const endMs = wallBucket(instantMs + offset, sizeMs).endWall - offset
     const change = this.#changeIn(instantMs, endMs)
     if (change === undefined) return endMs
-    return this.#startsAt(change, sizeMs) ? change : this.#bucketEnd(change, sizeMs)
+    return this.#startsAt(change, sizeMs) ? change : this.bucketEnd(change, minutes)
   }
 
   /** Whether a bucket begins at a change of the clock. */

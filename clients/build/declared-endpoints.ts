@@ -1,7 +1,6 @@
 // The endpoints as the server declares them, with their names in the clients. The clients' types and methods are generated from
 // them. A documented endpoint without a name here fails the build.
 
-import { formatNames, OUTPUT_FORMATS } from '../../shared/formats.ts'
 import { candlesEndpoint } from '../../server/endpoints/candles.ts'
 import { climateGapsEndpoint } from '../../server/endpoints/climate-gaps.ts'
 import { climateEndpoint } from '../../server/endpoints/climate.ts'
@@ -20,7 +19,12 @@ import { seriesEndpoint, seriesListEndpoint } from '../../server/endpoints/serie
 import { tradesEndpoint } from '../../server/endpoints/trades.ts'
 import { versionsEndpoint } from '../../server/endpoints/versions.ts'
 import type { Endpoint } from '../../server/http/endpoint.ts'
-import { type DocumentedEndpoint, isDocumented, operationId } from '../../server/openapi/document.ts'
+import {
+  type DocumentedEndpoint,
+  formatsOf,
+  isDocumented,
+  operationId,
+} from '../../server/openapi/document.ts'
 import type { JsonSchema } from '../../server/http/documentation.ts'
 import type { Parameter, TextSchema } from '../../server/query/parameters.ts'
 
@@ -66,10 +70,6 @@ const NAMES: Readonly<Record<string, Pick<ClientEndpoint, 'method' | 'row' | 'pr
   '/livez': { method: 'live', row: 'Live', prefix: 'Live' },
 }
 
-const FORMATS: ReadonlyMap<string, string> = new Map(
-  formatNames().map((name) => [OUTPUT_FORMATS[name].contentType, name]),
-)
-
 /** Every endpoint without services: only the declarations are read, no request is made. */
 function endpointsWithoutServices(): Endpoint[] {
   const nobody = {} as never
@@ -106,12 +106,8 @@ export function clientEndpoint({
 }: DocumentedEndpoint): ClientEndpoint {
   const names = NAMES[path]
   if (names === undefined) throw new Error(`the clients have no method for ${path}`)
-  const { schema, contentTypes, exampleRecord } = documentation
-  const formats = contentTypes.map((type) => {
-    const format = FORMATS.get(type)
-    if (format === undefined) throw new Error(`the clients do not know ${type}, which ${path} answers`)
-    return format
-  })
+  const { schema, exampleRecord } = documentation
+  const formats = formatsOf(documentation)
   const anchor = `/${documentation.tag}/${operationId(path)}`
   return { ...names, path, summary, parameters, schema, exampleRecord, formats, anchor }
 }

@@ -150,7 +150,6 @@ export function candlesEndpoint(service: RecordService): Endpoint {
         open_interest: 1110,
         filled: false,
       },
-      hasFormats: true,
     }),
     rule: versioned('candles', candleRule),
     async handle(values, context) {

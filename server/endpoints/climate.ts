@@ -93,7 +93,6 @@ export function climateEndpoint(service: RecordService): Endpoint {
         product_id: '202607020700-KOKX-CDUS41-CLINYC',
         issued_at: '2026-07-02T07:00:00Z',
       },
-      hasFormats: true,
     }),
     rule: climateRule,
     async handle(values, context) {

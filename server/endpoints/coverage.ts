@@ -116,7 +116,6 @@ const COVERAGE_DOCUMENTATION = recordDocumentation('coverage', {
     recv_lag_p99_ms: 131,
     file: lobKey(lobSources()[0], 'KXHIGHNY', '2026-07-01'),
   },
-  hasFormats: true,
 })
 
 const GAPS_DOCUMENTATION = recordDocumentation('gaps', {
@@ -133,7 +132,6 @@ const GAPS_DOCUMENTATION = recordDocumentation('gaps', {
     to_ts: 1_783_016_022_911_000_000,
     cause: 'interrupted' satisfies GapCause,
   },
-  hasFormats: true,
 })
 
 interface CoverageService {

@@ -97,7 +97,6 @@ export function filesEndpoint(options: FilesEndpointOptions): Endpoint {
       tag: 'Catalogue',
       description:
         'A file is read once for its checksum, so the first pages of a large lake take seconds and may have fewer files than limit: follow the Link header.',
-      contentTypes: ['application/json'],
       schema: { type: 'array', items: FILE_SCHEMA },
       headers: { Link: PAGE_HEADERS['Link']! },
       errors: ['lake_unavailable', 'lake_file_changed', 'not_held'],

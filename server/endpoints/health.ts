@@ -55,7 +55,6 @@ export function healthEndpoint(report: () => Promise<HealthReport>): Endpoint {
     access: 'probe',
     documentation: {
       tag: 'Service',
-      contentTypes: ['application/json'],
       schema: HEALTH_SCHEMA,
       examples: [{ title: 'State of the service', values: {} }],
       exampleRecord: {
@@ -82,7 +81,6 @@ export function readyzEndpoint(isReady: () => boolean): Endpoint {
     access: 'probe',
     documentation: {
       tag: 'Service',
-      contentTypes: ['application/json'],
       schema: objectSchema({ status: { type: 'string', enum: ['ready'] } }),
       errors: ['not_ready'],
       examples: [{ title: 'Readiness', values: {} }],

@@ -10,7 +10,6 @@ export const livezEndpoint = defineEndpoint({
   access: 'probe',
   documentation: {
     tag: 'Service',
-    contentTypes: ['application/json'],
     schema: objectSchema({ status: { type: 'string', enum: ['ok'] } }),
     examples: [{ title: 'Liveness', values: {} }],
     exampleRecord: { status: 'ok' },

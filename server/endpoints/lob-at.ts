@@ -74,7 +74,6 @@ const DOCUMENTATION: EndpointDocumentation = {
   tag: 'Order books',
   description:
     'One record for each market whose book has become known on that UTC date by then, ordered by market_id. At a whole second it is the row of /lob at interval=1. Only the row groups of the hour are read. Lake-Version names the version of the file. 64-bit integers are exact in the answer; clients that parse them as doubles round to 256 ns.',
-  contentTypes: ['application/json'],
   schema: {
     type: 'array',
     items: objectSchema({

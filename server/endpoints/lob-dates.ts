@@ -22,7 +22,6 @@ const DOCUMENTATION: EndpointDocumentation = {
   tag: 'Order books',
   description:
     'The answer comes from the names and footers of the files. A date without a file is not listed.',
-  contentTypes: ['application/json'],
   schema: {
     type: 'array',
     items: objectSchema({

@@ -1,7 +1,6 @@
 // The documentation of order-book answers for /openapi.json; the type requires an entry for each snapshot column.
 
 import type { ErrorCode } from '../../shared/errors.ts'
-import { formatContentTypes } from '../../shared/formats.ts'
 import { lobSourceNames, lobSources } from '../../shared/lob-sources.ts'
 import type { SnapshotColumn } from '../../shared/lob-task.ts'
 import { ALL_SNAPSHOT_COLUMNS, BOOK_STATES } from '../../shared/lob-task.ts'
@@ -79,7 +78,7 @@ export const LOB_DOCUMENTATION: EndpointDocumentation = {
   tag: 'Order books',
   description:
     'A snapshot is the book after every event up to its tick; ticks are aligned to midnight UTC. Rows are ordered by ts, then market_id. HEAD has Content-Length and Repr-Digest once the receipt is known.',
-  contentTypes: formatContentTypes(),
+  hasFormats: true,
   schema: {
     type: 'array',
     // With `columns` a record has only these, so none is required.

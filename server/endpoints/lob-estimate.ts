@@ -21,7 +21,6 @@ const DOCUMENTATION: EndpointDocumentation = {
   tag: 'Order books',
   description:
     'Rows, files and row groups are exact. Bytes are those of the uncompressed body: measured if the answer is small, estimated from a sample of its hours if it is large.',
-  contentTypes: ['application/json'],
   schema: objectSchema({
     format: { type: 'string', enum: formatNames() },
     rows: { ...COUNT, description: 'Rows of the answer.' },

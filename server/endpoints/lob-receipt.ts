@@ -25,7 +25,6 @@ const DOCUMENTATION: EndpointDocumentation = {
   tag: 'Order books',
   description:
     'The parameters are those of /api/v1/lob. Making a receipt takes about as long as the answer; afterwards it is known, and the answer has Content-Length and Repr-Digest unless it is compressed.',
-  contentTypes: ['application/json'],
   schema: objectSchema({
     version: {
       type: ['string', 'null'],

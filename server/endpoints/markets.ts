@@ -75,7 +75,6 @@ export function marketListEndpoint(catalogue: Catalogue): Endpoint {
     rule: orderRule,
     documentation: {
       tag: 'Catalogue',
-      contentTypes: ['application/json'],
       schema: { type: 'array', items: MARKET_SCHEMA },
       headers: PAGE_HEADERS,
       errors: ['unknown_series', 'unknown_station', 'store_unavailable'],
@@ -105,7 +104,6 @@ export function marketEndpoint(catalogue: Catalogue): Endpoint {
     parameters: [{ name: 'ticker', in: 'path', description: 'Market ticker.', schema: { type: 'string' } }],
     documentation: {
       tag: 'Catalogue',
-      contentTypes: ['application/json'],
       schema: MARKET_SCHEMA,
       headers: { ETag: 'Identifies the record.' },
       errors: ['unknown_market', 'store_unavailable'],

@@ -115,7 +115,6 @@ export function observationsEndpoint(service: RecordService): Endpoint {
         },
       ],
       exampleRecord: EXAMPLE_RECORD,
-      hasFormats: true,
     }),
     rule: versioned('observations', observationRule),
     async handle(values, context) {

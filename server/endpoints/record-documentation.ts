@@ -1,6 +1,5 @@
 // The documentation of record answers for /openapi.json, derived from the records' own schemas.
 
-import { formatContentTypes } from '../../shared/formats.ts'
 import type { ErrorCode } from '../../shared/errors.ts'
 import type { RecordField } from '../../shared/record-field.ts'
 import type { RecordFieldType } from '../../shared/record-field.ts'
@@ -42,16 +41,16 @@ export function recordDocumentation(
     readonly examples: readonly ExampleRequest[]
     readonly exampleRecord: object
     /** False if the endpoint has only json and no paging. */
-    readonly hasFormats: boolean
+    readonly hasFormats?: boolean
   },
 ): EndpointDocumentation {
-  const { tag, description, errors, examples, exampleRecord, hasFormats } = about
+  const { tag, description, errors, examples, exampleRecord, hasFormats = true } = about
   const fields: readonly RecordField[] = RECORD_FIELDS[kind]
   const dataset = datasetOf(kind)
   return {
     tag,
     description,
-    contentTypes: hasFormats ? formatContentTypes() : ['application/json'],
+    hasFormats,
     schema: {
       type: 'array',
       // With `columns` a record has only these, so none is required.

@@ -12,7 +12,7 @@ import { RECORD_OFFSET_MAX } from '../../shared/limits.ts'
 import { RECORD_FIELDS, type RecordKind } from '../../shared/record-schema.ts'
 import { findStation } from '../../shared/stations.ts'
 import { utcDateStartMs } from '../../shared/utc-date.ts'
-import { type ParameterRule, quote } from '../query/parameter-parser.ts'
+import { quote, type ReportError } from '../query/parameter-parser.ts'
 import { instantParameter, type Parameter, type ParameterValues, textParameter } from '../query/parameters.ts'
 import { instantMs, nsBeyondMs, rangeEndMs } from '../query/time-range.ts'
 
@@ -101,10 +101,8 @@ interface SharedValues {
   readonly to?: string | undefined
 }
 
-type Report = Parameters<ParameterRule<readonly Parameter[]>>[1]
-
 /** Each format has its own limit on rows. */
-export function checkLimit({ format, limit }: SharedValues, report: Report): void {
+export function checkLimit({ format, limit }: SharedValues, report: ReportError): void {
   if (format === undefined || limit === undefined) return
   const { rowsMax } = OUTPUT_FORMATS[format]
   if (limit > rowsMax)
@@ -122,7 +120,7 @@ export function instantRange(
   return { fromMs: fromMs ?? nowMs - spanMs, toMs: toMs ?? nowMs }
 }
 
-export function checkInstantRange(values: SharedValues, spanMs: number, report: Report): void {
+export function checkInstantRange(values: SharedValues, spanMs: number, report: ReportError): void {
   const { fromMs, toMs } = instantRange(values, Date.now(), spanMs)
   // A `to` date that ends where the range begins lies before it.
   const isDate = values.to !== undefined && utcDateStartMs(values.to) !== undefined
@@ -134,13 +132,13 @@ export function checkInstantRange(values: SharedValues, spanMs: number, report: 
   else report('to', `to must not be before from; ${values.to} is before ${values.from}.`)
 }
 
-export function checkDateRange({ from, to }: SharedValues, report: Report): void {
+export function checkDateRange({ from, to }: SharedValues, report: ReportError): void {
   if (from !== undefined && to !== undefined && to < from)
     report('to', `to must not be before from; ${to} is before ${from}.`)
 }
 
 /** Names become lake paths and SQL values, so only the characters of names are accepted. */
-export function checkName(name: string, text: string | undefined, report: Report): void {
+export function checkName(name: string, text: string | undefined, report: ReportError): void {
   if (text !== undefined && !isSeriesName(text))
     report(name, `${name} must be made of letters, digits, dots, dashes and underscores, not ${quote(text)}.`)
 }

@@ -62,7 +62,6 @@ export function seriesListEndpoint(catalogue: Catalogue): Endpoint {
     ],
     documentation: {
       tag: 'Catalogue',
-      contentTypes: ['application/json'],
       schema: { type: 'array', items: SERIES_SCHEMA },
       headers: PAGE_HEADERS,
       errors: ['store_unavailable'],
@@ -92,7 +91,6 @@ export function seriesEndpoint(catalogue: Catalogue): Endpoint {
     parameters: [{ name: 'ticker', in: 'path', description: 'Series ticker.', schema: { type: 'string' } }],
     documentation: {
       tag: 'Catalogue',
-      contentTypes: ['application/json'],
       schema: SERIES_SCHEMA,
       headers: { ETag: 'Identifies the record.' },
       errors: ['unknown_series', 'store_unavailable'],

@@ -111,7 +111,6 @@ export function tradesEndpoint(service: RecordService): Endpoint {
         block: false,
         origin: 'ws',
       },
-      hasFormats: true,
     }),
     rule: versioned('trades', tradeRule),
     async handle(values, context) {

@@ -45,7 +45,6 @@ export function versionsEndpoint(versions: LakeVersions): Endpoint {
       tag: 'Catalogue',
       description:
         'The id of a version is a digest of the paths, sizes and checksums of the closed files, so all replicas with the same files give it the same id. Each server lists the versions that it has seen.',
-      contentTypes: ['application/json'],
       schema: { type: 'array', items: VERSION_SCHEMA },
       headers: { Link: PAGE_HEADERS['Link']! },
       errors: [],

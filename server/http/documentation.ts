@@ -33,8 +33,8 @@ export interface EndpointDocumentation {
   readonly tag: string
   /** One or two sentences in addition to the summary. */
   readonly description?: string
-  /** Content types of the answer. The schema describes a JSON body; other types carry the same records. */
-  readonly contentTypes: readonly string[]
+  /** Whether the answer is in the format that was asked for; otherwise it is JSON, as the schema describes it. */
+  readonly hasFormats?: boolean
   readonly schema: JsonSchema
   /** The meaning of each header of the answer. */
   readonly headers?: Readonly<Record<string, string>>

@@ -11,7 +11,6 @@ import {
   LOB_THREAD_HEAP_MB_MAX,
   LOB_THREAD_NICENESS,
 } from '../../shared/limits.ts'
-import { ApiError } from '../../shared/errors.ts'
 import type { LobAssistance, LobHead, LobQuery, LobTask } from '../../shared/lob-task.ts'
 import type { TaskPort } from '../../shared/stream-task.ts'
 import { type ClientShares, DEFAULT_SHARES } from '../workers/client-shares.ts'
@@ -105,10 +104,7 @@ export class LobPool {
    */
   async open(query: LobQuery, options: LobOpenOptions): Promise<LobStream> {
     const { signal, client, isEstimate = false, ...asked } = options
-    if (this.#pool.silentFiles.waitingCount >= LOST_THREADS_MAX) {
-      const [name] = this.#pool.silentFiles.names
-      throw new ApiError('lake_unavailable', `The lake cannot be read: ${name} and others do not answer.`)
-    }
+    this.#pool.silentFiles.assertBelow(LOST_THREADS_MAX)
     const slot = await this.slots.take({ count: 1, client, signal })
     if (this.#pool.threads.idlePlaces <= 0) for (const stream of this.#assisted) stream.dismissAssistants()
     const task = { lake: this.#lake, query, ...asked, isUnlimited: isEstimate, assistance: null }

@@ -4,7 +4,7 @@
 
 import type { Metric, Registry } from 'prom-client'
 import { registryOf } from './metric-registry.ts'
-import { metricOf, type Values } from './read-metrics.ts'
+import { metricOf, metricsBy } from './read-metrics.ts'
 import type { DiskFigures, StorageFigures } from '../health/storage-watch.ts'
 import type { RecorderMetrics } from '../recorder/recorder-metrics.ts'
 import type { TaskMetrics } from '../ingest/task-loop.ts'
@@ -29,34 +29,27 @@ export interface SyncFigures {
 
 /** The metrics, not registered yet. */
 export function collectionMetrics(read: () => CollectionMetrics): Metric[] {
-  const tasks = () => read().tasks.map((task) => ({ name: task.task, subject: task }))
-  const recorders = () => read().recorders.map((recorder) => ({ name: recorder.source, subject: recorder }))
-  const disks = () => (read().storage?.disks ?? []).map((disk) => ({ name: disk.place, subject: disk }))
+  const byTask = metricsBy('task', () => read().tasks.map((task) => [task.task, task]))
+  const byExchange = metricsBy('exchange', () =>
+    read().recorders.map((recorder) => [recorder.source, recorder]),
+  )
+  const byPlace = metricsBy('place', () => (read().storage?.disks ?? []).map((disk) => [disk.place, disk]))
   return [
-    ...TASK_METRICS.map((metric) => show(metric, 'task', tasks)),
-    ...RECORDER_METRICS.map((metric) => show(metric, 'exchange', recorders)),
-    ...DISK_METRICS.map((metric) => show(metric, 'place', disks)),
+    ...TASK_METRICS.map(({ name, help, valueOf }) => byTask(name, help, valueOf)),
+    ...RECORDER_METRICS.map(({ name, help, valueOf }) => byExchange(name, help, valueOf)),
+    ...DISK_METRICS.map(({ name, help, valueOf }) => byPlace(name, help, valueOf)),
     metricOf(
       'bookcast_sync_conflicts',
       'Files that were not brought over, because they cover less than the present file or another writer made that one.',
       () => (read().syncs ?? []).map(({ task, conflictCount }) => [{ task }, conflictCount]),
-      ['task'],
     ),
-    metricOf(
-      'bookcast_recorder_log_bytes',
-      "Size of a recorder's write-ahead log.",
-      () => Object.entries(read().storage?.walBytes ?? {}).map(([exchange, bytes]) => [{ exchange }, bytes]),
-      ['exchange'],
+    metricOf('bookcast_recorder_log_bytes', "Size of a recorder's write-ahead log.", () =>
+      Object.entries(read().storage?.walBytes ?? {}).map(([exchange, bytes]) => [{ exchange }, bytes]),
     ),
-    metricOf(
-      'bookcast_lake_bytes',
-      "Size of the lake's files.",
-      () => {
-        const bytes = read().storage?.lakeBytes ?? null
-        return bytes === null ? [] : [[{ place: 'lake' }, bytes]]
-      },
-      ['place'],
-    ),
+    metricOf('bookcast_lake_bytes', "Size of the lake's files.", () => {
+      const bytes = read().storage?.lakeBytes ?? null
+      return bytes === null ? [] : [[{ place: 'lake' }, bytes]]
+    }),
   ]
 }
 
@@ -70,7 +63,6 @@ export function newestRowMetrics(read: () => Promise<readonly NewestRow[]>): Met
         const rows = await read()
         return rows.filter(({ kind }) => kind === 'station').map(({ name, atS }) => [{ station: name }, atS])
       },
-      ['station'],
     ),
     metricOf(
       'bookcast_newest_row_timestamp_seconds',
@@ -81,7 +73,6 @@ export function newestRowMetrics(read: () => Promise<readonly NewestRow[]>): Met
           .filter(({ kind }) => kind !== 'station')
           .map(({ kind, name, atS }) => [{ dataset: kind, source: name }, atS])
       },
-      ['dataset', 'source'],
     ),
   ]
 }
@@ -99,7 +90,6 @@ export function tradeProofMetric(read: ReadTradeProof): Metric {
         [{ state: 'proven' }, proof.proven],
       ]
     },
-    ['state'],
   )
 }
 
@@ -177,17 +167,4 @@ function seconds(ms: number | null): number | null {
 
 function ageS(instantMs: number | null): number | null {
   return instantMs === null ? null : (Date.now() - instantMs) / MS_PER_S
-}
-
-function show<Subject>(
-  { name, help, valueOf }: Shown<Subject>,
-  label: string,
-  subjects: () => readonly { readonly name: string; readonly subject: Subject }[],
-): Metric {
-  const read = (): Values =>
-    subjects().flatMap(({ name: value, subject }) => {
-      const amount = valueOf(subject)
-      return amount === null ? [] : [[{ [label]: value }, amount] as const]
-    })
-  return metricOf(name, help, read, [label])
 }

@@ -3,7 +3,7 @@
 
 import type { Metric } from 'prom-client'
 import type { Slots } from '../workers/slots.ts'
-import { metricOf, type Values } from './read-metrics.ts'
+import { metricOf, metricsBy, type Values } from './read-metrics.ts'
 import { TallyHistogram } from './tally-histogram.ts'
 
 /** Seconds: a turn takes milliseconds; a request may wait up to a minute for a slot. */
@@ -13,22 +13,21 @@ type Lanes = () => Readonly<Record<string, Slots>>
 
 /** The lanes exist when the metrics are created, and do not change. */
 function queueTimes(lanes: Lanes): Metric {
-  const histogram = new TallyHistogram({
-    name: 'bookcast_lane_queue_time_seconds',
-    help: 'How long each request that a lane has taken waited for it.',
-    label: 'lane',
-    bounds: QUEUE_BOUNDS_S,
-  })
+  const histogram = new TallyHistogram(
+    'bookcast_lane_queue_time_seconds',
+    'How long each request that a lane has taken waited for it.',
+    'lane',
+    QUEUE_BOUNDS_S,
+  )
   for (const [lane, slots] of Object.entries(lanes())) {
     const tally = histogram.tallyOf(lane)
     slots.onGranted = (waitedS) => tally.add(waitedS)
   }
-  return histogram.asMetric()
+  return histogram.metric
 }
 
 export function laneMetrics(lanes: Lanes): Metric[] {
-  const byLane = (read: (lane: Slots) => number) => (): Values =>
-    Object.entries(lanes()).map(([lane, slots]) => [{ lane }, read(slots)])
+  const byLane = metricsBy('lane', () => Object.entries(lanes()))
   const refused = (): Values =>
     Object.entries(lanes()).flatMap(([lane, { figures }]) => [
       [{ lane, reason: 'busy' }, figures.refusedBusy],
@@ -36,41 +35,27 @@ export function laneMetrics(lanes: Lanes): Metric[] {
     ])
   return [
     queueTimes(lanes),
-    metricOf(
-      'bookcast_lane_running',
-      'What requests under way hold of a lane.',
-      byLane((lane) => lane.takenCount),
-      ['lane'],
-    ),
-    metricOf(
-      'bookcast_lane_waiting',
-      'Requests that wait for a lane.',
-      byLane((lane) => lane.waitingCount),
-      ['lane'],
-    ),
-    metricOf(
+    byLane('bookcast_lane_running', 'What requests under way hold of a lane.', (lane) => lane.takenCount),
+    byLane('bookcast_lane_waiting', 'Requests that wait for a lane.', (lane) => lane.waitingCount),
+    byLane(
       'bookcast_lane_granted_total',
       'Requests that a lane has taken.',
-      byLane(({ figures }) => figures.granted),
-      ['lane'],
+      ({ figures }) => figures.granted,
     ),
     metricOf(
       'bookcast_lane_refused_total',
       'Requests answered 429: busy, everything was taken; client, the client had its share.',
       refused,
-      ['lane', 'reason'],
     ),
-    metricOf(
+    byLane(
       'bookcast_lane_displaced_total',
       'Streams cut off because their clients were slow while others waited.',
-      byLane(({ figures }) => figures.displaced),
-      ['lane'],
+      ({ figures }) => figures.displaced,
     ),
-    metricOf(
+    byLane(
       'bookcast_lane_queue_seconds_total',
       'Time that the requests which a lane has taken waited for it.',
-      byLane(({ figures }) => figures.waitedMs / 1000),
-      ['lane'],
+      ({ figures }) => figures.waitedMs / 1000,
     ),
   ]
 }

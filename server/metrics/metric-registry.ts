@@ -23,10 +23,7 @@ function droppedLog(): Metric {
 
 function buildInfo(): Metric {
   const labels = { version: readVersion(), node: process.versions.node }
-  return metricOf(
-    'bookcast_build_info',
-    'The versions of Bookcast and of Node that run; always 1.',
-    () => [[labels, 1]],
-    ['version', 'node'],
-  )
+  return metricOf('bookcast_build_info', 'The versions of Bookcast and of Node that run; always 1.', () => [
+    [labels, 1],
+  ])
 }

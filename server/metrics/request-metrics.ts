@@ -3,7 +3,7 @@
 
 import type { Metric } from 'prom-client'
 import type { Ending, RequestRecord } from '../http/access-log.ts'
-import { metricOf, type Values } from './read-metrics.ts'
+import { metricOf, metricsBy, type Values } from './read-metrics.ts'
 import { type Tally, TallyHistogram } from './tally-histogram.ts'
 
 // From an answer out of memory (0.1 ms) to an order-book stream of minutes.
@@ -27,18 +27,18 @@ interface RouteFigures {
 
 export class RequestMetrics {
   readonly #routes = new Map<string, RouteFigures>()
-  readonly #duration = new TallyHistogram({
-    name: 'bookcast_http_request_duration_seconds',
-    help: 'Time from the request to the end of its answer.',
-    label: 'path',
-    bounds: DURATION_BOUNDS_S,
-  })
-  readonly #firstByte = new TallyHistogram({
-    name: 'bookcast_http_first_byte_seconds',
-    help: 'Time from the request to its status line.',
-    label: 'path',
-    bounds: DURATION_BOUNDS_S,
-  })
+  readonly #duration = new TallyHistogram(
+    'bookcast_http_request_duration_seconds',
+    'Time from the request to the end of its answer.',
+    'path',
+    DURATION_BOUNDS_S,
+  )
+  readonly #firstByte = new TallyHistogram(
+    'bookcast_http_first_byte_seconds',
+    'Time from the request to its status line.',
+    'path',
+    DURATION_BOUNDS_S,
+  )
 
   /** Counts a finished request. */
   readonly observe = (record: RequestRecord): void => {
@@ -74,46 +74,31 @@ export class RequestMetrics {
   }
 
   metrics(): Metric[] {
-    const byPath = (read: (route: RouteFigures) => number) => (): Values =>
-      [...this.#routes].map(([path, route]) => [{ path }, read(route)])
+    const byPath = metricsBy('path', () => this.#routes)
     return [
-      this.#duration.asMetric(),
-      this.#firstByte.asMetric(),
+      this.#duration.metric,
+      this.#firstByte.metric,
       metricOf(
         'bookcast_http_requests_total',
         'Requests that are over, by declared path, method and status; status 0: the client left before one.',
         () => this.#requests(),
-        ['path', 'method', 'status'],
       ),
       metricOf(
         'bookcast_http_endings_total',
         'How requests ended: complete, refused, failed, client_gone, stalled or displaced.',
         () => this.#endings(),
-        ['path', 'ending'],
       ),
-      metricOf(
-        'bookcast_http_rows_total',
-        'Records in complete answers.',
-        byPath(({ rows }) => rows),
-        ['path'],
-      ),
-      metricOf(
-        'bookcast_http_body_bytes_total',
-        'Body bytes sent, after compression.',
-        byPath(({ bytes }) => bytes),
-        ['path'],
-      ),
-      metricOf(
+      byPath('bookcast_http_rows_total', 'Records in complete answers.', ({ rows }) => rows),
+      byPath('bookcast_http_body_bytes_total', 'Body bytes sent, after compression.', ({ bytes }) => bytes),
+      byPath(
         'bookcast_http_pinned_total',
         'Answers from the files of a version of the lake.',
-        byPath(({ pinned }) => pinned),
-        ['path'],
+        ({ pinned }) => pinned,
       ),
-      metricOf(
+      byPath(
         'bookcast_http_resumed_total',
         'Answers to a Range or to after: what comes behind bytes or rows that the client has.',
-        byPath(({ resumed }) => resumed),
-        ['path'],
+        ({ resumed }) => resumed,
       ),
     ]
   }

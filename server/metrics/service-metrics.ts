@@ -54,7 +54,6 @@ export class ServiceMetrics {
           const counts = this.#lakeFiles.counts()
           return FILE_VERDICTS.map((checksum) => [{ checksum }, counts[checksum]])
         },
-        ['checksum'],
       ),
       ...collectionMetrics(sources.collection),
       ...newestRowMetrics(sources.newestRows),
@@ -76,28 +75,21 @@ function createGauges(sources: MetricSources): Metric[] {
       () => LOB_CONCURRENT_REQUESTS_MAX,
     ),
     metricOf('bookcast_lob_slots_taken', 'Order-book requests being processed.', sources.takenSlots),
-    metricOf(
-      'bookcast_pool_queue_tasks',
-      'Tasks that wait for a worker thread.',
-      () => Object.entries(sources.queuedTasks()).map(([pool, count]) => [{ pool }, count]),
-      ['pool'],
+    metricOf('bookcast_pool_queue_tasks', 'Tasks that wait for a worker thread.', () =>
+      Object.entries(sources.queuedTasks()).map(([pool, count]) => [{ pool }, count]),
     ),
     metricOf(
       'bookcast_books_covered_timestamp_seconds',
       'Until when the newest order-book file of a source covers: how far behind answers are.',
       () => Object.entries(sources.lakeBooks().coveredToMs).map(([source, ms]) => [{ source }, ms / 1000]),
-      ['source'],
     ),
     metricOf(
       'bookcast_sample_files',
       'Order-book files of the lake that are samples: invented.',
       () => sources.lakeBooks().sampleCount,
     ),
-    metricOf(
-      'bookcast_ingest_age_seconds',
-      'Time since a source was last read successfully.',
-      async () => (await sources.ingestAges()).map(({ source, scope, ageS }) => [{ source, scope }, ageS]),
-      ['source', 'scope'],
+    metricOf('bookcast_ingest_age_seconds', 'Time since a source was last read successfully.', async () =>
+      (await sources.ingestAges()).map(({ source, scope, ageS }) => [{ source, scope }, ageS]),
     ),
   ]
 }

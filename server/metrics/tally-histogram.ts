@@ -2,6 +2,7 @@
 // each. The library formats it like any other metric when the metrics are requested.
 
 import type { Metric, MetricValueWithName } from 'prom-client'
+import { formatted } from './read-metrics.ts'
 
 /** The distribution of the values (seconds) for one label value. */
 export class Tally {
@@ -39,38 +40,20 @@ export class Tally {
 
 /** One tally for each value of a label. */
 export class TallyHistogram {
-  readonly name: string
-  readonly help: string
-  readonly type = 'histogram'
-  readonly #label: string
+  readonly metric: Metric
   readonly #bounds: readonly number[]
   readonly #tallies = new Map<string, Tally>()
 
-  constructor(options: { name: string; help: string; label: string; bounds: readonly number[] }) {
-    this.name = options.name
-    this.help = options.help
-    this.#label = options.label
-    this.#bounds = options.bounds
+  constructor(name: string, help: string, label: string, bounds: readonly number[]) {
+    this.#bounds = bounds
+    this.metric = formatted(name, help, 'histogram', async () =>
+      [...this.#tallies].flatMap(([labelValue, tally]) => tally.samples(name, { [label]: labelValue })),
+    )
   }
 
   tallyOf(labelValue: string): Tally {
-    const known = this.#tallies.get(labelValue)
-    if (known !== undefined) return known
-    const tally = new Tally(this.#bounds)
-    this.#tallies.set(labelValue, tally)
+    let tally = this.#tallies.get(labelValue)
+    if (tally === undefined) this.#tallies.set(labelValue, (tally = new Tally(this.#bounds)))
     return tally
-  }
-
-  /** Called by a registry of the client library. */
-  async get(): Promise<object> {
-    const values = [...this.#tallies].flatMap(([labelValue, tally]) =>
-      tally.samples(this.name, { [this.#label]: labelValue }),
-    )
-    return { name: this.name, help: this.help, type: this.type, aggregator: 'sum', values }
-  }
-
-  /** This histogram as a metric of the library, which uses only a metric's name and `get`. */
-  asMetric(): Metric {
-    return this as unknown as Metric
   }
 }

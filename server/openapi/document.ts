@@ -2,7 +2,7 @@
 // answers. No fact about a parameter is stated twice.
 
 import { ERROR_TYPES, type ErrorCode } from '../../shared/errors.ts'
-import { OUTPUT_FORMATS } from '../../shared/formats.ts'
+import { type FormatName, formatNames, OUTPUT_FORMATS } from '../../shared/formats.ts'
 import type { Endpoint } from '../http/endpoint.ts'
 import type { Parameter } from '../query/parameters.ts'
 import type { EndpointDocumentation, ExampleRequest, JsonSchema } from '../http/documentation.ts'
@@ -63,13 +63,15 @@ const COMMON_ERRORS: readonly ErrorCode[] = [
   'shutting_down',
 ]
 
-/** The body of one content type: JSON has a schema; the others carry the same records in their own format. */
-function mediaType(contentType: string, { schema, exampleRecord }: EndpointDocumentation): object {
-  if (contentType === 'application/json')
-    return { schema, example: schema.type === 'array' ? [exampleRecord] : exampleRecord }
-  const format = Object.values(OUTPUT_FORMATS).find((known) => known.contentType === contentType)
-  const description = format?.body ?? null
-  return { schema: { type: 'string', ...(description === null ? {} : { description }) } }
+/** The formats of an endpoint's answers. */
+export function formatsOf({ hasFormats }: EndpointDocumentation): readonly FormatName[] {
+  return hasFormats === true ? formatNames() : ['json']
+}
+
+/** The body of one format: json has a schema; the others carry the same records in their own form. */
+function mediaType(format: FormatName, { schema, exampleRecord }: EndpointDocumentation): object {
+  if (format === 'json') return { schema, example: schema.type === 'array' ? [exampleRecord] : exampleRecord }
+  return { schema: { type: 'string', description: OUTPUT_FORMATS[format].body } }
 }
 
 function headerObjects({ headers }: EndpointDocumentation): object {
@@ -106,7 +108,10 @@ function responses(endpoint: DocumentedEndpoint): object {
       description: documentation.description ?? endpoint.summary,
       headers: headerObjects(documentation),
       content: Object.fromEntries(
-        documentation.contentTypes.map((type) => [type, mediaType(type, documentation)]),
+        formatsOf(documentation).map((format) => [
+          OUTPUT_FORMATS[format].contentType,
+          mediaType(format, documentation),
+        ]),
       ),
     },
     ...(isValidated

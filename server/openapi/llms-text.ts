@@ -1,9 +1,10 @@
 // The text at /llms.txt: every endpoint with its parameters, fields and one request, in Markdown that language models
 // and people in a hurry read in one go.
 
+import { OUTPUT_FORMATS } from '../../shared/formats.ts'
 import type { Endpoint } from '../http/endpoint.ts'
 import { acceptedValues, type Parameter } from '../query/parameters.ts'
-import { type DocumentedEndpoint, exampleTarget, isDocumented } from './document.ts'
+import { type DocumentedEndpoint, exampleTarget, formatsOf, isDocumented } from './document.ts'
 import type { JsonSchema } from '../http/documentation.ts'
 
 function parameterLine(parameter: Parameter): string {
@@ -33,11 +34,12 @@ function fieldLines(schema: JsonSchema): string[] {
 function section(endpoint: DocumentedEndpoint): string {
   const { documentation } = endpoint
   const fields = fieldLines(documentation.schema)
+  const contentTypes = formatsOf(documentation).map((format) => OUTPUT_FORMATS[format].contentType)
   const example = documentation.examples[0]
   const blocks = [
     `## GET ${endpoint.path}`,
     [endpoint.summary, documentation.description].filter((text) => text !== undefined).join(' '),
-    `Content types: ${documentation.contentTypes.join(', ')}.`,
+    `Content types: ${contentTypes.join(', ')}.`,
     ...(endpoint.parameters.length > 0
       ? [`Parameters:\n${endpoint.parameters.map(parameterLine).join('\n')}`]
       : []),

@@ -228,17 +228,14 @@ function single(
 
 /** Streams an answer that is too long to be kept, starting with the bytes collected so far. */
 function handOver(stream: WorkerStream<RecordHead>, gathered: Uint8Array, abort: () => void): RoundResult {
-  let isTaken = false
-  // The waiting requests take the result before this runs.
-  setImmediate(() => {
-    if (!isTaken) void stream.close()
-  })
-  return single((signal) => {
-    isTaken = true
+  const result = single((signal) => {
     if (signal.aborted) abort()
     signal.addEventListener('abort', abort, { once: true })
     return { head: stream.head, stream: continued(gathered, stream) }
   })
+  // The waiting requests take the result before this runs.
+  setImmediate(() => void result.take(new AbortController().signal)?.stream.close())
+  return result
 }
 
 function continued(gathered: Uint8Array, rest: WorkerStream<RecordHead>): ByteStream {

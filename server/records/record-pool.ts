@@ -17,7 +17,6 @@ import {
 } from '../../shared/limits.ts'
 import { groupedBy } from '../../shared/grouped-by.ts'
 import { lobFileOfKey } from '../../shared/lake-layout.ts'
-import { ApiError } from '../../shared/errors.ts'
 import type { DatabaseCheck } from '../health/health-monitor.ts'
 import { withinTime } from '../../shared/within-time.ts'
 import type { RecordHead, RecordProbeTask, RecordQuery, RecordTask } from '../../shared/record-task.ts'
@@ -208,7 +207,8 @@ export class RecordPool {
    * worker's ApiError, `too_many_requests`, `client_limit` or `worker_failed`, and when `signal` is aborted first.
    */
   async open(query: RecordQuery, options: RecordOpenOptions): Promise<WorkerStream<RecordHead>> {
-    this.#assertLakeAnswers(query)
+    if (query.kind !== 'climate' && query.kind !== 'climate-gaps')
+      this.#silentFiles.assertBelow(LOST_THREADS_MAX)
     if (isSmallByRows(query) && !isOfOneThread(query)) {
       const stream = await this.#openSmall(query, options)
       if (stream !== undefined) return stream
@@ -243,14 +243,6 @@ export class RecordPool {
       await stream?.close()
       await SYSTEM_CLOCK.sleep(performance.now() - startedMs, signal).catch(() => {})
     }
-  }
-
-  /** A thread that waits for a file is blocked. This refuses requests that could block more threads on an unresponsive lake. */
-  #assertLakeAnswers({ kind }: RecordQuery): void {
-    if (kind === 'climate' || kind === 'climate-gaps') return
-    if (this.#silentFiles.waitingCount < LOST_THREADS_MAX) return
-    const [name] = this.#silentFiles.names
-    throw new ApiError('lake_unavailable', `The lake cannot be read: ${name} and others do not answer.`)
   }
 
   /** Undefined for a request that turns out to be bulk when it is planned. */

@@ -1,6 +1,7 @@
 // Watches what threads wait for, and gives up files that do not respond, for example on a lost network share. The waiting request
 // fails; its blocked thread is abandoned and replaced. Until the thread comes back, no other thread opens that file.
 
+import { ApiError } from '../../shared/errors.ts'
 import { FILE_ANSWER_MS_MAX, FileWatch } from '../../shared/file-watch.ts'
 
 /** Checks within the time that a file has to respond. */
@@ -23,9 +24,14 @@ export class SilentFiles {
   }
 
   get waitingCount(): number {
-    let count = 0
-    for (const each of this.#waiting.values()) count += each
-    return count
+    return [...this.#waiting.values()].reduce((sum, count) => sum + count, 0)
+  }
+
+  /** Refuses a request that could block one more thread on an unresponsive lake. @throws {ApiError} `lake_unavailable` */
+  assertBelow(lostThreadsMax: number): void {
+    if (this.waitingCount < lostThreadsMax) return
+    const [name] = this.names
+    throw new ApiError('lake_unavailable', `The lake cannot be read: ${name} and others do not answer.`)
   }
 
   /** Calls `onSilent` once when the request of this memory waits too long for a file. The returned function stops it. */

@@ -36,31 +36,24 @@ export class PermitQueue {
 
   #wait(waitMs: number, signal: AbortSignal | undefined): Promise<void> {
     return new Promise((resolve, reject) => {
-      const leave = (reason: unknown): void => {
+      const leave = (then: () => void): void => {
         this.#waiters.delete(grant)
         clearTimeout(timer)
         signal?.removeEventListener('abort', onAbort)
-        reject(reason)
+        then()
       }
-      const onAbort = (): void => leave(signal?.reason)
-      const timer = setTimeout(() => leave(this.#refusal(`none was free in ${waitMs} ms`)), waitMs)
+      const grant = (): void => leave(resolve)
+      const onAbort = (): void => leave(() => reject(signal?.reason))
+      const refuse = (): void => reject(this.#refusal(`none was free in ${waitMs} ms`))
+      const timer = setTimeout(() => leave(refuse), waitMs)
       signal?.addEventListener('abort', onAbort, { once: true })
-      const grant = (): void => {
-        clearTimeout(timer)
-        signal?.removeEventListener('abort', onAbort)
-        resolve()
-      }
       this.#waiters.add(grant)
     })
   }
 
   #release(): void {
     const [next] = this.#waiters
-    if (next === undefined) {
-      this.#free += 1
-    } else {
-      this.#waiters.delete(next)
-      next()
-    }
+    if (next === undefined) this.#free += 1
+    else next()
   }
 }

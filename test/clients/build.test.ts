@@ -88,7 +88,6 @@ test('an endpoint without a method fails the build', async (t) => {
     parameters: [],
     documentation: {
       tag: 'Quotes',
-      contentTypes: ['application/json'],
       schema: { type: 'array' },
       examples: [],
       exampleRecord: {},

@@ -33,15 +33,14 @@ test('buckets begin where the local clock shows a multiple of their minutes, als
         fc.constantFrom(1, 5, 7, 15, 30, 60, 90, 120, 180, 240, 360, 420, 720, 1000, 1440),
         (minute, minutes) => {
           const endMs = changeMs + minute * MINUTE
-          const bucket = timeZone.bucketAt(endMs - 1, minutes)
+          const found = timeZone.bucketEnd(endMs - 1, minutes)
           assert.equal(
-            bucket.toMs,
+            found,
             bucketEnd(endMs, zone, minutes),
             `${zone} ${minutes} ${new Date(endMs).toISOString()}`,
           )
-          assert.ok(bucket.fromMs < endMs && endMs <= bucket.toMs)
-          assert.equal(timeZone.bucketAt(bucket.fromMs, minutes).toMs, bucket.toMs)
-          assert.equal(timeZone.bucketAt(bucket.fromMs - 1, minutes).toMs, bucket.fromMs)
+          assert.ok(endMs <= found)
+          assert.equal(timeZone.bucketEnd(found - 1, minutes), found)
         },
       ),
       { numRuns: 300 },
@@ -51,30 +50,28 @@ test('buckets begin where the local clock shows a multiple of their minutes, als
 
 test('a day of New York has 23, 24 or 25 hours, and an hour that comes twice is two buckets', () => {
   const zone = new TimeZone('America/New_York')
-  const hours = (noon: string): number => {
-    const { fromMs, toMs } = zone.bucketAt(Date.parse(noon), 1440)
-    return (toMs - fromMs) / 3_600_000
-  }
+  const endAt = (instant: string, minutes: number): number => zone.bucketEnd(Date.parse(instant), minutes)
+  const hours = (noon: string): number =>
+    (endAt(noon, 1440) - zone.bucketEnd(Date.parse(noon) - DAY, 1440)) / 3_600_000
   assert.deepEqual(
     ['2026-03-08T16:00:00Z', '2026-07-01T16:00:00Z', '2026-11-01T16:00:00Z'].map(hours),
     [23, 24, 25],
   )
-  const first = zone.bucketAt(Date.parse('2026-11-01T05:30:00Z'), 60)
-  const second = zone.bucketAt(Date.parse('2026-11-01T06:30:00Z'), 60)
-  assert.equal(first.toMs, second.fromMs)
-  assert.equal(second.toMs - first.fromMs, 2 * 3_600_000)
+  assert.equal(endAt('2026-11-01T05:30:00Z', 60), Date.parse('2026-11-01T06:00:00Z'))
+  assert.equal(endAt('2026-11-01T06:30:00Z', 60), Date.parse('2026-11-01T07:00:00Z'))
 })
 
 test('a day whose midnight comes twice is one bucket of 25 hours, and its first hour two', () => {
   const zone = new TimeZone('America/Havana')
-  const day = { fromMs: Date.parse('2026-11-01T04:00:00Z'), toMs: Date.parse('2026-11-02T05:00:00Z') }
+  const endAt = (instant: string, minutes: number): string =>
+    new Date(zone.bucketEnd(Date.parse(instant), minutes)).toISOString()
+  assert.equal(endAt('2026-11-01T03:30:00Z', 1440), '2026-11-01T04:00:00.000Z')
   for (const instant of ['2026-11-01T04:30:00Z', '2026-11-01T05:30:00Z', '2026-11-01T18:00:00Z'])
-    assert.deepEqual(zone.bucketAt(Date.parse(instant), 1440), day, instant)
-  const twoOClock = Date.parse('2026-11-01T07:00:00Z')
-  assert.deepEqual(zone.bucketAt(Date.parse('2026-11-01T05:30:00Z'), 120), { ...day, toMs: twoOClock })
-  const first = zone.bucketAt(Date.parse('2026-11-01T04:30:00Z'), 60)
-  const second = zone.bucketAt(Date.parse('2026-11-01T05:30:00Z'), 60)
-  assert.equal(first.toMs, second.fromMs)
+    assert.equal(endAt(instant, 1440), '2026-11-02T05:00:00.000Z', instant)
+  for (const instant of ['2026-11-01T04:30:00Z', '2026-11-01T05:30:00Z'])
+    assert.equal(endAt(instant, 120), '2026-11-01T07:00:00.000Z', instant)
+  assert.equal(endAt('2026-11-01T04:30:00Z', 60), '2026-11-01T05:00:00.000Z')
+  assert.equal(endAt('2026-11-01T05:30:00Z', 60), '2026-11-01T06:00:00.000Z')
 })
 
 test('offsets are those of the zone before, at and after a change', () => {

@@ -1,12 +1,12 @@
 // The files of the version that a request is pinned to. The request lists and opens only these. A replaced file is read from the
 // folder of kept files. If a file has changed and is not kept, the request is refused.
 
-import { type BigIntStats, statSync } from 'node:fs'
+import type { BigIntStats } from 'node:fs'
 import { join, relative } from 'node:path'
 import { ApiError } from '../../shared/errors.ts'
 import { identityOf } from '../../shared/file-identity.ts'
 import { keptFilePath, type LakePin, type VersionFile } from '../../shared/lake-pin.ts'
-import { watched } from './watched-files.ts'
+import { watchedStat } from './watched-files.ts'
 
 /** A file of the version, and the path of its bytes. */
 export interface PinnedFile extends VersionFile {
@@ -49,11 +49,11 @@ export class PinnedFiles {
     const file = this.#files.get(key)
     if (file === undefined) return undefined
     const kept = keptFilePath(this.#lake, file.sha256)
-    const keptStat = statAt(key, kept)
+    const keptStat = watchedStat(key, kept)
     if (keptStat !== undefined && isIntact(keptStat, file))
       return { ...file, path: kept, place: relative(this.#lake, kept), stat: keptStat }
     const path = join(this.#lake, ...key.split('/'))
-    const stat = statAt(key, path)
+    const stat = watchedStat(key, path)
     if (stat === undefined || identityOf(stat) !== file.stamp) throw this.gone(key)
     return { ...file, path, place: key, stat }
   }
@@ -71,15 +71,6 @@ export class PinnedFiles {
 function isIntact(kept: BigIntStats, { sizeBytes, stamp }: VersionFile): boolean {
   const isSameFile = stamp.startsWith(`${kept.ino} `)
   return Number(kept.size) === sizeBytes && (!isSameFile || identityOf(kept) === stamp)
-}
-
-function statAt(key: string, path: string): BigIntStats | undefined {
-  try {
-    return watched(key, () => statSync(path, { bigint: true, throwIfNoEntry: false }))
-  } catch (error) {
-    if (error instanceof ApiError) throw error
-    return undefined
-  }
 }
 
 let known: { readonly id: string; readonly lake: string; readonly files: PinnedFiles } | undefined

@@ -1,7 +1,8 @@
 // Marks each blocking file access of this thread, so that the server can detect one that blocks (shared/file-watch.ts). A blocked
 // access stops the whole thread, so it is marked for all requests of the thread.
 
-import { closeSync, constants, openSync, readSync } from 'node:fs'
+import { type BigIntStats, closeSync, constants, openSync, readSync, statSync } from 'node:fs'
+import { ApiError } from '../../shared/errors.ts'
 import { FILE_ANSWER_MS_MAX, FileWatch } from '../../shared/file-watch.ts'
 import { withinTime } from '../../shared/within-time.ts'
 import { lakeFileError } from './lake-file-error.ts'
@@ -30,6 +31,16 @@ export function watched<Value>(name: string, ask: () => Value): Value {
     return ask()
   } finally {
     for (const watch of watches) watch.end()
+  }
+}
+
+/** Undefined if there is no such file, or if it cannot be looked at: whoever opens it gets the error. */
+export function watchedStat(name: string, path: string): BigIntStats | undefined {
+  try {
+    return watched(name, () => statSync(path, { bigint: true, throwIfNoEntry: false }))
+  } catch (error) {
+    if (error instanceof ApiError) throw error
+    return undefined
   }
 }
 

@@ -6,7 +6,7 @@ import { type MarketHours, MarketHoursCount, parseHours } from '../../shared/lob
 import { EVENT_GAP, LOB_FOOTER_KEYS as KEYS } from '../../shared/lob-v1.ts'
 import { namingFile } from '../lake/lake-file-error.ts'
 import { decodeInt32, decodeInt64, decodeLags, decodeStrings } from '../../shared/lob-file/decode-column.ts'
-import { HOUR_NS, sortedById } from './file-index.ts'
+import { HOUR_NS, numbering, sortedById } from './file-index.ts'
 import type { LakeFile } from './lake-file.ts'
 
 /** The estimated size of the cache: about 15,000 dates of six markets. */
@@ -73,16 +73,7 @@ function coverageInFooter(file: LakeFile): FileCoverage | undefined {
 /** One pass over ts, recv_ts, market_id and event of every row. */
 function scan(file: LakeFile): FileCoverage {
   const { index } = file
-  const counts: { readonly id: string; readonly hours: MarketHoursCount }[] = []
-  const numbers = new Map<string, number>()
-  const numberOf = (id: string): number => {
-    let number = numbers.get(id)
-    if (number === undefined) {
-      number = counts.push({ id, hours: new MarketHoursCount() }) - 1
-      numbers.set(id, number)
-    }
-    return number
-  }
+  const { entries, numberOf } = numbering((id) => ({ id, hours: new MarketHoursCount() }))
   let first = Infinity
   for (const { rows, columns, tsMin } of index.rowGroups) {
     first = Math.min(first, tsMin)
@@ -95,7 +86,7 @@ function scan(file: LakeFile): FileCoverage {
       const hour = Math.floor(ts[from]! / HOUR_NS)
       let to = from + 1
       while (to < rows && market[to] === market[from] && Math.floor(ts[to]! / HOUR_NS) === hour) to++
-      counts[market[from]!]!.hours.addRows({ ts, lag, event }, from, to)
+      entries[market[from]!]!.hours.addRows({ ts, lag, event }, from, to)
       from = to
     }
   }
@@ -106,7 +97,7 @@ function scan(file: LakeFile): FileCoverage {
     isStated: stated !== undefined,
     isCounted: true,
     tellsMidnight,
-    markets: sortedById(counts.map(({ id, hours }) => [id, compact(hours.result())])),
+    markets: sortedById(entries.map(({ id, hours }) => [id, compact(hours.result())])),
   }
 }
 

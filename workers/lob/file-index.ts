@@ -64,7 +64,7 @@ interface ChunkReader {
 
 /** Builds the index. Scans the rows only if the footer does not state enough. */
 export function indexFile(file: ChunkReader, footer: FileFooter): FileIndex {
-  return indexFromFooter(footer) ?? new FileScan(file, footer).index()
+  return indexFromFooter(footer) ?? new FileScan(file).index(footer)
 }
 
 function statedCoverageOf(footer: FileFooter): FileIndex['statedCoverage'] {
@@ -109,8 +109,19 @@ export function sortedById<Market>(markets: Iterable<readonly [string, Market]>)
   return new Map([...markets].toSorted(([left], [right]) => (left < right ? -1 : 1)))
 }
 
-interface ScannedMarket {
-  readonly id: string
+/** Numbers ids in the order in which they are first asked for, and makes an entry for each. */
+export function numbering<Entry>(make: (id: string) => Entry) {
+  const entries: Entry[] = []
+  const numbers = new Map<string, number>()
+  const numberOf = (id: string): number => {
+    let number = numbers.get(id)
+    if (number === undefined) numbers.set(id, (number = entries.push(make(id)) - 1))
+    return number
+  }
+  return { entries, numberOf }
+}
+
+interface ScannedMarket extends MarketIndex {
   firstBook: number | null
   last: number
   bookAtEnd: MarketIndex['bookAtEnd']
@@ -121,45 +132,41 @@ interface ScannedMarket {
 /** One pass over ts, market_id and event of every row. */
 class FileScan {
   readonly #file: ChunkReader
-  readonly #footer: FileFooter
-  readonly #markets: ScannedMarket[] = []
-  readonly #numbers = new Map<string, number>()
+  readonly #markets = numbering<ScannedMarket>((id) => {
+    return { id, firstBook: null, last: Number.NEGATIVE_INFINITY, bookAtEnd: 'inherited', hour: -1 }
+  })
   #isSeekable = true
   /** Some market has rows before its first `clear`: the recording continues books from before. */
   #isContinued = false
   #hasGaps = false
   #coversTo = Number.NEGATIVE_INFINITY
 
-  constructor(file: ChunkReader, footer: FileFooter) {
+  constructor(file: ChunkReader) {
     this.#file = file
-    this.#footer = footer
   }
 
-  index(): FileIndex {
-    const rowGroups = this.#footer.rowGroups.map((group) => this.#scanGroup(group))
-    const statedCoverage = statedCoverageOf(this.#footer)
+  index(footer: FileFooter): FileIndex {
+    const rowGroups = footer.rowGroups.map((group) => this.#scanGroup(group))
+    const statedCoverage = statedCoverageOf(footer)
     // Coverage may end hours after the last row.
     const lastHour = Math.floor(Math.max(this.#coversTo, statedCoverage?.to ?? 0) / HOUR_NS)
-    for (const market of this.#markets) this.#checkKeyframes(market, lastHour)
+    const markets = this.#markets.entries
+    for (const market of markets) this.#checkKeyframes(market, lastHour)
     for (const [position, group] of rowGroups.entries()) {
       if (group.hour === -1 || group.hour < (rowGroups[position - 1]?.hour ?? 0)) this.#isSeekable = false
     }
-    const markets = new Map<string, MarketIndex>()
-    for (const { id, firstBook, last, bookAtEnd } of this.#markets) {
-      markets.set(id, { id, firstBook, last, bookAtEnd })
-    }
-    const tellsMidnight = this.#footer.hasHourlyKeyframes
-    const hasKeyframes = this.#isSeekable && this.#markets.some(({ firstBook }) => firstBook === 0)
+    const tellsMidnight = footer.hasHourlyKeyframes
+    const hasKeyframes = this.#isSeekable && markets.some(({ firstBook }) => firstBook === 0)
     return {
       rowGroups,
-      markets: sortedById(markets),
+      markets: sortedById(markets.map((market) => [market.id, market])),
       coversTo: statedCoverage?.to ?? this.#coversTo,
       statedCoverage,
       isSeekable: this.#isSeekable,
       mayLackBooks: !tellsMidnight && (this.#isContinued || !hasKeyframes),
       tellsMidnight,
       hasGaps: this.#hasGaps,
-      contents: this.#footer.contents,
+      contents: footer.contents,
     }
   }
 
@@ -167,9 +174,8 @@ class FileScan {
     const file = this.#file
     const { ts: tsChunk, market_id: marketChunk, event: eventChunk } = group.columns
     const ts = decodeInt64(file.readChunk(tsChunk), tsChunk, group.rows, file.baseNs)
-    const market = decodeStrings(file.readChunk(marketChunk), marketChunk, group.rows, (id) =>
-      this.#numberOf(id),
-    )
+    const { entries, numberOf } = this.#markets
+    const market = decodeStrings(file.readChunk(marketChunk), marketChunk, group.rows, numberOf)
     const event = decodeInt32(file.readChunk(eventChunk), eventChunk, group.rows, EVENT_GAP)
     const present = new Set<string>()
     let tsMin = Number.POSITIVE_INFINITY
@@ -178,7 +184,7 @@ class FileScan {
       const instant = ts[row]!
       if (instant < tsMin) tsMin = instant
       if (instant > tsMax) tsMax = instant
-      const scanned = this.#markets[market[row]!]!
+      const scanned = entries[market[row]!]!
       present.add(scanned.id)
       this.#scanRow(scanned, instant, event[row]!)
     }
@@ -186,17 +192,6 @@ class FileScan {
     const hour = Math.floor(tsMin / HOUR_NS)
     const isWithinOneHour = group.rows > 0 && hour >= 0 && Math.floor(tsMax / HOUR_NS) === hour
     return { ...group, tsMin, tsMax, hour: isWithinOneHour ? hour : -1, marketIds: present }
-  }
-
-  #numberOf(id: string): number {
-    let number = this.#numbers.get(id)
-    if (number === undefined) {
-      number = this.#markets.length
-      this.#numbers.set(id, number)
-      const none = Number.NEGATIVE_INFINITY
-      this.#markets.push({ id, firstBook: null, last: none, bookAtEnd: 'inherited', hour: -1 })
-    }
-    return number
   }
 
   #scanRow(market: ScannedMarket, instant: number, event: number): void {

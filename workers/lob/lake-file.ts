@@ -13,7 +13,7 @@ import { type LobSource } from '../../shared/lob-sources.ts'
 import { FOOTER_BYTES_MAX, ROW_GROUP_BYTES_MAX } from '../../shared/limits.ts'
 import { NS_PER_MS, utcDateStartMs } from '../../shared/utc-date.ts'
 import type { ColumnChunk } from '../../shared/lob-file/column-pages.ts'
-import { parseFooter, type FileFooter } from '../../shared/lob-file/file-footer.ts'
+import { parseFooter } from '../../shared/lob-file/file-footer.ts'
 import { footerTexts, textAt } from '../../shared/lob-file/footer-texts.ts'
 import { indexFile, type FileIndex } from './file-index.ts'
 import { lakeFileError, namingFile } from '../lake/lake-file-error.ts'
@@ -51,10 +51,9 @@ export class LakeFile {
     fd: number,
     stat: BigIntStats,
     pinned: PinnedFile | undefined,
-    place: string,
   ) {
     this.name = name
-    this.place = place
+    this.place = pinned?.place ?? name
     this.date = date
     this.baseNs = BigInt(utcDateStartMs(date)!) * NS_PER_MS
     this.#fd = fd
@@ -91,7 +90,7 @@ export class LakeFile {
       const stat = watched(name, () => fstatSync(fd, { bigint: true }))
       if (!stat.isFile()) throw new Error('it is no regular file')
       if (pinned !== undefined && identityOf(stat) !== identityOf(pinned.stat)) throw version!.gone(name)
-      return new LakeFile(name, date, fd, stat, pinned, place)
+      return new LakeFile(name, date, fd, stat, pinned)
     } catch (error) {
       closeSync(fd)
       if (error instanceof ApiError) throw error
@@ -133,7 +132,9 @@ export class LakeFile {
     const cacheKey = this.#pinned?.sha256 ?? this.name
     let index = cache.of(cacheKey, identity)
     if (index === undefined) {
-      index = namingFile(this.place, () => indexFile(this, this.#readFooter()))
+      index = namingFile(this.place, () =>
+        indexFile(this, parseFooter(this.#readFooterBytes(), this.sizeBytes, this.date, this.baseNs)),
+      )
       this.assertUnchanged()
       cache.add(cacheKey, identity, index)
     }
@@ -156,11 +157,6 @@ export class LakeFile {
     )
     const list = tail.toString('latin1', length - MAGIC.length) === MAGIC ? tail.indexOf(MARKETS_KEY) : -1
     return list === -1 ? undefined : idsOfList(tail.subarray(list + MARKETS_KEY.length))
-  }
-
-  #readFooter(): FileFooter {
-    const tail = this.#readFooterBytes()
-    return parseFooter(tail, this.sizeBytes, this.date, this.baseNs)
   }
 
   /** Single values of the footer (footer-texts.ts). */
@@ -193,19 +189,13 @@ export class LakeFile {
   #readExactly(offset: number, length: number): Uint8Array {
     if (scratch.length < length) scratch = new Uint8Array(length * 2)
     const bytes = scratch.subarray(0, length)
-    this.#readInto(bytes, offset)
-    return bytes
-  }
-
-  #readInto(bytes: Uint8Array, offset: number): void {
-    for (let done = 0; done < bytes.length;) {
+    for (let done = 0; done < length;) {
       const from = done
-      const count = watched(this.name, () =>
-        readSync(this.#fd, bytes, from, bytes.length - from, offset + from),
-      )
+      const count = watched(this.name, () => readSync(this.#fd, bytes, from, length - from, offset + from))
       if (count === 0) throw new Error('it is truncated')
       done += count
     }
+    return bytes
   }
 
   /**

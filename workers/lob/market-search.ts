@@ -27,7 +27,7 @@ export function selectMarkets(
   version?: PinnedFiles,
 ): MarketSelection {
   const { market, series } = query
-  const isWanted = series === null ? marketsNamed(query) : marketsOfEvent(series, catalogue)
+  const isWanted = marketsWanted(query, catalogue)
   const own = ownSeriesOf(query)
   const search = new SeriesSearch(lake, query, isWanted, [catalogue?.series ?? own, own], version)
   const datesOf = (of: string): readonly string[] => search.datesOf(of)
@@ -51,13 +51,13 @@ export function selectMarkets(
   })
 }
 
-function marketsNamed({ source, market }: MarketsAsked): MarketFilter {
+/** The named market, or those of an event: the ones that the catalogue lists, and those whose tickers begin with the event's. */
+function marketsWanted(
+  { source, market, series: event }: MarketsAsked,
+  catalogue: LobCatalogueEntry | null,
+): MarketFilter {
   const { isNamed } = lobSourceNames(source)
-  return (id) => isNamed(id, market!)
-}
-
-/** The markets of an event: those that the catalogue lists, and those whose tickers begin with the event's. */
-function marketsOfEvent(event: string, catalogue: LobCatalogueEntry | null): MarketFilter {
+  if (event === null) return (id) => isNamed(id, market!)
   const listed = new Set(catalogue?.markets)
   const prefix = `${event}-`
   return (id) => listed.has(id) || id.startsWith(prefix)
@@ -76,7 +76,7 @@ function isKnownTo(
 ): boolean {
   const query = { ...asked, source }
   const { series } = query
-  const isWanted = series === null ? marketsNamed(query) : marketsOfEvent(series, null)
+  const isWanted = marketsWanted(query, null)
   const search = new SeriesSearch(lake, query, isWanted, [ownSeriesOf(query)], version, HINT_FILES_MAX)
   try {
     return (series !== null && search.datesOf(series).length > 0) || search.seriesOfAnyDate() !== undefined

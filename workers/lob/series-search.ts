@@ -17,7 +17,7 @@ import type { MarketsAsked } from '../../shared/lob-task.ts'
 import { isSeriesName } from '../../shared/series-name.ts'
 import { addDays } from '../../shared/utc-date.ts'
 import { lakeUnavailable } from '../lake/lake-file-error.ts'
-import { watched } from '../lake/watched-files.ts'
+import { watched, watchedStat } from '../lake/watched-files.ts'
 import type { PinnedFiles } from '../lake/pinned-files.ts'
 import { LakeFile } from './lake-file.ts'
 
@@ -224,7 +224,8 @@ export class SeriesSearch {
     const name = lobKey(source, series, date)
     const path = join(this.#lake, name)
     if (!isLikely) this.#otherFilesLeft--
-    const identity = this.#version === undefined ? currentIdentity(path, name) : undefined
+    const stat = this.#version === undefined ? watchedStat(name, path) : undefined
+    const identity = stat && identityOf(stat)
     const known =
       identity === undefined
         ? undefined
@@ -258,16 +259,6 @@ export class SeriesSearch {
       if (code === 'ENOENT' || code === 'ENOTDIR') return []
       throw lakeUnavailable(this.#lake, directory, error)
     }
-  }
-}
-
-/** Undefined if there is no such file, or if it cannot be looked at: the caller gets the error when it opens the file. */
-function currentIdentity(path: string, name: string): string | undefined {
-  try {
-    return identityOf(watched(name, () => statSync(path, { bigint: true })))
-  } catch (error) {
-    if (error instanceof ApiError) throw error
-    return undefined
   }
 }
 

@@ -25,10 +25,12 @@ export interface SnapshotSink {
   finish(): Promise<void>
 }
 
+export type SinkStream = Pick<ChunkStream, 'lacks' | 'put' | 'write' | 'nextChunk'>
+
 /** A sink, and the bytes that its stream must reserve for one write. */
 export interface SinkPlan {
   readonly reserveBytes: number
-  open(stream: ChunkStream): SnapshotSink
+  open(stream: SinkStream): SnapshotSink
 }
 
 type RowFormatMaker = (query: RowShape) => RowFormat
@@ -65,10 +67,10 @@ export function planSink(
 class TextSink implements SnapshotSink {
   readonly #format: RowFormat
   readonly #encoder: TextRowEncoder
-  readonly #stream: ChunkStream
+  readonly #stream: SinkStream
   readonly #isRest: boolean
 
-  constructor(format: RowFormat, encoder: TextRowEncoder, stream: ChunkStream, isRest: boolean) {
+  constructor(format: RowFormat, encoder: TextRowEncoder, stream: SinkStream, isRest: boolean) {
     this.#isRest = isRest
     this.#format = format
     this.#encoder = encoder
@@ -101,16 +103,29 @@ class TextSink implements SnapshotSink {
   }
 }
 
-export class ParquetRows {
+class ParquetSink implements SnapshotSink {
   readonly #encoder: ParquetSnapshotEncoder
+  readonly #stream: SinkStream
   readonly #levels: number
   readonly #bidPrices: Uint8Array
   readonly #bidQtys: Float64Array
   readonly #askPrices: Uint8Array
   readonly #askQtys: Float64Array
+  #groupRows = PARQUET_OUT_FIRST_ROW_GROUP_ROWS
 
-  constructor(encoder: ParquetSnapshotEncoder, levels: number) {
-    this.#encoder = encoder
+  constructor(query: LobQuery, marketIds: readonly string[], rows: number, stream: SinkStream) {
+    const { columns, levels, nulls } = query
+    this.#encoder = new ParquetSnapshotEncoder({
+      columns,
+      levels,
+      nulls,
+      marketIds,
+      keyValues: {
+        'bookcast.rows': String(rows),
+        'bookcast.parameters': canonicalParameters(query),
+      },
+    })
+    this.#stream = stream
     this.#levels = levels
     this.#bidPrices = new Uint8Array(levels)
     this.#bidQtys = new Float64Array(levels)
@@ -118,7 +133,13 @@ export class ParquetRows {
     this.#askQtys = new Float64Array(levels)
   }
 
-  append(seconds: number, marketIndex: number, book: OrderBook): void {
+  get isFull(): boolean {
+    return this.#encoder.bufferedRows >= this.#groupRows
+  }
+
+  async begin(): Promise<void> {}
+
+  row(seconds: number, marketIndex: number, book: OrderBook): void {
     const bestBid = book.bestBid()
     const bestAsk = book.bestAsk()
     const bidCount = book.bids.takeTop(this.#levels, this.#bidPrices, this.#bidQtys)
@@ -141,39 +162,6 @@ export class ParquetRows {
       this.#askQtys,
       stateOf(book),
     )
-  }
-}
-
-class ParquetSink implements SnapshotSink {
-  readonly #encoder: ParquetSnapshotEncoder
-  readonly #rows: ParquetRows
-  readonly #stream: ChunkStream
-  #groupRows = PARQUET_OUT_FIRST_ROW_GROUP_ROWS
-
-  constructor(query: LobQuery, marketIds: readonly string[], rows: number, stream: ChunkStream) {
-    const { columns, levels, nulls } = query
-    this.#encoder = new ParquetSnapshotEncoder({
-      columns,
-      levels,
-      nulls,
-      marketIds,
-      keyValues: {
-        'bookcast.rows': String(rows),
-        'bookcast.parameters': canonicalParameters(query),
-      },
-    })
-    this.#rows = new ParquetRows(this.#encoder, levels)
-    this.#stream = stream
-  }
-
-  get isFull(): boolean {
-    return this.#encoder.bufferedRows >= this.#groupRows
-  }
-
-  async begin(): Promise<void> {}
-
-  row(seconds: number, marketIndex: number, book: OrderBook): void {
-    this.#rows.append(seconds, marketIndex, book)
   }
 
   async makeRoom(): Promise<void> {

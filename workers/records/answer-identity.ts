@@ -28,12 +28,8 @@ export class AnswerIdentity {
   readonly #validation: RecordValidation | null
   /** The name of the last plan; null if the same request may get other answers. */
   name: string | null = null
-  /** The files and directories that an answer of this name from lake files alone was made of. */
-  seenFiles: readonly SeenFile[] | null = null
-  /** The lake files that the last plan reads. */
-  parts: readonly LakePart[] = []
-  /** See `RecordHead.series`. */
-  series: readonly string[] | null = null
+  /** What the last plan depends on. */
+  sources: AnswerSources = { parts: [], facts: [] }
 
   constructor(query: RecordQuery, validation: RecordValidation | null) {
     this.#query = query
@@ -49,13 +45,12 @@ export class AnswerIdentity {
    * Sets the name. A request that is planned again sets it again.
    * @throws {AnswerHeld}
    */
-  settle({ parts, facts, seenFiles, series = null }: AnswerSources): void {
-    this.parts = parts
-    this.series = series
+  settle(sources: AnswerSources): void {
+    this.sources = sources
     if (this.#validation === null) return
+    const { parts, facts, seenFiles } = sources
     const { held, kept } = this.#validation
     const seed = seenFiles === undefined ? this.#validation.seed : this.#validation.lakeSeed
-    this.seenFiles = seenFiles ?? null
     // The time of the request is left out: whatever depends on it is among the facts.
     const query = JSON.stringify({ ...this.#query, nowMs: undefined })
     const files = parts.map(

@@ -2,23 +2,20 @@
 // into it, and each market's last trade, where the fill ends. Both are searched within CANDLE_FILL_GAP_DAYS_MAX of the window.
 
 import type { MarketSpan } from '../../shared/candle-spans.ts'
-import { CANDLE_FILL_GAP_DAYS_MAX } from '../../shared/limits.ts'
 import { ApiError } from '../../shared/errors.ts'
 import { groupedBy } from '../../shared/grouped-by.ts'
 import { seriesOfTicker } from '../../shared/series-name.ts'
 import { type MarketAround, marketsAround } from '../../shared/sql/candle-queries.ts'
 import { generationOf, ManifestChanged } from '../../shared/sql/manifest-queries.ts'
-import { MS_PER_DAY, MS_PER_MINUTE } from '../../shared/utc-date.ts'
+import { MS_PER_MINUTE } from '../../shared/utc-date.ts'
 import type { CandleFill, CandleGrid } from './candle-buckets.ts'
 import { type HotBounds, readHotBounds } from './candle-hot.ts'
 import type { IndexedPart } from './candle-index.ts'
 import type { LastCandle } from './candle-lake.ts'
-import type { CandlePlan } from './candle-plan.ts'
+import { type CandlePlan, FILL_GAP_MS } from './candle-plan.ts'
 import { isCovered } from './lake-cover.ts'
 import { checkUnchanged } from './lake-partitions.ts'
 import type { RecordRequest } from './record-context.ts'
-
-const FILL_GAP_MS = CANDLE_FILL_GAP_DAYS_MAX * MS_PER_DAY
 
 type MarketsOfSeries = ReadonlyMap<string, readonly string[]>
 type SpansOfPart = ReadonlyMap<IndexedPart, readonly MarketSpan[]>

@@ -14,7 +14,7 @@ import { isCovered } from './lake-cover.ts'
 import { findParts } from './lake-partitions.ts'
 import type { RecordRequest } from './record-context.ts'
 
-const FILL_GAP_MS = CANDLE_FILL_GAP_DAYS_MAX * MS_PER_DAY
+export const FILL_GAP_MS = CANDLE_FILL_GAP_DAYS_MAX * MS_PER_DAY
 /** A bucket may be longer than its nominal minutes by at most this: clocks change by an hour, in one zone by half an hour. */
 const BUCKET_EXCESS_MS = 2 * 60 * MS_PER_MINUTE
 
@@ -99,14 +99,5 @@ export function rowsRead(plan: CandlePlan): number {
       rows += Math.ceil(span.rows * (commonMs / Math.max(span.lastMs - span.firstMs, commonMs, 1)))
     }
   }
-  return rows
-}
-
-/** All rows of the markets in the files of the window, including rows outside the window. */
-export function rowsIn(plan: CandlePlan): number {
-  const { selection } = plan
-  let rows = 0
-  for (const { spans } of windowParts(plan))
-    for (const span of spans) if (selection.matches(span)) rows += span.rows
   return rows
 }

@@ -4,43 +4,26 @@
 import { grownInto } from '../output/grown-into.ts'
 
 const ROWS_MIN = 64
-/** The columns of doubles. */
-const DOUBLES = ['endMs', 'open', 'high', 'low', 'close', 'volume', 'openInterest'] as const
+/** The columns of numbers. `filled` is 1 for a filled candle, 0 for a traded one. */
+const COLUMNS = ['endMs', 'open', 'high', 'low', 'close', 'volume', 'openInterest', 'filled'] as const
+const NOTHING = new Float64Array(0)
 
-/** `filled` is 1 for a filled candle, 0 for a traded one. */
-export interface Candle {
-  readonly market: string
-  readonly endMs: number
-  open: number
-  high: number
-  low: number
-  close: number
-  volume: number
-  openInterest: number
-  filled: number
-}
+export type Candle = { readonly market: string } & Record<(typeof COLUMNS)[number], number>
 
 export class CandleRows {
   length = 0
   readonly market: string[] = []
-  endMs: Float64Array
-  open: Float64Array
-  high: Float64Array
-  low: Float64Array
-  close: Float64Array
-  volume: Float64Array
-  openInterest: Float64Array
-  filled: Uint8Array
+  endMs: Float64Array = NOTHING
+  open: Float64Array = NOTHING
+  high: Float64Array = NOTHING
+  low: Float64Array = NOTHING
+  close: Float64Array = NOTHING
+  volume: Float64Array = NOTHING
+  openInterest: Float64Array = NOTHING
+  filled: Float64Array = NOTHING
 
   constructor(capacity = ROWS_MIN) {
-    this.endMs = new Float64Array(capacity)
-    this.open = new Float64Array(capacity)
-    this.high = new Float64Array(capacity)
-    this.low = new Float64Array(capacity)
-    this.close = new Float64Array(capacity)
-    this.volume = new Float64Array(capacity)
-    this.openInterest = new Float64Array(capacity)
-    this.filled = new Uint8Array(capacity)
+    for (const column of COLUMNS) this[column] = new Float64Array(capacity)
   }
 
   push(candle: Candle): void {
@@ -77,14 +60,7 @@ export class CandleRows {
   copyAll(other: CandleRows, from: number, to: number): void {
     const start = this.reserve(to - from)
     for (let row = from; row < to; row++) this.market[start + row - from] = other.market[row]!
-    this.endMs.set(other.endMs.subarray(from, to), start)
-    this.open.set(other.open.subarray(from, to), start)
-    this.high.set(other.high.subarray(from, to), start)
-    this.low.set(other.low.subarray(from, to), start)
-    this.close.set(other.close.subarray(from, to), start)
-    this.volume.set(other.volume.subarray(from, to), start)
-    this.openInterest.set(other.openInterest.subarray(from, to), start)
-    this.filled.set(other.filled.subarray(from, to), start)
+    for (const column of COLUMNS) this[column].set(other[column].subarray(from, to), start)
   }
 
   /** Appends a row of another set. */
@@ -121,7 +97,6 @@ export class CandleRows {
 
   #grow(): void {
     const capacity = 2 * Math.max(this.endMs.length, ROWS_MIN / 2)
-    for (const column of DOUBLES) this[column] = grownInto(new Float64Array(capacity), this[column])
-    this.filled = grownInto(new Uint8Array(capacity), this.filled)
+    for (const column of COLUMNS) this[column] = grownInto(new Float64Array(capacity), this[column])
   }
 }

@@ -11,7 +11,7 @@ import type { RunStatement, SqlStatement } from '../../shared/sql/statement.ts'
 import type { IndexedPart } from './candle-index.ts'
 import { findParts, lakeScopes } from './lake-partitions.ts'
 import type { RecordRequest } from './record-context.ts'
-import { SeriesStations } from './series-stations.ts'
+import { isInTable } from './series-stations.ts'
 
 export interface ResolvedSelection {
   /** The selection for the relational store. */
@@ -86,9 +86,9 @@ export async function checkNames(
 /** Whether a name is a series rather than an event of one. */
 async function isSeries(name: string, { context, run, pinned }: RecordRequest): Promise<boolean> {
   const inLake = lakeScopes(context.lake, 'candles', pinned)
-  if (SeriesStations.isInTable(name) || inLake.includes(name)) return true
+  if (isInTable(name) || inLake.includes(name)) return true
   const prefix = seriesOfTicker(name)
-  if (prefix !== name && (SeriesStations.isInTable(prefix) || inLake.includes(prefix))) return false
+  if (prefix !== name && (isInTable(prefix) || inLake.includes(prefix))) return false
   return isKnown(run, seriesKnown(name))
 }
 

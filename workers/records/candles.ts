@@ -15,13 +15,14 @@ import { countHotCandles, readHotCandles } from './candle-hot.ts'
 import type { ColdCandles } from './candle-lake.ts'
 import { mergedCandles } from './candle-merge.ts'
 import { CandlePage } from './candle-page.ts'
-import { type CandlePlan, coldCandles, makeCandlePlan, rowsIn, rowsRead } from './candle-plan.ts'
+import { type CandlePlan, coldCandles, makeCandlePlan, rowsRead } from './candle-plan.ts'
 import { type CandleStretches, isStreamed, streamCandles } from './candle-stream.ts'
 import { checkNames } from './candle-selection.ts'
 import { checkUnchanged, type LakePart, seenFiles } from './lake-partitions.ts'
 import { refuseNotPinnable } from './not-pinnable.ts'
 import type { RecordRequest } from './record-context.ts'
 import { assertInPlace } from './request-cost.ts'
+import { isInTable } from './series-stations.ts'
 import { forgetStalePlan } from './stale-plan.ts'
 
 export interface CandleAnswer extends CandleStretches {
@@ -63,7 +64,8 @@ async function answerOnce(query: CandleQuery, request: RecordRequest): Promise<C
     await refuseNotPinnable('Candles', plan, range, request, countOne, indexed)
   }
   request.identity.settle(candleSources(plan, cold, isHot, request))
-  assertInPlace(request, rowsRead(plan), cold.parts.length)
+  const rowsExpected = rowsRead(plan)
+  assertInPlace(request, rowsExpected, cold.parts.length)
   const labelZone = await zonesOf(query, plan, request)
   if (isLong) return { ...(await streamCandles(plan, cold, isHot, request)), interval, labelZone }
   // Buckets of 5, 15 and 30 minutes begin in UTC, those of `aggregate` in the label's zone.
@@ -72,7 +74,7 @@ async function answerOnce(query: CandleQuery, request: RecordRequest): Promise<C
   const fill = query.fill ? await findFill(plan, request) : undefined
   if (fill !== undefined && request.pinned !== undefined)
     refuseOtherFill(plan, fill, await fillByNow(query, bucketMinutes, request), grid)
-  const page = new CandlePage(query.limit, query.offset, rowsIn(plan))
+  const page = new CandlePage(query.limit, query.offset, rowsExpected)
   const isServedAsStored = bucketMinutes === null && fill === undefined
   const { fromMs, toMs } = query
   const buckets = isServedAsStored ? undefined : new CandleBuckets({ grid, fromMs, toMs, fill, page })
@@ -131,7 +133,7 @@ function gridOf(
   zoneOf: (market: string) => TimeZone,
 ): CandleGrid {
   if (bucketMinutes !== null) {
-    const bucketEnd = (market: string, ms: number): number => zoneOf(market).bucketAt(ms, bucketMinutes).toMs
+    const bucketEnd = (market: string, ms: number): number => zoneOf(market).bucketEnd(ms, bucketMinutes)
     return {
       endOf: (market, endMs) => bucketEnd(market, endMs - 1),
       endAfter: (market, endMs) => bucketEnd(market, Math.max(endMs, fromMs - 1)),
@@ -155,13 +157,15 @@ async function zonesOf(
     const zone = context.zone(query.tz)
     return () => zone
   }
-  if (plan.selection.scopes === null) await context.seriesStations.refresh(request)
-  const series = new Set(plan.parts.map(({ scope }) => scope))
-  const names = [...series, ...(plan.selection.scopes ?? [])]
-  const stations = await context.seriesStations.stationsOf(names, request)
+  const { seriesStations } = context
+  const { scopes } = plan.selection
+  const names = [...plan.parts.map(({ scope }) => scope), ...(scopes ?? [])]
+  if (scopes === null || !names.every(isInTable)) await seriesStations.refresh(request)
+  // One state for all rows, also if the catalogue is read again meanwhile.
+  const { known } = seriesStations
   return (market) => {
     const name = seriesOfTicker(market)
-    const station = stations.get(name) ?? context.seriesStations.known(name)
+    const station = known.get(name)
     const zone = station === undefined ? undefined : context.stationZone(station)
     if (zone !== undefined) return zone
     const detail = `tz=station needs a station, and none is known for series ${JSON.stringify(name)}.`

@@ -56,10 +56,7 @@ export async function answerClimateGaps(
     climateDates(station.code, query.from, query.to),
   )
   const gaps = climateGaps({ ...query, stationCode: station.code, lastClosedDate }, dates)
-  return answerOf(
-    query,
-    gaps.map((gap) => ({ ...gap })),
-  )
+  return answerOf(query, gaps)
 }
 
 function answerOf(

@@ -10,6 +10,7 @@ import { MS_PER_HOUR, NS_PER_SECOND } from '../../shared/utc-date.ts'
 import { DAY_NS, UNRECORDED_NS_MIN } from '../lob/book-stretches.ts'
 import { HOUR_NS } from '../lob/file-index.ts'
 import type { CoverageTarget, MarketDate, RecordedDate } from './coverage-target.ts'
+import { PageCut } from './counted-page.ts'
 import { columnOf, type RecordBatch } from './record-batch.ts'
 
 const LAG_DIGITS = 3
@@ -103,33 +104,29 @@ export class CoverageRows implements CoverageTarget {
   readonly #values: readonly ValueOf[]
   readonly #fields: readonly RecordField[]
   readonly #batches: { rows: number; readonly columns: ReturnType<typeof columnOf>[] }[] = []
-  /** Rows so far, including skipped ones. */
-  #seen = 0
+  readonly #cut: PageCut
   hasMore = false
-  rows = 0
 
   constructor(query: CoverageQuery, fields: readonly RecordField[]) {
     this.#query = query
+    this.#cut = new PageCut(query.offset, query.limit)
     this.#values = fields.map(({ name }) => VALUES[name]!)
     this.#fields = fields
   }
 
+  get rows(): number {
+    return this.#cut.taken
+  }
+
   add(entry: MarketDate): boolean {
-    const { by, offset, limit } = this.#query
+    const { by, limit } = this.#query
     const count = by === 'day' ? 1 : DAY_NS / HOUR_NS
-    if (this.#seen + count <= offset) {
-      this.#seen += count
-      return true
-    }
-    const periods = periodsOf(entry, count)
-    for (let index = 0; index < count; index++) {
-      if (this.#seen === offset + limit) {
-        this.hasMore = true
-        return false
-      }
-      if (this.#seen++ < offset) continue
-      const row = this.rows++ % RECORD_ENCODE_BATCH_ROWS
-      const rowsMax = Math.min(limit, RECORD_ENCODE_BATCH_ROWS)
+    const before = this.rows
+    const { from, to } = this.#cut.next(count)
+    const rowsMax = Math.min(limit, RECORD_ENCODE_BATCH_ROWS)
+    const periods = from < to ? periodsOf(entry, count) : []
+    for (let index = from; index < to; index++) {
+      const row = (before + index - from) % RECORD_ENCODE_BATCH_ROWS
       if (row === 0)
         this.#batches.push({ rows: 0, columns: this.#fields.map((field) => columnOf(field, rowsMax)) })
       const batch = this.#batches.at(-1)!
@@ -137,7 +134,8 @@ export class CoverageRows implements CoverageTarget {
       for (let column = 0; column < this.#values.length; column++)
         batch.columns[column]![row] = this.#values[column]!(periods[index]!, entry, index) as never
     }
-    return true
+    this.hasMore = to < count
+    return !this.hasMore
   }
 
   batches(): Iterable<RecordBatch> {

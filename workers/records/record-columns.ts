@@ -77,8 +77,7 @@ function candleColumn(
     case 'open_interest':
       return contracts(rows.openInterest, from, to, array)
     case 'filled':
-      array.set(rows.filled.subarray(from, to))
-      return array.subarray(0, to - from)
+      return rows.filled.subarray(from, to)
     default:
       throw new Error(`candles have no column ${name}`)
   }

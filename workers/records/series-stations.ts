@@ -22,8 +22,14 @@ const TABLE: ReadonlyMap<string, string> = new Map(
   ]),
 )
 
+/** Whether the station table has the series. */
+export function isInTable(series: string): boolean {
+  return TABLE.has(series)
+}
+
 export class SeriesStations {
-  #catalogue: ReadonlyMap<string, string> = new Map()
+  /** The station of each series, as far as it is known without a query. */
+  known = TABLE
   #readAtMs = -Infinity
   /** The version that a request knew before the catalogue was read. */
   #readVersion: string | null = null
@@ -31,30 +37,7 @@ export class SeriesStations {
   /** The series of a station, sorted. */
   async seriesOf(station: string, request: CatalogueReader): Promise<string[]> {
     await this.refresh(request)
-    const all = new Map([...this.#catalogue, ...TABLE])
-    return [...all.keys()].filter((series) => all.get(series) === station).toSorted()
-  }
-
-  /** The stations of the given series, as far as they are known. */
-  async stationsOf(series: Iterable<string>, request: CatalogueReader): Promise<ReadonlyMap<string, string>> {
-    const names = [...series]
-    if (names.some((name) => !TABLE.has(name))) await this.refresh(request)
-    const stations = new Map<string, string>()
-    for (const name of names) {
-      const station = TABLE.get(name) ?? this.#catalogue.get(name)
-      if (station !== undefined) stations.set(name, station)
-    }
-    return stations
-  }
-
-  /** The station of a series, without a query. */
-  known(series: string): string | undefined {
-    return TABLE.get(series) ?? this.#catalogue.get(series)
-  }
-
-  /** Whether the station table has the series. */
-  static isInTable(series: string): boolean {
-    return TABLE.has(series)
+    return [...this.known.keys()].filter((series) => this.known.get(series) === station).toSorted()
   }
 
   /** Reads the catalogue, unless its version is unchanged or, with unknown version, the copy is less than 30 s old. */
@@ -68,7 +51,8 @@ export class SeriesStations {
     const rows = await run<{ readonly ticker: string; readonly station_code: string }>(SERIES_STATIONS)
     // Of two concurrent reads, the one that began later is kept.
     if (startMs < this.#readAtMs) return
-    this.#catalogue = new Map(rows.map(({ ticker, station_code: station }) => [ticker, station]))
+    const catalogue = rows.map(({ ticker, station_code: station }) => [ticker, station] as const)
+    this.known = new Map([...catalogue, ...TABLE])
     this.#readAtMs = startMs
     this.#readVersion = version
   }

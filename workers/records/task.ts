@@ -80,7 +80,8 @@ function sendMisplaced(port: RecordTask['port']): void {
 async function answer({ query, headOnly, port }: RecordTask, request: RecordRequest): Promise<void> {
   const planned = await unlessHeld(makeAnswer(query, request))
   const { rows, hasMore, batches } = planned ?? NO_ROWS
-  const { name: identity, parts, series, seenFiles } = request.identity
+  const { name: identity, sources } = request.identity
+  const { parts, series = null, seenFiles = null } = sources
   // A client that holds the answer knows its files.
   const files = planned === undefined ? [] : parts
   const head: RecordHead = {

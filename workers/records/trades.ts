@@ -16,7 +16,7 @@ import { TRADES_SCHEMA } from '../../shared/trades-v1.ts'
 import { addDays, NS_PER_MS, utcDateOf, utcDateStartMs } from '../../shared/utc-date.ts'
 import type { PinnedFiles } from '../lake/pinned-files.ts'
 import { isKnown } from './candle-selection.ts'
-import { pageOf } from './counted-page.ts'
+import { PageCut, pageOf } from './counted-page.ts'
 import { readParquetSql, sqlText } from './duck-lake.ts'
 import { copyNanoseconds, copyNumbers, TextVector } from './duck-vectors.ts'
 import { checkUnchanged, inOrder, type LakePart, namesIn, partAt, scopesIn } from './lake-partitions.ts'
@@ -58,10 +58,8 @@ export async function answerTrades(query: TradeQuery, request: RecordRequest): P
   identity.settle({ parts, facts: series, seenFiles: null, series: named })
   assertInPlace(request, 0, parts.length)
   for (const part of parts) await context.checks.checkContract(context.duck, part, TRADES_FILE, signal)
-  const reading = new TradeReading(query, parts, selection.where, request)
-  const isShort = query.offset + query.limit < RECORD_STORE_BATCH_ROWS
-  const answer = isShort ? await reading.held() : await reading.counted()
-  if (answer.rows === 0) await reading.assertKnown()
+  const answer = await readTrades(query, parts, selection.where, request)
+  if (answer.rows === 0) await assertKnown(query, request)
   return answer
 }
 
@@ -123,106 +121,81 @@ function partsOf(
   return parts
 }
 
-class TradeReading {
-  readonly #query: TradeQuery
-  readonly #parts: readonly LakePart[]
-  readonly #request: RecordRequest
-  readonly #source: string
-  readonly #fields: readonly RecordField[]
-
-  constructor(
-    query: TradeQuery,
-    parts: readonly LakePart[],
-    where: readonly string[],
-    request: RecordRequest,
-  ) {
-    this.#query = query
-    this.#parts = parts
-    this.#request = request
-    this.#fields = fieldsOf('trades', query.columns)
-    const conditions = [`ts >= ${query.fromNs}`, `ts < ${query.toNs}`, ...where]
-    this.#source = `${readParquetSql(parts.map(({ path }) => path))} WHERE ${conditions.join(' AND ')}`
+/** Reads a short page whole. The rows of a long one are counted here, and read while they are sent. */
+async function readTrades(
+  query: TradeQuery,
+  parts: readonly LakePart[],
+  where: readonly string[],
+  { context: { duck }, signal }: RecordRequest,
+): Promise<RecordAnswer> {
+  if (parts.length === 0) return NO_ROWS
+  const { offset, limit, format } = query
+  const fields = fieldsOf('trades', query.columns)
+  const conditions = [`ts >= ${query.fromNs}`, `ts < ${query.toNs}`, ...where]
+  const source = `${readParquetSql(parts.map(({ path }) => path))} WHERE ${conditions.join(' AND ')}`
+  const columns = [...fields.map(({ name }) => SERVED[name] ?? name), 'ts']
+  // The files of one series, in the order of their dates, are sorted. Sorting takes several times as long as reading.
+  const hasOneSeries = new Set(parts.map(({ scope }) => scope)).size === 1
+  const order = hasOneSeries ? '' : `ORDER BY ${ORDER}`
+  const pageSql = (rows: number): string =>
+    `SELECT ${columns.join(', ')} FROM ${source} ${order} LIMIT ${rows} OFFSET ${offset}`
+  if (offset + limit < RECORD_STORE_BATCH_ROWS) {
+    // One row more, to know whether another page follows.
+    const chunks = [...(await heldLakeChunks(duck, parts, pageSql(limit + 1), signal))]
+    const page = new PageCut(0, limit)
+    const batches = chunks
+      .map((chunk) => ({ chunk, rows: page.next(chunk.rowCount).to }))
+      .filter(({ rows }) => rows > 0)
+      .map(({ chunk, rows }) => ({ ...rowsOf(chunk, fields, false), rows }))
+    checkUnchanged(parts)
+    const hasMore = chunks.reduce((sum, { rowCount }) => sum + rowCount, 0) > limit
+    return { rows: page.taken, hasMore, batches: () => batches }
   }
-
-  /** Reads the whole page, and one row more to know whether another page follows. */
-  async held(): Promise<RecordAnswer> {
-    if (this.#parts.length === 0) return NO_ROWS
-    const { limit } = this.#query
-    const batches: RecordBatch[] = []
-    let rows = 0
-    let hasMore = false
-    const { context, signal } = this.#request
-    for (const chunk of await heldLakeChunks(context.duck, this.#parts, this.#sql(limit + 1), signal)) {
-      const count = Math.min(chunk.rowCount, limit - rows)
-      hasMore ||= count < chunk.rowCount
-      if (count > 0) batches.push({ ...rowsOf(chunk, this.#fields, false), rows: count })
-      rows += count
-    }
-    checkUnchanged(this.#parts)
-    return { rows, hasMore, batches: () => batches }
+  const countSql = `SELECT count(*)::DOUBLE FROM (SELECT 1 FROM ${source} LIMIT ${offset + limit + 1})`
+  const [row] = await lakeRows(duck, parts, countSql, signal)
+  const counted = pageOf(Number(row?.[0] ?? 0), query)
+  async function* stream(): AsyncGenerator<RecordBatch, void, void> {
+    if (counted.rows === 0) return
+    for await (const chunk of lakeChunks(duck, parts, pageSql(counted.rows), signal))
+      yield rowsOf(chunk, fields, format === 'parquet')
+    checkUnchanged(parts)
   }
+  return { ...counted, batches: stream }
+}
 
-  /** Counts the rows. They are read while they are sent. */
-  async counted(): Promise<RecordAnswer> {
-    if (this.#parts.length === 0) return NO_ROWS
-    const { offset, limit } = this.#query
-    const { context, signal } = this.#request
-    const sql = `SELECT count(*)::DOUBLE FROM (SELECT 1 FROM ${this.#source} LIMIT ${offset + limit + 1})`
-    const [row] = await lakeRows(context.duck, this.#parts, sql, signal)
-    const counted = pageOf(Number(row?.[0] ?? 0), this.#query)
-    return { ...counted, batches: () => this.#stream(counted.rows) }
+/** @throws {ApiError} 404 for a name that neither the lake nor the catalogue has, each by itself */
+async function assertKnown(query: TradeQuery, request: RecordRequest): Promise<void> {
+  const { source, market, event, series } = query
+  const { context, run } = request
+  const { isCatalogued } = lobSourceNames(source)
+  const hasBooks =
+    series !== null && scopesIn(context.lake, `lob/source=${source}`, SERIES_PREFIX).includes(series)
+  for (const [noun, name, statements] of [
+    ['market', market, [marketKnown]],
+    ['event', event, [eventKnown]],
+    ['series', hasBooks ? null : series, [seriesKnown, eventKnown]],
+  ] as const) {
+    const alone = { ...query, market: null, event: null, series: null, [noun]: name }
+    if (name === null || (await hasTrades(alone, request))) continue
+    const known = isCatalogued ? statements.map((statement) => isKnown(run, statement(name))) : []
+    if (!(await Promise.all(known)).includes(true))
+      throw new ApiError(`unknown_${noun}`, `The lake has no trades of ${source} ${noun} ${name}.`)
   }
+}
 
-  /** @throws {ApiError} 404 for a name that neither the lake nor the catalogue has, each by itself */
-  async assertKnown(): Promise<void> {
-    const { source, market, event, series } = this.#query
-    const { context, run } = this.#request
-    const { isCatalogued } = lobSourceNames(source)
-    const hasBooks =
-      series !== null && scopesIn(context.lake, `lob/source=${source}`, SERIES_PREFIX).includes(series)
-    for (const [noun, name, statements] of [
-      ['market', market, [marketKnown]],
-      ['event', event, [eventKnown]],
-      ['series', hasBooks ? null : series, [seriesKnown, eventKnown]],
-    ] as const) {
-      if (name === null || (await this.#hasTradesOf({ [noun]: name }))) continue
-      const known = isCatalogued ? statements.map((statement) => isKnown(run, statement(name))) : []
-      if (!(await Promise.all(known)).includes(true))
-        throw new ApiError(`unknown_${noun}`, `The lake has no trades of ${source} ${noun} ${name}.`)
-    }
-  }
-
-  /** Whether the lake has trades of a name, of any time. */
-  async #hasTradesOf(name: Partial<TradeQuery>): Promise<boolean> {
-    const { context, signal, pinned } = this.#request
-    const { lake, duck } = context
-    const span = { fromMs: 0, toMs: Date.UTC(2200, 0) }
-    const query = { ...this.#query, market: null, event: null, series: null, ...span, ...name }
-    const { series, where } = selectionOf(lake, query, pinned)
-    // The newest ones, if there are too many.
-    const parts = partsOf(lake, query, series, pinned)
-      .toSorted((a, b) => a.fromMs - b.fromMs)
-      .slice(-RECORD_LAKE_FILES_MAX)
-    if (parts.length === 0 || where.length === 0) return series.includes(query.series ?? '')
-    const sql = `SELECT 1 FROM ${readParquetSql(parts.map(({ path }) => path))} WHERE ${where.join(' AND ')} LIMIT 1`
-    return (await lakeRows(duck, parts, sql, signal)).length > 0
-  }
-
-  async *#stream(rows: number): AsyncGenerator<RecordBatch, void, void> {
-    const { context, signal } = this.#request
-    if (rows === 0) return
-    for await (const chunk of lakeChunks(context.duck, this.#parts, this.#sql(rows), signal))
-      yield rowsOf(chunk, this.#fields, this.#query.format === 'parquet')
-    checkUnchanged(this.#parts)
-  }
-
-  #sql(rows: number): string {
-    const columns = this.#fields.map(({ name }) => SERVED[name] ?? name)
-    // The files of one series, in the order of their dates, are sorted. Sorting takes several times as long as reading.
-    const hasOneSeries = new Set(this.#parts.map(({ scope }) => scope)).size === 1
-    const order = hasOneSeries ? '' : `ORDER BY ${ORDER}`
-    return `SELECT ${[...columns, 'ts'].join(', ')} FROM ${this.#source} ${order} LIMIT ${rows} OFFSET ${this.#query.offset}`
-  }
+/** Whether the lake has trades of a name, of any time. */
+async function hasTrades(
+  query: TradeQuery,
+  { context: { lake, duck }, signal, pinned }: RecordRequest,
+): Promise<boolean> {
+  const { series, where } = selectionOf(lake, query, pinned)
+  // The newest ones, if there are too many.
+  const parts = partsOf(lake, { ...query, fromMs: 0, toMs: Date.UTC(2200, 0) }, series, pinned)
+    .toSorted((a, b) => a.fromMs - b.fromMs)
+    .slice(-RECORD_LAKE_FILES_MAX)
+  if (parts.length === 0 || where.length === 0) return series.includes(query.series ?? '')
+  const sql = `SELECT 1 FROM ${readParquetSql(parts.map(({ path }) => path))} WHERE ${where.join(' AND ')} LIMIT 1`
+  return (await lakeRows(duck, parts, sql, signal)).length > 0
 }
 
 /** `isPacked`: texts stay in the chunk's vectors, and are valid until the next chunk is read. */
