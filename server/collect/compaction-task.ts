@@ -9,7 +9,7 @@ import type {
   CompactionResult,
 } from '../compaction/compaction-options.ts'
 import { type Clock, SYSTEM_CLOCK } from '../tasks/clock.ts'
-import { LatestFiles } from '../compaction/latest-files.ts'
+import { fetchLatestFiles } from '../compaction/latest-files.ts'
 import { repeatedWarnings, type TimesToTell } from '../ingest/repeated-warnings.ts'
 import { TaskLoop, type TaskOutcome } from '../ingest/task-loop.ts'
 import type { Postgres } from '../storage/postgres.ts'
@@ -32,7 +32,7 @@ export function compactionTask(options: CompactionTaskOptions): TaskLoop {
   const { config, postgres, logger, onChange, clock = SYSTEM_CLOCK } = options
   const { lake, delayMs, intervalMs } = config
   const timesToTell = repeatedWarnings(clock)
-  const latest = new LatestFiles()
+  const known = new Map<string, bigint>()
   return new TaskLoop({
     task: 'compaction',
     intervalMs,
@@ -48,7 +48,7 @@ export function compactionTask(options: CompactionTaskOptions): TaskLoop {
         clock,
         ...(retireBeforeMs === undefined ? {} : { retireBeforeMs }),
       }
-      const fetchedCount = await latest.fetch(compaction)
+      const fetchedCount = await fetchLatestFiles(compaction, known)
       const result = await compactClosedDays(compaction)
       logResult(result, logger)
       warnOf(result.failures, logger, timesToTell)
@@ -92,15 +92,15 @@ function logResult({ partitions, published }: CompactionResult, logger: Logger):
   for (const { path, rows, fileRows } of published) {
     logger.info({ path, rows: Number(rows), file_rows: Number(fileRows) }, 'rows are in the lake too')
   }
-  for (const { path, movedRows, fileRows } of partitions) {
-    logger.info({ path, rows: Number(movedRows), file_rows: Number(fileRows) }, 'rows moved to the lake')
+  for (const { path, rows, fileRows } of partitions) {
+    logger.info({ path, rows: Number(rows), file_rows: Number(fileRows) }, 'rows moved to the lake')
   }
 }
 
 function outcomeOf({ partitions, failures }: CompactionResult): TaskOutcome {
   const [first] = failures
   return {
-    rowCount: partitions.reduce((sum, { movedRows }) => sum + Number(movedRows), 0),
+    rowCount: partitions.reduce((sum, { rows }) => sum + Number(rows), 0),
     errorCount: failures.length,
     failure: first === undefined ? null : failureOf(first, failures),
   }

@@ -79,8 +79,8 @@ function report({ partitions, published, failures }: CompactionResult, io: Comma
   for (const { path, rows, fileRows } of published) {
     io.stdout.write(`${path}: ${rows} rows copied, ${fileRows} in the file\n`)
   }
-  for (const { path, movedRows, fileRows } of partitions) {
-    io.stdout.write(`${path}: ${movedRows} rows moved, ${fileRows} in the file\n`)
+  for (const { path, rows, fileRows } of partitions) {
+    io.stdout.write(`${path}: ${rows} rows moved, ${fileRows} in the file\n`)
   }
   const [first, ...others] = failures.filter(({ isPassing }) => isPassing)
   const more = others.length === 0 ? '' : ` and ${others.length} more`

@@ -3,6 +3,7 @@
 import { mkdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { asLakeWriteError } from '../lake/lake-write-error.ts'
+import { refuseOldLayout } from '../lake/old-layout.ts'
 import type { OptionText } from '../options/options.ts'
 import type { StorePlace } from '../storage/store-options.ts'
 
@@ -13,6 +14,12 @@ export async function isDirectory(path: string): Promise<boolean> {
 /** Rejects with a sentence that names the option. */
 export async function mustBeDirectory({ origin, text }: OptionText): Promise<void> {
   if (!(await isDirectory(text))) throw new Error(`${origin}: there is no directory ${text}`)
+}
+
+/** Rejects unless the option names a lake of today's layout. */
+export async function mustBeLake(option: OptionText): Promise<void> {
+  await mustBeDirectory(option)
+  await refuseOldLayout(option.text)
 }
 
 export async function makeLake(lake: string): Promise<void> {

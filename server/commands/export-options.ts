@@ -10,7 +10,6 @@ import { DATASETS } from '../export/export-query.ts'
 import type { ExportTarget } from '../export/export-target.ts'
 import { openExportTarget } from '../export/open-target.ts'
 import { PartThreads } from '../export/part-threads.ts'
-import type { PlanOptions } from '../export/planning.ts'
 import { PlaceError } from '../export/place-error.ts'
 import {
   choiceOption,
@@ -21,11 +20,10 @@ import {
   type ParsedOptions,
 } from '../options/options.ts'
 import { UsageError } from '../options/usage-error.ts'
-import { refuseOldLayout } from '../lake/old-layout.ts'
 import { STORE_OPTIONS } from '../storage/store-options.ts'
 import { readPlace, S3_OPTIONS } from '../sync/sync-options.ts'
 import { parsePlace } from '../sync/sync-place.ts'
-import { mustBeDirectory } from './directories.ts'
+import { mustBeLake } from './directories.ts'
 
 /** The maximum number of parts that one process makes at once. */
 const CONCURRENCY_MAX = 64
@@ -92,13 +90,8 @@ export const PART_OPTIONS: readonly OptionDeclaration[] = [
 /** The options of the commands that use the queue. */
 export const QUEUE_OPTIONS: readonly OptionDeclaration[] = [STORE_OPTIONS[0]]
 
-/** The settings of `export plan`. */
-export interface PlanSettings extends Pick<PlanOptions, 'dataset' | 'scopes' | 'range' | 'parameters'> {
-  readonly target: OptionText
-}
-
-/** @throws {UsageError} */
-export function readPlanSettings(options: ParsedOptions): PlanSettings {
+/** The settings of `export plan`. @throws {UsageError} */
+export function readPlanSettings(options: ParsedOptions) {
   const dataset = choiceOption(options.demand('dataset'), LAKE_DATASETS)
   const { scopeName, parameters: names } = DATASETS[dataset]
   const own = new Set<string>([scopeName, ...names])
@@ -187,8 +180,7 @@ export async function withThreads<Value>(
   use: (threads: PartThreads) => Promise<Value>,
 ): Promise<Value> {
   const lake = options.demand('lake')
-  await mustBeDirectory(lake)
-  await refuseOldLayout(lake.text)
+  await mustBeLake(lake)
   const opened = new PartThreads({ lake: lake.text, threads })
   try {
     return await use(opened)

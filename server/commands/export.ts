@@ -8,7 +8,6 @@ import { type ExportPlan, type MadePlan, partAt, planLines, readPlan } from '../
 import type { ExportTarget } from '../export/export-target.ts'
 import { planExport } from '../export/planning.ts'
 import { type PartRecord, runPart } from '../export/run-part.ts'
-import { StoreFacts } from '../export/store-facts.ts'
 import {
   describeOptions,
   integerOption,
@@ -138,12 +137,11 @@ async function makePlan(options: ParsedOptions, { stdout, stderr, signal }: Comm
     const opened = (await isStoreThere(place)) ? await openSharedStore(place) : null
     try {
       const target = targetText(settings.target.text)
-      const store = opened && new StoreFacts(opened.postgres)
       const made = await planExport({
         ...settings,
         target,
         threads,
-        store,
+        store: opened && opened.postgres,
         nowMs: SYSTEM_CLOCK.nowMs(),
         signal,
       })

@@ -6,40 +6,30 @@ import { seriesNameProblem } from '../../shared/series-name.ts'
 import { lobSources } from '../../shared/lob-sources.ts'
 import { UnreadableInputError } from '../import/import-input.ts'
 import { SEQUENCE_TRUSTS } from '../feed/feed-reading.ts'
-import type { SequenceTrust } from '../feed/feed-reading.ts'
 import { PublishedInPartError } from '../fold/fold-raw-dates.ts'
 import { importRecordings } from '../import/recording-import.ts'
-import type { ImportOptions, ImportResult } from '../import/recording-import.ts'
+import type { ImportResult } from '../import/recording-import.ts'
 import { describeLakeWriteError } from '../lake/lake-write-error.ts'
-import { choiceOption, type ParsedOptions, parseOptions } from '../options/options.ts'
+import { choiceOption, type ParsedOptions } from '../options/options.ts'
 import { UsageError } from '../options/usage-error.ts'
 import { refuseOldLayout } from '../lake/old-layout.ts'
-import type { Command, CommandIo } from './command.ts'
+import type { CommandIo } from './command.ts'
 import { IMPORT_HELP, IMPORT_OPTIONS } from './import-help.ts'
 import { ImportProgressView } from './import-progress.ts'
 import { checkReportPath, writeImportReport } from './import-report-file.ts'
 import { importSummary } from './import-summary.ts'
-import { showHelp } from './terminal.ts'
+import { optionCommand } from './option-command.ts'
 
 /** The number of files that the message of a partly published import names. */
 const PATHS_SHOWN_MAX = 5
 
-interface Settings extends Pick<
-  ImportOptions,
-  'source' | 'lake' | 'paths' | 'series' | 'skipBad' | 'replace' | 'keepsRaw' | 'useYesPrice'
-> {
-  readonly sequence: SequenceTrust
-  /** The path of the JSON report. */
-  readonly report: string | undefined
-}
+type Settings = ReturnType<typeof readSettings>
 
-export const importCommand: Command = async (args, io) => {
-  const options = parseOptions(args, io.env, IMPORT_OPTIONS, { takesFiles: true })
-  if (options.help) return showHelp(IMPORT_HELP, io.stdout)
-  return await run(readSettings(options, io), io)
-}
+const takesFiles = true
+export const importCommand = optionCommand(IMPORT_OPTIONS, IMPORT_HELP, run, { takesFiles })
 
-async function run(settings: Settings, io: CommandIo): Promise<number> {
+async function run(options: ParsedOptions, io: CommandIo): Promise<number> {
+  const settings = readSettings(options, io)
   await refuseOldLayout(settings.lake)
   // The encoder of order-book files is WebAssembly. Optimizing its code takes an import longer than the encoding, and 15 MB.
   setFlagsFromString('--liftoff-only')
@@ -93,7 +83,7 @@ async function report(result: ImportResult, settings: Settings, { stderr }: Comm
   }
 }
 
-function readSettings(options: ParsedOptions, { stdin }: CommandIo): Settings {
+function readSettings(options: ParsedOptions, { stdin }: CommandIo) {
   const source = choiceOption(options.demand('source'), lobSources())
   const series = options.get('series')
   const problem = series === undefined ? undefined : seriesNameProblem(series.text)
@@ -112,6 +102,7 @@ function readSettings(options: ParsedOptions, { stdin }: CommandIo): Settings {
     replace: options.has('replace'),
     keepsRaw: !options.has('no-keep-raw'),
     sequence: choiceOption(options.demand('sequence'), SEQUENCE_TRUSTS),
+    /** The path of the JSON report. */
     report: options.get('report')?.text,
     useYesPrice: options.has('use-yes-price'),
   }

@@ -5,19 +5,13 @@ import { once } from 'node:events'
 import { messageOf } from '../../shared/error-message.ts'
 import { addDays, utcDateOf } from '../../shared/utc-date.ts'
 import { SYSTEM_CLOCK } from '../tasks/clock.ts'
-import {
-  COLLECT_OPTIONS,
-  type CollectConfig,
-  readCollectConfig,
-  readSourcesConfig,
-} from '../collect/collect-config.ts'
+import { COLLECT_OPTIONS, readCollectConfig, readSourcesConfig } from '../collect/collect-config.ts'
 import { refuseSampleStore } from '../sample-data/sample-mark.ts'
 import type { Collection } from '../collect/collection.ts'
 import type { CollectionMetrics } from '../metrics/collection-metrics.ts'
 import { StorageWatch } from '../health/storage-watch.ts'
 import { collectorMetrics } from '../metrics/collection-metrics.ts'
 import { startMetricsServer } from '../metrics/metrics-server.ts'
-import type { MetricsAddress } from '../http/metrics-text.ts'
 import { newestRowsOf } from '../storage/newest-rows.ts'
 import { tradeProofOf } from '../storage/trade-proof-store.ts'
 import { createSources } from '../ingest/registry.ts'
@@ -28,7 +22,7 @@ import type { Postgres } from '../storage/postgres.ts'
 import type { CommandIo } from './command.ts'
 import { makeLake } from './directories.ts'
 import { openLog } from '../service/log.ts'
-import { LOG_LEVEL_OPTION, type LogLevel, readLogLevel } from '../options/log-level.ts'
+import { LOG_LEVEL_OPTION, readLogLevel } from '../options/log-level.ts'
 import { UsageError } from '../options/usage-error.ts'
 import { IngestProgressView } from './ingest-progress.ts'
 import {
@@ -40,7 +34,7 @@ import {
   type ParsedOptions,
 } from '../options/options.ts'
 import { RECORD_SECRETS_HELP, seriesOptions } from '../recorder/recording-config.ts'
-import { readStoreOptions, STORE_OPTIONS, type StorePlace } from '../storage/store-options.ts'
+import { readStoreOptions, STORE_OPTIONS } from '../storage/store-options.ts'
 import { refuseOldLayout } from '../lake/old-layout.ts'
 import { openMigratedStore } from './open-store.ts'
 import { optionCommand } from './option-command.ts'
@@ -95,17 +89,7 @@ ${describeOptions(OPTIONS)}
 ${RECORD_SECRETS_HELP}
 `
 
-interface Settings {
-  readonly config: CollectConfig
-  readonly lake: string | null
-  /** Null if metrics are not served. */
-  readonly metrics: MetricsAddress | null
-  readonly store: StorePlace
-  readonly logLevel: LogLevel
-  readonly isOnce: boolean
-  /** Null without a backfill. */
-  readonly span: TimeWindow | null
-}
+type Settings = ReturnType<typeof readSettings>
 
 export const ingestCommand = optionCommand(OPTIONS, HELP, async (options, io) => {
   const settings = readSettings(options, io)
@@ -127,7 +111,7 @@ export const ingestCommand = optionCommand(OPTIONS, HELP, async (options, io) =>
   }
 })
 
-function readSettings(options: ParsedOptions, { env }: CommandIo): Settings {
+function readSettings(options: ParsedOptions, { env }: CommandIo) {
   const isOnce = options.has('once')
   const span = readSpan(options)
   const metrics = options.get('metrics')
@@ -142,6 +126,7 @@ function readSettings(options: ParsedOptions, { env }: CommandIo): Settings {
   return {
     config,
     lake: isCollecting || trades !== undefined ? lake : null,
+    /** Null if metrics are not served. */
     metrics: metrics === undefined || metrics.text === 'none' ? null : addressOption(metrics, 'none or '),
     store: readStoreOptions(options),
     logLevel: readLogLevel(options),
@@ -150,7 +135,7 @@ function readSettings(options: ParsedOptions, { env }: CommandIo): Settings {
   }
 }
 
-/** Both dates are inclusive, so the span ends at the midnight after the last one. */
+/** Null without a backfill. Both dates are inclusive, so the span ends at the midnight after the last one. */
 function readSpan(options: ParsedOptions): TimeWindow | null {
   const from = dateOption(options.get('from'))
   const to = dateOption(options.get('to'))

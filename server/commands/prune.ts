@@ -10,12 +10,12 @@ import { BUSY_WAIT_MS_MAX, MergeBusy, type SeriesPlace, withLock } from '../fold
 import { removePartition } from '../lake/empty-directories.ts'
 import { seriesDates } from '../lake/series-dates.ts'
 import { DirectoryStore } from '../sync/directory-store.ts'
-import { isEqual, type ObjectHead, type ObjectStore } from '../sync/object-store.ts'
+import { isEqual, type ObjectHead } from '../sync/object-store.ts'
 import { readPlace, S3_OPTIONS } from '../sync/sync-options.ts'
 import { openObjectStore } from '../sync/sync-target.ts'
 import { asLakeWriteError } from '../lake/lake-write-error.ts'
 import { optionCommand } from './option-command.ts'
-import { mustBeDirectory } from './directories.ts'
+import { mustBeLake } from './directories.ts'
 import { pruneRaw } from './prune-raw.ts'
 import { UsageError } from '../options/usage-error.ts'
 import {
@@ -25,7 +25,6 @@ import {
   optionsOf,
   type ParsedOptions,
 } from '../options/options.ts'
-import { refuseOldLayout } from '../lake/old-layout.ts'
 import { mib } from './step-progress.ts'
 
 const OPTIONS: readonly OptionDeclaration[] = [
@@ -73,16 +72,6 @@ ${describeOptions(OPTIONS)}
 Exit codes: 0 done, 1 some files stay (each is named with the reason), 2 wrong usage.
 `
 
-interface Settings {
-  readonly lake: string
-  /** Order-book files of earlier dates are removed. */
-  readonly before: string | undefined
-  /** Raw segments of earlier dates are removed. */
-  readonly rawBefore: string | undefined
-  readonly keptIn: ObjectStore | undefined
-  readonly isApplied: boolean
-}
-
 export const pruneCommand = optionCommand(OPTIONS, HELP, async (options, { stdout, stderr, signal }) => {
   const { lake, before, rawBefore, keptIn, isApplied } = readSettings(options)
   const local = new DirectoryStore(lake)
@@ -99,8 +88,7 @@ export const pruneCommand = optionCommand(OPTIONS, HELP, async (options, { stdou
     }
   }
   try {
-    await mustBeDirectory(options.demand('lake'))
-    await refuseOldLayout(lake)
+    await mustBeLake(options.demand('lake'))
     for await (const { key, series, source, date } of before === undefined ? [] : filesBefore(lake, before)) {
       signal.throwIfAborted()
       const path = join(lake, key)
@@ -137,7 +125,7 @@ export const pruneCommand = optionCommand(OPTIONS, HELP, async (options, { stdou
   return keptCount === 0 ? 0 : 1
 })
 
-function readSettings(options: ParsedOptions): Settings {
+function readSettings(options: ParsedOptions) {
   const lake = options.demand('lake')
   const [before, keepRaw] = [options.get('before'), options.get('keep-raw')]
   // A recorder still writes today's file, and yesterday's may just be finished.
@@ -152,7 +140,9 @@ function readSettings(options: ParsedOptions): Settings {
   const place = options.get('kept-in')
   return {
     lake: lake.text,
+    /** Order-book files of earlier dates are removed. */
     before: before?.text,
+    /** Raw segments of earlier dates are removed. */
     rawBefore: days === undefined ? undefined : addDays(today, -days),
     keptIn: place === undefined ? undefined : openObjectStore(place.text, readPlace(place, options)),
     isApplied: options.has('apply'),

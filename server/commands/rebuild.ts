@@ -18,9 +18,8 @@ import {
 } from '../options/options.ts'
 import { UsageError } from '../options/usage-error.ts'
 import { rawDates } from '../raw/date-manifest.ts'
-import { refuseOldLayout } from '../lake/old-layout.ts'
 import { optionCommand } from './option-command.ts'
-import { mustBeDirectory } from './directories.ts'
+import { mustBeLake } from './directories.ts'
 import { ImportProgressView } from './import-progress.ts'
 
 const OPTIONS: readonly OptionDeclaration[] = [
@@ -72,8 +71,7 @@ export const rebuildCommand = optionCommand(OPTIONS, HELP, async (options, { std
   const view = new ImportProgressView(stderr)
   const counts = { changed: 0, unchanged: 0, dates: 0 }
   try {
-    await mustBeDirectory(options.demand('lake'))
-    await refuseOldLayout(lake)
+    await mustBeLake(options.demand('lake'))
     for (const source of asked === undefined ? await rawSources(lake) : [asked]) {
       const rebuild: RebuildOptions = {
         ...settings,

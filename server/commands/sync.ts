@@ -2,14 +2,11 @@
 
 import { SYNC_PARALLEL_DEFAULT, SYNC_PARALLEL_MAX } from '../../shared/limits.ts'
 import { type LakeSyncResult, syncLake } from '../sync/lake-sync.ts'
-import type { ObjectStore } from '../sync/object-store.ts'
-import type { LakeChoice } from '../lake/lake-choice.ts'
 import { CHOICE_OPTIONS, readChoice, readPlace, S3_OPTIONS } from '../sync/sync-options.ts'
 import { parsePlace } from '../sync/sync-place.ts'
 import { openObjectStore } from '../sync/sync-target.ts'
 import type { RecordedDate } from '../sync/transfers.ts'
 import { optionCommand } from './option-command.ts'
-import type { CommandIo } from './command.ts'
 import { mustBeDirectory } from './directories.ts'
 import { UsageError } from '../options/usage-error.ts'
 import {
@@ -82,22 +79,8 @@ Credentials come from the standard AWS sources: AWS_ACCESS_KEY_ID and AWS_SECRET
 container or instance. The exit code is 1 if a file failed or is in conflict, or if no file belongs to --date.
 `
 
-interface Settings {
-  readonly lake: string
-  readonly remote: ObjectStore
-  readonly direction: 'pull' | 'push'
-  readonly parallel: number
-  readonly replace: boolean
-  readonly raw: boolean
-  readonly choice: LakeChoice | null
-  readonly date: string | undefined
-}
-
 export const syncCommand = optionCommand(OPTIONS, HELP, async (options, io) => {
-  return await run(await readSettings(options), io)
-})
-
-async function run(settings: Settings, io: CommandIo): Promise<number> {
+  const settings = await readSettings(options)
   const { date } = settings
   const progress = new SyncProgressView(io.stderr)
   const onlyDates = date === undefined ? undefined : (of: RecordedDate) => of.date === date
@@ -124,7 +107,7 @@ async function run(settings: Settings, io: CommandIo): Promise<number> {
   } finally {
     settings.remote.close()
   }
-}
+})
 
 function summary(result: LakeSyncResult, seconds: number): string {
   return (
@@ -146,7 +129,7 @@ function problems({ failures, conflictReasons, sampleCount }: LakeSyncResult): s
   return lines.slice(0, SYNC_PROBLEMS_SHOWN).join('') + (rest > 0 ? `and ${rest} more\n` : '')
 }
 
-async function readSettings(options: ParsedOptions): Promise<Settings> {
+async function readSettings(options: ParsedOptions) {
   const lake = options.demand('lake')
   const [from, to] = readDirection(options)
   const place = from ?? to
@@ -162,7 +145,7 @@ async function readSettings(options: ParsedOptions): Promise<Settings> {
   return {
     lake: lake.text,
     remote: openObjectStore(place.text, s3),
-    direction: from === undefined ? 'push' : 'pull',
+    direction: from === undefined ? ('push' as const) : ('pull' as const),
     parallel,
     replace: options.has('replace'),
     raw: readRaw(options, from === undefined),

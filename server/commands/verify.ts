@@ -15,7 +15,7 @@ import { repairScope } from '../verify/repair.ts'
 import { checkTrades, VERIFIED_TRADES } from '../verify/trade-check.ts'
 import { optionCommand } from './option-command.ts'
 import type { CommandIo } from './command.ts'
-import { mustBeDirectory } from './directories.ts'
+import { mustBeLake } from './directories.ts'
 import { UsageError } from '../options/usage-error.ts'
 import {
   choiceOption,
@@ -26,7 +26,6 @@ import {
   type ParsedOptions,
 } from '../options/options.ts'
 import { readStoreOptions, STORE_OPTIONS } from '../storage/store-options.ts'
-import { refuseOldLayout } from '../lake/old-layout.ts'
 import { openExistingStore } from './open-store.ts'
 
 /** The number of days that are verified by default. */
@@ -133,10 +132,7 @@ export const verifyCommand = optionCommand(OPTIONS, HELP, async (options, io) =>
   const lake = lakeOption?.text ?? null
   if (isTrades && lake === null) throw new UsageError('--trades needs --lake, the lake that has the trades')
   if (isTrades && !isStore && only !== undefined) throw new UsageError('--only needs --store')
-  if (lakeOption !== undefined) {
-    await mustBeDirectory(lakeOption)
-    await refuseOldLayout(lakeOption.text)
-  }
+  if (lakeOption !== undefined) await mustBeLake(lakeOption)
   const store = await openExistingStore(readStoreOptions(options))
   try {
     const context: VerifyContext = {
@@ -154,12 +150,9 @@ export const verifyCommand = optionCommand(OPTIONS, HELP, async (options, io) =>
   }
 })
 
-interface Dates {
-  readonly from: string
-  readonly to: string
-}
+type Dates = ReturnType<typeof readDates>
 
-function readDates(options: ParsedOptions): Dates {
+function readDates(options: ParsedOptions) {
   const to = dateOption(options.get('to')) ?? addDays(utcDateOf(SYSTEM_CLOCK.nowMs()), -1)
   const from = dateOption(options.get('from')) ?? addDays(to, 1 - DAYS_DEFAULT)
   if (to < from) throw new UsageError(`--from (${from}) must not be after the last date (${to})`)

@@ -33,15 +33,9 @@ export interface CompactionOptions {
   readonly onStep?: (step: CompactionStep, path: string) => Promise<void> | void
 }
 
-export interface CompactedPartition {
+/** A partition's rows that were moved or copied, and all rows of its file. */
+export interface CompactedRows {
   /** Below the lake's root. */
-  readonly path: string
-  readonly movedRows: bigint
-  readonly fileRows: bigint
-}
-
-/** A partition whose rows are in the lake and still in the store. */
-export interface PublishedPartition {
   readonly path: string
   readonly rows: bigint
   readonly fileRows: bigint
@@ -49,8 +43,9 @@ export interface PublishedPartition {
 
 /** What a run has done so far. */
 export interface CompactionResult {
-  readonly partitions: CompactedPartition[]
-  readonly published: PublishedPartition[]
+  readonly partitions: CompactedRows[]
+  /** Partitions whose rows are in the lake and still in the store. */
+  readonly published: CompactedRows[]
   /** Partitions that were not changed. */
   readonly failures: CompactionFailure[]
 }

@@ -3,16 +3,8 @@
 
 import { STORE_READ_BATCH_ROWS } from '../../shared/limits.ts'
 import { keysetPages, type KeysetRead } from '../../shared/sql/keyset-pages.ts'
-import {
-  instantValue,
-  joinSql,
-  rawSql,
-  type Sql,
-  sql,
-  typedValue,
-  whereAll,
-} from '../../shared/sql/statement.ts'
-import type { CompactionScope } from '../storage/partition-rows.ts'
+import { instantValue, joinSql, rawSql, type Sql, sql, typedValue } from '../../shared/sql/statement.ts'
+import { type CompactionScope, rowsOf } from '../storage/partition-rows.ts'
 import type { Postgres } from '../storage/postgres.ts'
 import type { RecordRow, RecordTable } from './record-table.ts'
 
@@ -30,8 +22,8 @@ export function readHotRows(
 }
 
 function hotRead(
-  { dataset, columns, readOrder, scope: scopeColumn, time }: RecordTable,
-  { scope, fromMs, toMs }: CompactionScope,
+  { columns, readOrder }: RecordTable,
+  scope: CompactionScope,
 ): KeysetRead<RecordRow, RecordRow> {
   const order = rawSql(readOrder.join(', '))
   const keyValue = (row: RecordRow, name: string): Sql => {
@@ -42,13 +34,10 @@ function hotRead(
   return {
     keyOf: (row) => row,
     statementFor: ({ key, limit }) => {
-      const after = key === null ? [] : readOrder.map((name) => keyValue(key, name))
-      return sql`SELECT ${rawSql(Object.keys(columns).join(', '))} FROM ${rawSql(dataset)} ${whereAll(
-        sql`${rawSql(scopeColumn)} = ${scope}`,
-        sql`${rawSql(time)} >= ${instantValue(fromMs)}`,
-        sql`${rawSql(time)} < ${instantValue(toMs)}`,
-        key !== null && sql`(${order}) > (${joinSql(after, ', ')})`,
-      )} ORDER BY ${order} LIMIT ${limit}`
+      const values = key === null ? [] : readOrder.map((name) => keyValue(key, name))
+      const after = key === null ? rawSql('') : sql`AND (${order}) > (${joinSql(values, ', ')})`
+      return sql`SELECT ${rawSql(Object.keys(columns).join(', '))} ${rowsOf(scope)} ${after}
+        ORDER BY ${order} LIMIT ${limit}`
     },
   }
 }

@@ -23,35 +23,31 @@ export function highestOf(...revisions: readonly (bigint | undefined)[]): bigint
   return revisions.reduce<bigint>((highest, each = 0n) => (each > highest ? each : highest), 0n)
 }
 
-export class LatestFiles {
-  /** By path, of the files checked so far: a revision that the lake has. */
-  readonly #known = new Map<string, bigint>()
-
-  /**
-   * Fetches the successors of the lake's files, including those that get no new rows. Returns how many were fetched; a failed one
-   * is retried with the next call.
-   */
-  async fetch({ postgres, lake, fetchFile, signal }: CompactionOptions): Promise<number> {
-    if (fetchFile === undefined) return 0
-    let count = 0
-    for (const { dataset } of RECORD_TABLES) {
-      for (const { path: key, revision } of await readPartitions(postgres, {
-        dataset,
-        scopes: null,
-        ...EVER,
-      })) {
-        if ((this.#known.get(key) ?? -1n) >= revision) continue
-        signal?.throwIfAborted()
-        const path = join(lake, ...key.split('/'))
-        if (await isOutdated(path, revision)) {
-          // The push reports errors of object storage.
-          await fetchFile({ key, revision }, signal).catch(() => signal?.throwIfAborted())
-          if (await isOutdated(path, revision)) continue
-          count += 1
-        }
-        this.#known.set(key, revision)
+/**
+ * Fetches the successors of the lake's files, including those that get no new rows. Returns how many were fetched; a failed one is
+ * retried with the next call.
+ * @param known by path, of the files checked so far: a revision that the lake has
+ */
+export async function fetchLatestFiles(
+  { postgres, lake, fetchFile, signal }: CompactionOptions,
+  known: Map<string, bigint>,
+): Promise<number> {
+  if (fetchFile === undefined) return 0
+  let count = 0
+  for (const { dataset } of RECORD_TABLES) {
+    const partitions = await readPartitions(postgres, { dataset, scopes: null, ...EVER })
+    for (const { path: key, revision } of partitions) {
+      if ((known.get(key) ?? -1n) >= revision) continue
+      signal?.throwIfAborted()
+      const path = join(lake, ...key.split('/'))
+      if (await isOutdated(path, revision)) {
+        // The push reports errors of object storage.
+        await fetchFile({ key, revision }, signal).catch(() => signal?.throwIfAborted())
+        if (await isOutdated(path, revision)) continue
+        count += 1
       }
+      known.set(key, revision)
     }
-    return count
   }
+  return count
 }

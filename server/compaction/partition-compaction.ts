@@ -7,19 +7,13 @@ import { dirname, join } from 'node:path'
 import { isErrno } from '../../shared/errno.ts'
 import { periodInstants, recordFileName } from '../../shared/lake-layout.ts'
 import { isSeriesName } from '../../shared/series-name.ts'
-import type { RegisteredPartition } from '../../shared/sql/manifest-queries.ts'
 import { SYSTEM_CLOCK } from '../tasks/clock.ts'
 import { syncNames } from '../lake/durable-file.ts'
 import { digestOf } from '../lake/file-list.ts'
 import { lakeFileFacts } from '../lake/lake-file-facts.ts'
 import { partitionDraftPath, publishPartition, removeStaleTemporaries } from '../lake/temporary-file.ts'
 import { commitCompaction, dropMergedRows, readPartitions } from '../storage/manifest-store.ts'
-import {
-  type CompactedPartition as PartitionEntry,
-  type CompactionState,
-  compactionState,
-  PartitionChanged,
-} from '../storage/partition-rows.ts'
+import { type CompactedPartition, compactionState, PartitionChanged } from '../storage/partition-rows.ts'
 import {
   commitPublication,
   type Publication,
@@ -41,28 +35,9 @@ export interface CompactionWork {
   readonly period: string
 }
 
-/** The state of a partition before anything is written. */
-interface Partition {
-  readonly table: RecordTable
-  readonly scope: string
-  readonly fromMs: number
-  readonly toMs: number
-  /** Below the lake's root. */
-  readonly name: string
-  readonly path: string
-  readonly registered: RegisteredPartition | undefined
-  readonly published: Publication | undefined
-}
-
+type Partition = Awaited<ReturnType<typeof findPartition>>
 /** The rows of one new file. */
-interface Draft {
-  readonly entry: PartitionEntry
-  readonly state: CompactionState
-  /** The present file is served up to this instant. */
-  readonly coldToMs: number
-  /** Nothing was written: the file in the manifest has all of the rows. */
-  readonly isAsBefore: boolean
-}
+type Draft = NonNullable<Awaited<ReturnType<typeof writeDraft>>>
 
 /** Moves the partition's closed rows as far as allowed, and adds the outcome to the result. */
 export async function compactPartition(
@@ -76,10 +51,8 @@ export async function compactPartition(
   const hasCome = await fetchLatest(partition, options)
   if (published !== undefined) {
     const isDue = published.publishedMs < (options.retireBeforeMs ?? Infinity)
-    const movedRows = isDue ? await retire(options, partition, published) : undefined
-    if (movedRows !== undefined) {
-      result.partitions.push({ path, movedRows, fileRows: published.partition.rows })
-    }
+    const rows = isDue ? await retire(options, partition, published) : undefined
+    if (rows !== undefined) result.partitions.push({ path, rows, fileRows: published.partition.rows })
     // Rows that closed or arrived late since then are written now; published rows only wait.
     const toMs = Math.min(partition.toMs, Math.max(closedMs, published.partition.cut_over))
     const state = await compactionState(options.postgres, { ...scopeOf(partition), toMs })
@@ -89,10 +62,11 @@ export async function compactPartition(
   await writeClosedRows(options, now, closedMs, result)
 }
 
+/** The state of a partition before anything is written. */
 async function findPartition(
   { postgres, lake }: CompactionOptions,
   { table, scope, period }: CompactionWork,
-): Promise<Partition> {
+) {
   if (!isSeriesName(scope)) throw new Error(`${JSON.stringify(scope)} cannot name a directory`)
   const { dataset } = table
   const { fromMs, toMs } = periodInstants(period)
@@ -103,6 +77,7 @@ async function findPartition(
     scope,
     fromMs,
     toMs,
+    /** Below the lake's root. */
     name,
     path: join(lake, ...name.split('/')),
     registered: known.find((each) => each.period_start === fromMs),
@@ -150,17 +125,14 @@ async function writeClosedRows(
     if (written === undefined) return
     const { entry, state } = written
     options.signal?.throwIfAborted()
-    if (written.isAsBefore) {
-      // Archives are queried again for days that have moved. Repeated rows need no new file.
-      await dropMergedRows(options.postgres, entry, state)
-      result.partitions.push({ path: entry.path, movedRows: state.rows, fileRows: entry.rows })
-    } else if (options.retireBeforeMs === undefined) {
+    // Archives are queried again for days that have moved. Repeated rows need no new file.
+    if (written.isAsBefore) await dropMergedRows(options.postgres, entry, state)
+    else if (options.retireBeforeMs === undefined)
       await commitCompaction(options.postgres, entry, state, publisher(options, partition, temporary))
-      result.partitions.push({ path: entry.path, movedRows: state.rows, fileRows: entry.rows })
-    } else {
-      await publish(options, partition, written, temporary)
-      result.published.push({ path: entry.path, rows: state.rows, fileRows: entry.rows })
-    }
+    else await publish(options, partition, written, temporary)
+    const isMoved = written.isAsBefore || options.retireBeforeMs === undefined
+    const moved = { path: entry.path, rows: state.rows, fileRows: entry.rows }
+    result[isMoved ? 'partitions' : 'published'].push(moved)
     await options.onStep?.('committed', entry.path)
   } finally {
     draft.close()
@@ -174,7 +146,7 @@ async function writeDraft(
   partition: Partition,
   closedMs: number,
   { draft, temporary }: { readonly draft: PartitionDraft; readonly temporary: string },
-): Promise<Draft | undefined> {
+) {
   const { postgres, signal, onStep } = options
   const { table, scope, fromMs, toMs, name, path, registered, published } = partition
   const kept = await keptBeside(path)
@@ -182,6 +154,7 @@ async function writeDraft(
   if (registered !== undefined && cold.revision < registered.revision) {
     throw new Error(`${path} is older than the file in the manifest`)
   }
+  /** The present file is served up to this instant. */
   const coldToMs = Math.max(registered?.cut_over ?? fromMs, cold.lastMs + 1)
   // The cut-over never goes back, and covers every row of the file: the file may be ahead of the manifest.
   const cutOverMs = Math.min(toMs, Math.max(closedMs, coldToMs))
@@ -195,6 +168,7 @@ async function writeDraft(
     // Rows after the cut-over are served from the store, even if the file has them.
     const { rows } = await compactionState(postgres, { ...hot, fromMs: registered.cut_over })
     const entry = { ...registered, dataset: table.dataset, cut_over: cutOverMs }
+    // Nothing was written: the file in the manifest has all of the rows.
     if (rows === 0n) return { entry, state, coldToMs, isAsBefore: true }
   }
   const revision = highestOf(cold.revision, registered?.revision, published?.partition.revision)
@@ -203,7 +177,7 @@ async function writeDraft(
   await draft.verify(temporary, revision + 1n)
   const file = await describeFile(temporary)
   await onStep?.('verified', name)
-  const entry: PartitionEntry = {
+  const entry: CompactedPartition = {
     dataset: table.dataset,
     scope,
     period_start: fromMs,

@@ -14,6 +14,7 @@ import {
   RECORD_CHECKSUM_PLACEHOLDER,
   writeRecordFileChecksum,
 } from '../../shared/record-file-checksum.ts'
+import { PARTITION_COLUMNS } from '../storage/partition-rows.ts'
 import { isChecksumRight, readRecordFile } from '../lake/read-record-file.ts'
 import { sqlText } from '../../workers/records/duck-lake.ts'
 import type { ColumnType, RecordRow, RecordTable } from './record-table.ts'
@@ -76,7 +77,7 @@ export class PartitionDraft {
     }
     await insert(path)
     if (kept !== undefined) await insert(kept, `ANTI JOIN cold USING (${this.#table.key.join(', ')})`)
-    const [row] = await this.#rows(`SELECT epoch_ms(max(${this.#table.time}))::DOUBLE FROM cold`)
+    const [row] = await this.#rows(`SELECT epoch_ms(max(${this.#time}))::DOUBLE FROM cold`)
     const last = row?.[0]
     const [stated] = await this.#rows(
       `SELECT decode(value)::BIGINT FROM parquet_kv_metadata(${sqlText(path)}) WHERE decode(key) = 'revision'`,
@@ -181,6 +182,10 @@ export class PartitionDraft {
     this.#instance.closeSync()
   }
 
+  get #time(): string {
+    return PARTITION_COLUMNS[this.#table.dataset].time
+  }
+
   #names(): string {
     return Object.keys(this.#table.columns).join(', ')
   }
@@ -203,9 +208,8 @@ export class PartitionDraft {
   }
 
   async #figures(source: string): Promise<PartitionFigures> {
-    const { time } = this.#table
     const [row] = await this.#rows(
-      `SELECT count(*), epoch_us(min(${time})), epoch_us(max(${time})) FROM ${source}`,
+      `SELECT count(*), epoch_us(min(${this.#time})), epoch_us(max(${this.#time})) FROM ${source}`,
     )
     const [rows, min, max] = row as [bigint, bigint | null, bigint | null]
     return {

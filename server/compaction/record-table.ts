@@ -17,8 +17,6 @@ export interface RecordTable {
   /** The name in the file's metadata. */
   readonly schema: string
   readonly columns: Readonly<Record<string, ColumnType>>
-  readonly scope: string
-  readonly time: string
   /** Identify a row within its scope, in the lake's sort order. */
   readonly key: readonly string[]
   /** The key in the order of an index that begins with the scope; compaction reads rows in this order. */
@@ -33,8 +31,6 @@ const CANDLES: RecordTable = {
   dataset: 'candles',
   schema: 'candles.v1',
   columns: STORED_CANDLE_COLUMNS,
-  scope: 'series_ticker',
-  time: 'end_period_ts',
   key: ['market_ticker', 'period_interval', 'end_period_ts'],
   readOrder: ['period_interval', 'end_period_ts', 'market_ticker'],
   summary: { key: CANDLE_SPANS_KEY, sql: candleSpansSql },
@@ -46,8 +42,6 @@ const OBSERVATIONS: RecordTable = {
   dataset: 'observations',
   schema: 'observations.v1',
   columns: STORED_OBSERVATION_COLUMNS,
-  scope: 'station_code',
-  time: 'observed_at',
   key: ['observed_at', 'observation_type'],
   readOrder: ['observed_at', 'observation_type'],
   summary: null,

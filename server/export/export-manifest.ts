@@ -16,22 +16,11 @@ const BLOCK_LENGTH_MIN = 64 * 1024
 /** Missing parts that a message lists. */
 const NAMED_MAX = 5
 
-export interface FinishedExport {
-  readonly rows: number
-  readonly bytes: number
-  /** The keys of its parts. */
-  readonly keys: readonly string[]
-}
-
 /**
  * Writes the manifest and then the checksums. All parts must exist. Idempotent.
  * @throws {Error} that lists missing parts
  */
-export async function finishExport(
-  plan: ExportPlan,
-  target: ExportTarget,
-  signal: AbortSignal,
-): Promise<FinishedExport> {
+export async function finishExport(plan: ExportPlan, target: ExportTarget, signal: AbortSignal) {
   const files = new Map<string, SourceFile>()
   // Texts take less memory than objects.
   const made: { readonly json: string; readonly key: string; readonly sum: string }[] = []
@@ -65,6 +54,7 @@ export async function finishExport(
   const sums = [...made.map(({ sum }) => sum), sumLine(sha256, MANIFEST_KEY)]
   await putObject(target, SUMS_KEY, blocksOf(sums), signal)
   for (const key of [MANIFEST_KEY, SUMS_KEY]) await target.sweep(key)
+  /** `keys`: those of its parts. */
   return { rows, bytes, keys: made.map(({ key }) => key) }
 }
 
@@ -108,22 +98,16 @@ function missingText(missing: readonly number[], { name }: ExportTarget): string
   return `${name} lacks ${missing.length} parts of the plan: ${named}${more}; "bookcast export part <plan> --index <n>" makes one`
 }
 
-export interface ExportCheck {
-  readonly parts: number
-  readonly bytes: number
-  /** One sentence for each object that is missing, wrong or not part of the export. */
-  readonly problems: readonly string[]
-}
-
 const SUM = /^([\da-f]{64}) {2}(.+)$/
 
 /**
  * Reads every byte of an export and compares it with SHA256SUMS, which also covers the manifest.
  * @throws {Error} if there is no SHA256SUMS
  */
-export async function verifyExport(target: ExportTarget, signal: AbortSignal): Promise<ExportCheck> {
+export async function verifyExport(target: ExportTarget, signal: AbortSignal) {
   const text = await readText(target, SUMS_KEY, signal)
   if (text === undefined) throw new Error(`${target.name} is not a finished export: it has no ${SUMS_KEY}`)
+  /** One sentence for each object that is missing, wrong or not part of the export. */
   const problems: string[] = []
   const sums = new Map<string, string>()
   for (const line of text.split('\n')) {

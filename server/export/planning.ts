@@ -7,6 +7,7 @@ import { seriesDates } from '../lake/series-dates.ts'
 import { readVersion } from '../http/version.ts'
 import { spansOf } from '../site/recordings.ts'
 import { estimatedBytes, sampleQueries, type SampleSize, sampleSize } from '../lob/size-sample.ts'
+import type { Postgres } from '../storage/postgres.ts'
 import { inParallel } from '../sync/in-parallel.ts'
 import { isDerivedDataset, type LakeDataset } from '../../shared/lake-layout.ts'
 import { MS_PER_DAY, SECONDS_PER_DAY, utcDateOf, utcDateStartMs } from '../../shared/utc-date.ts'
@@ -19,13 +20,14 @@ import {
   partKey,
   type PlannedPart,
   planWithDigest,
+  type SourceFile,
   sha256Of,
 } from './export-plan.ts'
 import { DATASETS, type DateRange, isLobQuery, type ParameterTexts, type PartQuery } from './export-query.ts'
 import type { PartThreads } from './part-threads.ts'
 import { partBytes } from './run-part.ts'
-import { SourceFiles } from './source-files.ts'
-import type { CloseTimes, StoreFacts } from './store-facts.ts'
+import { sourceFile } from './source-files.ts'
+import { type CloseTimes, closeTimesOf, rowsOutsideLake } from './store-facts.ts'
 
 /** Rows of a sample of records, for estimates of size. */
 const SAMPLE_ROWS_MAX = 20_000
@@ -42,7 +44,7 @@ export interface PlanOptions {
   readonly target: string
   readonly threads: PartThreads
   /** Null without a store. */
-  readonly store: StoreFacts | null
+  readonly store: Postgres | null
   readonly nowMs: number
   readonly signal: AbortSignal
 }
@@ -58,14 +60,14 @@ export async function planExport(options: PlanOptions): Promise<MadePlan> {
   const known = await knownPeriods(options, parameters)
   const scopes = scopesOf(options, known)
   const closesAt: CloseTimes =
-    dataset === 'lob' && store !== null ? await store.closesAt(scopes, range, options.signal) : new Map()
+    dataset === 'lob' && store !== null ? await closeTimesOf(store, scopes, range, options.signal) : new Map()
   const { candidates, left } = candidatesOf(options, scopes, known)
   const planning = new Planning(options, parameters, closesAt)
   const found = await planning.all(candidates)
   for (const scope of scopes)
     for (const period of isDerivedDataset(dataset) ? [] : DATASETS[dataset].periodsOf(range)) {
       const query = DATASETS[dataset].queryOf(parameters, range, scope, period)
-      const rows = store === null ? 0 : await store.rowsOutsideLake(query)
+      const rows = store === null ? 0 : await rowsOutsideLake(store, query)
       if (rows > 0) left.push({ scope, from: period, to: period, reason: 'rows_in_store', rows })
     }
   const parts = await planning.estimated(found.filter((part) => 'key' in part))
@@ -144,13 +146,13 @@ class Planning {
   readonly #options: PlanOptions
   readonly #parameters: ParameterTexts
   readonly #closesAt: CloseTimes
-  readonly #files: SourceFiles
+  /** Neighbouring parts share files. */
+  readonly #files = new Map<string, Promise<SourceFile>>()
 
   constructor(options: PlanOptions, parameters: ParameterTexts, closesAt: CloseTimes) {
     this.#options = options
     this.#parameters = parameters
     this.#closesAt = closesAt
-    this.#files = new SourceFiles(options.threads.lake)
   }
 
   /** In the order of the candidates. */
@@ -164,7 +166,7 @@ class Planning {
   }
 
   async #plan(candidate: Candidate): Promise<PlannedPart | LeftOut> {
-    const { dataset } = this.#options
+    const { dataset, threads } = this.#options
     const { scope, period } = candidate
     const query = this.#queryOf(candidate)
     const closesAtMs = isLobQuery(query) ? this.#closesBefore(scope, period) : {}
@@ -172,7 +174,11 @@ class Planning {
     if (rows === 0)
       return { scope, from: period, to: period, reason: names.length === 0 ? 'no_file' : 'no_rows' }
     const files = []
-    for (const name of names) files.push(await this.#files.of(name))
+    for (const name of names) {
+      const file = this.#files.get(name) ?? sourceFile(threads.lake, name)
+      this.#files.set(name, file)
+      files.push(await file)
+    }
     const books = isLobQuery(query) ? await this.#booksOf(names, closesAtMs) : {}
     const facts = [readVersion(), query, books.closes_at ?? {}, files.map(({ sha256 }) => sha256)]
     const digest = sha256Of(JSON.stringify(facts)).slice(0, 16)

@@ -9,7 +9,7 @@ import type { PlanHead, PlannedPart } from './export-plan.ts'
 import { DATASETS, type PartQuery } from './export-query.ts'
 import { digestOf, type ExportTarget, putObject, readText, retriedAt } from './export-target.ts'
 import type { PartThreads } from './part-threads.ts'
-import { SourceFiles } from './source-files.ts'
+import { checkFiles } from './source-files.ts'
 
 /** A finished part. */
 export interface PartRecord {
@@ -92,7 +92,7 @@ async function makePart(
   signal: AbortSignal,
 ): Promise<PartRecord> {
   const query = DATASETS[dataset].queryOf(parameters, range, scope, period)
-  const checkUnchanged = await new SourceFiles(threads.lake).check(files)
+  const checkUnchanged = await checkFiles(threads.lake, files)
   const stream = await threads.open(query, { closesAtMs, headOnly: false, signal })
   /** Checks lake files and row count at the end, so that an error comes before the object gets its name. */
   const checkedBytes = async function* () {

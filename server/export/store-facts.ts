@@ -16,37 +16,29 @@ export type CloseTimes = ReadonlyMap<string, Readonly<Record<string, number>>>
 /** Counting stops at this many rows of one part. */
 const COUNTED_MAX = 1_000_000
 
-export class StoreFacts {
-  readonly #postgres: Postgres
+/** The same close times as for a request over the whole range. */
+export async function closeTimesOf(
+  postgres: Postgres,
+  series: readonly string[],
+  { from, to }: DateRange,
+  signal: AbortSignal,
+): Promise<CloseTimes> {
+  const catalogue = new Catalogue(new CachePolicy({ isShared: false }))
+  for await (const rows of storeServices(postgres).catalogue.markets(null, signal)) catalogue.putMarkets(rows)
+  const closesOf = (each: string): Readonly<Record<string, number>> =>
+    catalogue.findForLob({ market: null, series: each, dates: [from, to] })?.closesAtMs ?? {}
+  return new Map(series.map((each) => [each, closesOf(each)]))
+}
 
-  constructor(postgres: Postgres) {
-    this.#postgres = postgres
-  }
-
-  /** The same close times as for a request over the whole range. */
-  async closesAt(
-    series: readonly string[],
-    { from, to }: DateRange,
-    signal: AbortSignal,
-  ): Promise<CloseTimes> {
-    const source = storeServices(this.#postgres).catalogue
-    const catalogue = new Catalogue(new CachePolicy({ isShared: false }))
-    for await (const rows of source.markets(null, signal)) catalogue.putMarkets(rows)
-    const closesOf = (each: string): Readonly<Record<string, number>> =>
-      catalogue.findForLob({ market: null, series: each, dates: [from, to] })?.closesAtMs ?? {}
-    return new Map(series.map((each) => [each, closesOf(each)]))
-  }
-
-  /** Rows of a part that the lake's manifest does not cover; COUNTED_MAX means that many or more. */
-  async rowsOutsideLake(query: PartQuery): Promise<number> {
-    if (isLobQuery(query) || query.kind === 'trades') return 0
-    const statement =
-      query.kind === 'candles'
-        ? candleCount(candlesOf(query), query, [], COUNTED_MAX)
-        : observationCount({ ...query, stationCode: query.station }, query, [], COUNTED_MAX)
-    const [row] = await this.#postgres.run<{ readonly rows: bigint }>(statement)
-    return Number(row?.rows ?? 0)
-  }
+/** Rows of a part that the lake's manifest does not cover; COUNTED_MAX means that many or more. */
+export async function rowsOutsideLake(postgres: Postgres, query: PartQuery): Promise<number> {
+  if (isLobQuery(query) || query.kind === 'trades') return 0
+  const statement =
+    query.kind === 'candles'
+      ? candleCount(candlesOf(query), query, [], COUNTED_MAX)
+      : observationCount({ ...query, stationCode: query.station }, query, [], COUNTED_MAX)
+  const [row] = await postgres.run<{ readonly rows: bigint }>(statement)
+  return Number(row?.rows ?? 0)
 }
 
 function candlesOf({ series, interval }: CandleQuery): CandleSelection {

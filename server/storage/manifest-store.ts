@@ -4,6 +4,7 @@
 // stays until the next compaction. So no row is lost or doubled, whenever the process dies. If other servers have copies of the
 // lake, the last step is split in two (publication-store.ts).
 
+import type { RecordDataset } from '../../shared/lake-layout.ts'
 import {
   type LakePartition,
   type PartitionSelection,
@@ -13,7 +14,6 @@ import {
 import { instantValue, rawSql, sql } from '../../shared/sql/statement.ts'
 import {
   checkState,
-  type CompactedDataset,
   type CompactedPartition,
   COMPACTION_TRANSACTION,
   type CompactionState,
@@ -97,7 +97,7 @@ export async function dropMergedRows(
 /** Partitions (scope and period start) that have rows in Postgres older than their cut-over: late arrivals. */
 export function readLatePartitions(
   postgres: Postgres,
-  dataset: CompactedDataset,
+  dataset: RecordDataset,
 ): Promise<readonly Pick<RegisteredPartition, 'scope' | 'period_start'>[]> {
   const { scope, time } = PARTITION_COLUMNS[dataset]
   // The index of candles has the interval between the series and the time.

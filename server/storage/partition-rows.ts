@@ -1,6 +1,7 @@
 // The rows of a partition that Postgres holds and compaction moves to the lake: their state, a check that it has not changed, and
 // their deletion.
 
+import type { RecordDataset } from '../../shared/lake-layout.ts'
 import type { LakePartition } from '../../shared/sql/manifest-queries.ts'
 import { instantValue, rawSql, type Sql, type SqlStatement, sql } from '../../shared/sql/statement.ts'
 import type { Postgres } from './postgres.ts'
@@ -17,11 +18,8 @@ export const COMPACTION_TRANSACTION = {
   statementTimeoutMs: COMPACTION_STATEMENT_MS_MAX,
 } as const
 
-/** The datasets whose rows move from Postgres to the lake. */
-export type CompactedDataset = 'candles' | 'observations'
-
 /** A partition of such a dataset. */
-export type CompactedPartition = LakePartition & { readonly dataset: CompactedDataset }
+export type CompactedPartition = LakePartition & { readonly dataset: RecordDataset }
 
 /** The state of a partition's rows in Postgres at one moment. */
 export interface CompactionState {
@@ -34,7 +32,7 @@ export interface CompactionState {
 
 /** Selects the rows of a partition from its start to an instant. Milliseconds since the epoch. */
 export interface CompactionScope {
-  readonly dataset: CompactedDataset
+  readonly dataset: RecordDataset
   readonly scope: string
   readonly fromMs: number
   readonly toMs: number
@@ -63,7 +61,7 @@ export async function compactionState(postgres: Postgres, scope: CompactionScope
  * Scopes (series or stations) with rows in Postgres before an instant, which can be compacted. Steps through an index from scope to
  * scope, because reading all rows would exceed the statement timeout.
  */
-export function scopesBefore(dataset: CompactedDataset, beforeMs: number): SqlStatement {
+export function scopesBefore(dataset: RecordDataset, beforeMs: number): SqlStatement {
   const { scope, time } = PARTITION_COLUMNS[dataset]
   const nextScope = (condition: string): string =>
     `SELECT ${scope} FROM ${dataset} ${condition} ORDER BY ${scope} LIMIT 1`
@@ -88,7 +86,7 @@ export function stateStatement(rows: CompactionScope): SqlStatement {
       count(*) || ':' || coalesce(sum(hashtextextended(r::text, 0)::numeric), 0) AS digest,
       (SELECT generation FROM lake_manifest
         WHERE dataset = ${dataset} AND scope = ${scope} AND period_start = ${instantValue(fromMs)}) AS generation
-    FROM ${rawSql(dataset)} r ${selected(rows)}`
+    ${rowsOf(rows)}`
 }
 
 export function scopeOf({ dataset, scope, period_start, cut_over }: CompactedPartition): CompactionScope {
@@ -108,12 +106,13 @@ export async function checkState(
 }
 
 export async function deleteRows(transaction: StoreTransaction, scope: CompactionScope): Promise<void> {
-  await transaction.run(sql`DELETE FROM ${rawSql(scope.dataset)} ${selected(scope)}`)
+  await transaction.run(sql`DELETE ${rowsOf(scope)}`)
 }
 
-function selected({ dataset, scope, fromMs, toMs }: CompactionScope): Sql {
+/** `FROM … WHERE …`, with `r` as the table's name. */
+export function rowsOf({ dataset, scope, fromMs, toMs }: CompactionScope): Sql {
   const [scopeColumn, time] = [PARTITION_COLUMNS[dataset].scope, rawSql(PARTITION_COLUMNS[dataset].time)]
-  return sql`WHERE ${rawSql(scopeColumn)} = ${scope}
+  return sql`FROM ${rawSql(dataset)} r WHERE ${rawSql(scopeColumn)} = ${scope}
     AND ${time} >= ${instantValue(fromMs)} AND ${time} < ${instantValue(toMs)}`
 }
 

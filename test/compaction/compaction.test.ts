@@ -120,10 +120,10 @@ test('a second run finds nothing to do, and the next day is added to the file', 
   assert.deepEqual(await readFile(join(lake, CANDLES)), before)
   const result = await compact(lake, { clock: clockAt(NOW_MS + MS_PER_DAY) })
   assert.deepEqual(
-    result.partitions.map(({ path, movedRows, fileRows }) => ({ path, movedRows, fileRows })),
+    result.partitions.map(({ path, rows, fileRows }) => ({ path, rows, fileRows })),
     [
-      { path: CANDLES, movedRows: 48n, fileRows: 144n },
-      { path: OBSERVATIONS, movedRows: 24n, fileRows: 72n },
+      { path: CANDLES, rows: 48n, fileRows: 144n },
+      { path: OBSERVATIONS, rows: 24n, fileRows: 72n },
     ],
   )
   assert.deepEqual(await coldCandles(lake), inFileOrder(candles))
@@ -242,10 +242,10 @@ test('late rows and corrections are merged into the file by the rules of the sto
   )
   const result = await compact(lake)
   assert.deepEqual(
-    result.partitions.map(({ movedRows, fileRows }) => ({ movedRows, fileRows })),
+    result.partitions.map(({ rows, fileRows }) => ({ rows, fileRows })),
     [
-      { movedRows: 2n, fileRows: 97n },
-      { movedRows: 2n, fileRows: 49n },
+      { rows: 2n, fileRows: 97n },
+      { rows: 2n, fileRows: 49n },
     ],
   )
   assert.deepEqual(

@@ -244,7 +244,7 @@ const CHECKS: Readonly<Record<string, Check>> = {
     assert.deepEqual(await seen(setting.url, CANDLES_QUERY), keysOf([...candles, late]))
     const third = await compact(setting, nowMs + 3, nowMs + 3)
     assert.deepEqual(
-      [third.partitions.map(({ movedRows, fileRows }) => [movedRows, fileRows]), third.published],
+      [third.partitions.map(({ rows, fileRows }) => [rows, fileRows]), third.published],
       [[[97n, 97n]], []],
     )
     assert.equal(await hotCount(), 0)
@@ -274,7 +274,7 @@ const CHECKS: Readonly<Record<string, Check>> = {
     await write(candles.slice(40, 50), observations.slice(20))
     const again = await compact(setting, nowMs + 1, 0)
     assert.deepEqual(
-      [again.partitions.map(({ movedRows, fileRows }) => [movedRows, fileRows]), again.published],
+      [again.partitions.map(({ rows, fileRows }) => [rows, fileRows]), again.published],
       [
         [
           [10n, 96n],

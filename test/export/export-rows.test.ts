@@ -14,7 +14,6 @@ import { digestOf, readText } from '../../server/export/export-target.ts'
 import { openExportTarget } from '../../server/export/open-target.ts'
 import type { PartThreads } from '../../server/export/part-threads.ts'
 import { runPart } from '../../server/export/run-part.ts'
-import { StoreFacts } from '../../server/export/store-facts.ts'
 import { benchmarkMarketIds, generateBenchmarkLake } from '../../server/sample-data/benchmark-lake.ts'
 import { sampleRecords } from '../../server/sample-data/sample-records.ts'
 import { loadSampleRecords } from '../../server/sample-data/sample-store.ts'
@@ -90,7 +89,7 @@ async function compare(
   wishes: Omit<PlanWishes, 'target'>,
   scopeName = 'series',
 ) {
-  const store = new StoreFacts(place.store.postgres)
+  const store = place.store.postgres
   const plans = []
   for (const format of FORMATS) {
     const parameters = { ...wishes.parameters, format }
@@ -218,7 +217,7 @@ test('the rows of an export are those of the responses for the same dates', asyn
         range: { ...range, to: '2026-02-01' },
         parameters: { format: 'csv' },
         target: await temporaryDirectory(t),
-        store: new StoreFacts(place.store.postgres),
+        store: place.store.postgres,
       })
       const hot = REPORTS.filter(
         (row) => row.station_code === 'NYC' && row.observed_at >= REPORTS_CUT_MS,
@@ -303,7 +302,7 @@ async function compareBytes(
 ): Promise<void> {
   const target = await temporaryDirectory(t)
   const range = { from: LONG_FIRST_DATE, to: addDays(LONG_FIRST_DATE, days - 1) }
-  const store = new StoreFacts(place.store.postgres)
+  const store = place.store.postgres
   const plan = await planned(threads, {
     dataset: 'lob',
     scopes: LONG_SERIES,

@@ -36,5 +36,5 @@ export async function moveDays(
     clock: { nowMs: () => fromMs + days * MS_PER_DAY, sleep: async () => {} },
   })
   assert.deepEqual(failures, [])
-  return partitions.reduce((sum, { movedRows }) => sum + movedRows, 0n)
+  return partitions.reduce((sum, { rows }) => sum + rows, 0n)
 }
