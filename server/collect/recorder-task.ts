@@ -1,23 +1,28 @@
-// The recording of one exchange as a task of a process: it runs until the process stops. When its log cannot be
-// written, it ends, and restarts after the pause of a failed task; the other exchange continues meanwhile.
+// The recording of one exchange, with its real connections, as a task of a process: it runs until the process stops. When its log
+// cannot be written, it ends, and restarts after the pause of a failed task; the other exchange continues meanwhile.
 
 import { once } from 'node:events'
 import { mkdir } from 'node:fs/promises'
 import type { Logger } from 'pino'
 import type { LobSource } from '../../shared/lob-sources.ts'
+import { exchangeOf } from '../exchanges/registry.ts'
 import { asLakeWriteError } from '../lake/lake-write-error.ts'
 import { type Clock, SYSTEM_CLOCK } from '../tasks/clock.ts'
-import { type RunningRecorder, startRecorder } from '../recorder/recorder.ts'
 import type { OnListed } from '../recorder/market-discovery.ts'
 import type { RecorderMetrics } from '../recorder/recorder-metrics.ts'
 import type { RecordingConfig } from '../recorder/recording-config.ts'
+import { SourceRecorder } from '../recorder/source-recorder.ts'
+import { UpstreamHttp } from '../upstream/upstream-http.ts'
 import { repeatedWarnings } from '../ingest/repeated-warnings.ts'
 import { TaskLoop, type TaskMetrics } from '../ingest/task-loop.ts'
 
 /** A recording that has lasted this long counts as a success. */
 const STEADY_MS = 60_000
+/** Rate limit of discovery: a burst of requests, then one per interval. */
+const DISCOVERY_RATE = { burst: 5, intervalMs: 200 }
 
 export interface RecorderTaskOptions {
+  /** It has the settings to record `exchange`. */
   readonly recording: RecordingConfig
   readonly exchange: LobSource
   readonly logger: Logger
@@ -28,7 +33,7 @@ export interface RecorderTaskOptions {
 export class RecorderTask {
   readonly #options: RecorderTaskOptions
   readonly #loop: TaskLoop
-  #recorder: RunningRecorder | undefined
+  #recorder: SourceRecorder | undefined
 
   constructor(options: RecorderTaskOptions) {
     const { exchange, logger, clock = SYSTEM_CLOCK } = options
@@ -73,23 +78,37 @@ export class RecorderTask {
 
   async #record(signal: AbortSignal): Promise<never> {
     const { recording, exchange, logger, onListed, clock = SYSTEM_CLOCK } = this.#options
-    await mkdir(recording.workDirectory, { recursive: true }).catch((error: unknown) => {
-      throw asLakeWriteError(error, recording.workDirectory, "the recorder's directory")
+    const { lake, workDirectory, userAgent, [exchange]: own } = recording
+    await mkdir(workDirectory, { recursive: true }).catch((error: unknown) => {
+      throw asLakeWriteError(error, workDirectory, "the recorder's directory")
     })
-    const recorder = await startRecorder({ recording, source: exchange, logger, onListed })
-    this.#recorder = recorder
-    const end = AbortSignal.any([signal, recorder.failed])
-    clock.sleep(STEADY_MS, end).then(
-      () => this.#loop.forgetFailures(),
-      () => {},
-    )
-    if (!end.aborted) await once(end, 'abort')
-    await recorder.stop().catch((error: unknown) => {
-      // The loop does not report errors after the signal.
-      if (!signal.aborted) throw error
-      logger.error({ err: error, exchange }, 'cannot stop the recording')
-    })
+    const { restUrl: baseUrl } = own!
+    const http = new UpstreamHttp({ name: exchange, baseUrl, userAgent, rate: DISCOVERY_RATE })
+    const failure = new AbortController()
+    const onFailed = (error: Error): void => {
+      logger.error({ source: exchange, reason: error.message }, 'recording has failed')
+      failure.abort(error)
+    }
+    try {
+      const feed = await exchangeOf(exchange).openFeed(own!, http)
+      const common = { source: exchange, lake, workDirectory, logger, onListed, onFailed }
+      const recorder = await SourceRecorder.start({ ...common, ...feed })
+      this.#recorder = recorder
+      const end = AbortSignal.any([signal, failure.signal])
+      clock.sleep(STEADY_MS, end).then(
+        () => this.#loop.forgetFailures(),
+        () => {},
+      )
+      if (!end.aborted) await once(end, 'abort')
+      await recorder.stop().catch((error: unknown) => {
+        // The loop does not report errors after the signal.
+        if (!signal.aborted) throw error
+        logger.error({ err: error, exchange }, 'cannot stop the recording')
+      })
+    } finally {
+      await http.close()
+    }
     signal.throwIfAborted()
-    throw recorder.failed.reason
+    throw failure.signal.reason
   }
 }
