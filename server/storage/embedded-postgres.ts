@@ -51,12 +51,9 @@ export class EmbeddedPostgres {
   /** Resolves when the store takes connections; rejects with DataDirectoryLocked if another process has it. */
   static async start(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
     const directory = resolve(options.directory)
-    await mkdir(directory, { recursive: true, mode: 0o700 }).catch((error: unknown) => {
+    const { lock, socketPath } = await takeDirectory(directory).catch((error: unknown) => {
       throw asLakeWriteError(error, directory, 'the data directory')
     })
-    const socketDirectory = await makeSocketDirectory(directory)
-    const socketPath = join(socketDirectory, 'clients')
-    const lock = await DataDirectoryLock.acquire(directory, socketPath)
     const paths = { databaseDirectory: join(directory, 'pglite'), socketPath }
     const store = new EmbeddedPostgres(options, paths, lock)
     try {
@@ -166,6 +163,12 @@ function nextMessage(worker: Worker, expected?: 'closed'): Promise<void> {
       if (expected === undefined || message === expected) done()
     })
   })
+}
+
+async function takeDirectory(directory: string): Promise<{ lock: DataDirectoryLock; socketPath: string }> {
+  await mkdir(directory, { recursive: true, mode: 0o700 })
+  const socketPath = join(await makeSocketDirectory(directory), 'clients')
+  return { lock: await DataDirectoryLock.acquire(directory, socketPath), socketPath }
 }
 
 /** A directory that only this user may enter, because access to the sockets gives access to the data. */

@@ -2,7 +2,7 @@
 // itself once there is space, with all committed data.
 
 import assert from 'node:assert/strict'
-import { cp } from 'node:fs/promises'
+import { cp, mkdir, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -58,6 +58,23 @@ test('a store whose log has no space recovers once there is space, however long 
     } finally {
       await store.close()
     }
+  })
+})
+
+test('a store that is opened on a full disk names its directory and the remedy, and leaves no lock', async (t) => {
+  await onSmallDisk(t, 1, async (disk) => {
+    const dataDirectory = join(disk.path, 'data')
+    await mkdir(join(dataDirectory, 'sockets'), { recursive: true })
+    await disk.fill()
+    await assert.rejects(openRelationalStore({ databaseUrl: null, dataDirectory }), ({ message }: Error) => {
+      assert.ok(
+        message.startsWith(
+          `the data directory ${dataDirectory} cannot be written: its disk is full; free some`,
+        ),
+      )
+      return true
+    })
+    assert.deepEqual(await readdir(dataDirectory), ['sockets'])
   })
 })
 
