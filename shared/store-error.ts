@@ -23,6 +23,7 @@ const CONNECTION_CODE =
 const UNAVAILABLE_STATE = /^(08|28|53|58)...$|^57P0[1-5]$|^3D000$|^25P03$/
 const QUERY_CANCELED = '57014'
 const LOCK_NOT_AVAILABLE = '55P03'
+const DISK_FULL = '53100'
 
 /** The code of a driver's or socket's error: an SQLSTATE, an errno name, or undefined. */
 function databaseErrorCode(error: unknown): string | undefined {
@@ -39,7 +40,8 @@ export function asStoreError(error: unknown): unknown {
     return new StoreError('store_timeout', `The relational store gave up on a statement (${code}).`, error)
   }
   if (isConnectionLost(error)) {
-    return new StoreError('store_unavailable', `The relational store cannot be reached (${code}).`, error)
+    const problem = code === DISK_FULL ? 'has a full disk' : 'cannot be reached'
+    return new StoreError('store_unavailable', `The relational store ${problem} (${code}).`, error)
   }
   return error
 }

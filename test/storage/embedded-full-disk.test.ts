@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { openRelationalStore } from '../../server/storage/relational-store.ts'
-import { StoreError } from '../../shared/store-error.ts'
+import { asStoreError, StoreError } from '../../shared/store-error.ts'
 import { makeEmbeddedStore } from '../support/postgres.ts'
 import { onSmallDisk } from '../support/small-disk.ts'
 
@@ -76,6 +76,11 @@ test('a store that is opened on a full disk names its directory and the remedy, 
     })
     assert.deepEqual(await readdir(dataDirectory), ['sockets'])
   })
+})
+
+test('the error of a statement that finds a full disk says so', () => {
+  const error = asStoreError(Object.assign(new Error('could not extend file'), { code: '53100' }))
+  assert.equal((error as StoreError).message, 'The relational store has a full disk (53100).')
 })
 
 async function until(isReached: () => boolean | Promise<boolean>, complaint: () => string): Promise<void> {
