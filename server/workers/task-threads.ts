@@ -1,7 +1,6 @@
 // The threads of a pool, as Piscina pools that follow each other: the latest one takes new tasks. A Piscina pool that may have
 // lost a thread is retired: it keeps its tasks until the last one is over.
 
-import { setFlagsFromString } from 'node:v8'
 import { Piscina } from 'piscina'
 import type { Logger } from 'pino'
 import type { WorkerThreadData } from '../../shared/stream-task.ts'
@@ -25,9 +24,6 @@ export interface TaskThreadOptions {
 // that ends the whole process (an assertion in Node's module loader, seen in 20.20). Without the permission Piscina falls
 // back to `import`, which survives. Options given here replace those of the process.
 const THREAD_OPTIONS = ['--no-experimental-require-module', '--enable-source-maps']
-// A thread keeps few objects and uses many megabytes of buffers. With its default, V8 collects a small heap whenever the buffers
-// exceed some of these megabytes: ten times for an export of 350,000 observations, a fifth of its processor time.
-setFlagsFromString('--initial-old-space-size=128')
 const THREAD_URL = new URL('../../workers/thread.js', import.meta.url)
 
 export class TaskThreads {
