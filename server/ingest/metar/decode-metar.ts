@@ -4,7 +4,7 @@
 
 import { AltimeterUnit, type IMetar, parseMetar, type Remark, RemarkType } from 'metar-taf-parser'
 import { METAR_TEXT_CHARACTERS_MAX } from '../../../shared/limits.ts'
-import { TRACE_INCHES, type ObservationType, type Weather } from '../../../shared/observation.ts'
+import { TRACE_INCHES, type Weather } from '../../../shared/observation.ts'
 import { fahrenheitOf, HPA_PER_INHG, roundTo } from '../../../shared/unit-factors.ts'
 import { feelsLikeF, relativeHumidity } from './derived.ts'
 import {
@@ -13,7 +13,6 @@ import {
   readWind,
   type ReportText,
   skyFieldsOf,
-  type SkyLayer,
   splitReport,
 } from './report-text.ts'
 import { resolvePeakTime, resolveReportTime } from './report-time.ts'
@@ -26,25 +25,13 @@ export class MetarError extends Error {
   }
 }
 
-export interface DecodedMetar {
-  readonly icao: string
-  /** Null when the text has no keyword, as in the archives and in the feed before 2025. */
-  readonly type: ObservationType | null
-  readonly observedAtMs: number
-  readonly isCorrection: boolean
-  /** The values behind `temp_f` and `dewpoint_f`, in °C as reported. */
-  readonly temperatureC: number | null
-  readonly dewpointC: number | null
-  /** All layers; `weather` has the first four. */
-  readonly skyLayers: readonly SkyLayer[]
-  readonly weather: Weather
-}
+export type DecodedMetar = ReturnType<typeof decodeMetar>
 
 /**
  * Decodes a report. `referenceMs` (its receive time, or its known time) supplies the month, which the text lacks. Throws
  * `MetarError`.
  */
-export function decodeMetar(text: string, referenceMs: number): DecodedMetar {
+export function decodeMetar(text: string, referenceMs: number) {
   if (text.length > METAR_TEXT_CHARACTERS_MAX) {
     throw new MetarError(`a report of ${text.length} characters is no report`)
   }
@@ -58,11 +45,14 @@ export function decodeMetar(text: string, referenceMs: number): DecodedMetar {
   const temperatures = readTemperatures(report, parsed.remarks)
   return {
     icao: report.header.icao,
+    /** Null when the text has no keyword, as in the archives and in the feed before 2025. */
     type: report.header.type,
     observedAtMs,
     isCorrection: report.header.isCorrection,
+    /** The values behind `temp_f` and `dewpoint_f`, in °C as reported. */
     temperatureC: temperatures.temperatureC,
     dewpointC: temperatures.dewpointC,
+    /** All layers; `weather` has the first four. */
     skyLayers: readSkyLayers(report.body),
     weather: weatherOf(report, parsed, temperatures, observedAtMs),
   }
