@@ -83,19 +83,10 @@ function parseWithLibrary({ header, body, remarks }: ReportText): IMetar {
   }
 }
 
-interface Temperatures {
-  readonly temperatureC: number | null
-  readonly dewpointC: number | null
-  readonly temp_f: number | null
-  readonly dewpoint_f: number | null
-  /** Whether this station measures whole °F (ASOS, remark AO2), so that its tenths of a °C are a converted integer °F. */
-  readonly isWholeFahrenheit: boolean
-}
-
 /** A T-group that differs by more from the body (°C) is a typing error: the body counts, as in the feed's decoder. */
 const T_GROUP_DIFFERENCE_C_MAX = 1
 
-function readTemperatures({ body, remarks }: ReportText, parsedRemarks: readonly Remark[]): Temperatures {
+function readTemperatures({ body, remarks }: ReportText, parsedRemarks: readonly Remark[]) {
   // `05/` has a temperature but no dewpoint; the library drops both.
   const match = body
     .map((group) => /^(M?\d{2})\/(M?\d{2}|\/\/|XX)?$/.exec(group))
@@ -105,6 +96,7 @@ function readTemperatures({ body, remarks }: ReportText, parsedRemarks: readonly
   const tenths = findRemark(parsedRemarks, RemarkType.HourlyTemperatureDewPoint)
   const temperatureC = preferTenths(tenths?.temperature, bodyTemperatureC)
   const dewpointC = preferTenths(tenths?.dewPoint, bodyDewpointC)
+  /** Whether this station measures whole °F (ASOS, remark AO2), so that its tenths of a °C are a converted integer °F. */
   const isWholeFahrenheit = /(^| )A[O0]2A?( |$)/.test(remarks)
   return {
     temperatureC,
@@ -133,7 +125,7 @@ function fahrenheit(celsius: number | null, isWhole: boolean): number | null {
 function weatherOf(
   report: ReportText,
   parsed: IMetar,
-  temperatures: Temperatures,
+  temperatures: ReturnType<typeof readTemperatures>,
   observedAtMs: number,
 ): Weather {
   const { temperatureC, dewpointC, temp_f, dewpoint_f, isWholeFahrenheit } = temperatures
