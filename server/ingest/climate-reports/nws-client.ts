@@ -22,10 +22,7 @@ export interface SeenProducts {
 
 const NOTHING_SEEN: SeenProducts = { ids: [], validators: null }
 
-interface ListedProduct {
-  readonly id: string
-  readonly issuedAtMs: number
-}
+type ListedProduct = NonNullable<ReturnType<typeof readProduct>>
 
 const UPSTREAM = 'nws'
 // The API documents no limit. This lets one poll of all stations through and spaces the product requests that follow.
@@ -133,7 +130,7 @@ export class NwsClient extends UpstreamHttp {
   }
 }
 
-function readProduct(item: unknown): ListedProduct | undefined {
+function readProduct(item: unknown) {
   const { id, issuanceTime, productCode } = isJsonObject(item) ? item : {}
   const issuedAtMs = typeof issuanceTime === 'string' ? Date.parse(issuanceTime) : Number.NaN
   if (typeof id !== 'string' || !PRODUCT_ID.test(id)) return undefined

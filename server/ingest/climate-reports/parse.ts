@@ -121,15 +121,9 @@ function readReports(product: Product): (ClimateReport | string)[] {
   )
 }
 
-interface HeadlineAt {
-  readonly index: number
-  /** Or why it cannot be read. */
-  readonly headline: Headline | string
-}
-
-/** Every line that carries a headline, which may run on into the next line. */
-function readHeadlines({ lines, header }: Product): HeadlineAt[] {
-  const headlines: HeadlineAt[] = []
+/** Every line that carries a headline, which may run on into the next line. The headline, or why it cannot be read. */
+function readHeadlines({ lines, header }: Product) {
+  const headlines: { readonly index: number; readonly headline: Headline | string }[] = []
   let taken = header.pilIndex
   lines.forEach((line, index) => {
     const joined = collapse(`${line} ${lines[index + 1] ?? ''}`)
