@@ -29,21 +29,14 @@ export interface MarketRow {
   readonly close_time: number
 }
 
-export interface SeriesEntry {
-  readonly ticker: string
-  readonly station: string | null
-  readonly isActive: boolean
-  readonly json: string
-  /** The answer to a request for this series alone. */
-  readonly reply: WholeReply
-}
+export type SeriesEntry = ReturnType<typeof seriesEntry>
 
 /** An instant as RFC 3339: whole seconds without a fraction, others with milliseconds. */
 function rfc3339(ms: number): string {
   return new Date(ms).toISOString().replace('.000Z', 'Z')
 }
 
-export function seriesEntry(row: SeriesRow, cacheControl: string): SeriesEntry {
+export function seriesEntry(row: SeriesRow, cacheControl: string) {
   const json = JSON.stringify({
     ticker: row.ticker,
     measure_type: row.measure_type,
@@ -61,6 +54,7 @@ export function seriesEntry(row: SeriesRow, cacheControl: string): SeriesEntry {
     station: row.station_code,
     isActive: row.active,
     json,
+    /** The answer to a request for this series alone. */
     reply: catalogueReply(json, 1, { etag: strongEtag(json), cacheControl }),
   }
 }

@@ -13,7 +13,7 @@ import type { CollectionMetrics } from '../metrics/collection-metrics.ts'
 import type { OnListed } from '../recorder/market-discovery.ts'
 import { writeMarketNames } from '../storage/market-name-store.ts'
 import type { Postgres } from '../storage/postgres.ts'
-import { LakeSyncSchedule, outcomeOf } from '../sync/lake-sync-schedule.ts'
+import { lakeSyncSchedule, outcomeOf } from '../sync/lake-sync-schedule.ts'
 import { fetchLakeFile, type WantedFile } from '../sync/lake-fetch.ts'
 import { type LakeSyncResult, syncLake } from '../sync/lake-sync.ts'
 import type { ObjectStore } from '../sync/object-store.ts'
@@ -150,7 +150,7 @@ function openPush(
   const common = { lake, remote, direction: 'push', raw, clock } as const
   const openDates =
     raw && sources.length > 0 ? openOpenDates(config, remote, sources, logger, clock) : undefined
-  const schedule = new LakeSyncSchedule({
+  const schedule = lakeSyncSchedule({
     ...common,
     folder: new RawFolder(lake),
     isRecorded: isRecorded(sources, clock),

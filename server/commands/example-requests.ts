@@ -1,7 +1,7 @@
 // Three curl commands for data that the served lake really has, so that a new user sees rows at once. Finding them lists
 // directories and reads one footer.
 
-import { lobSources, type LobSource } from '../../shared/lob-sources.ts'
+import { lobSources } from '../../shared/lob-sources.ts'
 import { lobFilePath } from '../../shared/lake-layout.ts'
 import { MS_PER_HOUR, NS_PER_MS, utcDateStartMs } from '../../shared/utc-date.ts'
 import { lakeFileFacts } from '../lake/lake-file-facts.ts'
@@ -10,14 +10,8 @@ import { seriesDates } from '../lake/series-dates.ts'
 // Temperature markets trade most in the American afternoon, so this UTC hour is the most likely to have data.
 const BUSY_UTC_HOUR = 18
 
-interface LakeDay {
-  readonly source: LobSource
-  readonly series: string
-  readonly date: string
-}
-
 /** The latest date of the first series that has one. */
-async function findLakeDay(lake: string): Promise<LakeDay | undefined> {
+async function findLakeDay(lake: string) {
   for await (const { source, series, dates } of seriesDates(lake))
     return { source, series, date: dates.at(-1)! }
   return undefined

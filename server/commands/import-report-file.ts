@@ -97,9 +97,7 @@ function dayOf(day: MarketDay) {
     gaps: gaps.map(({ from, to, cause }) => ({ from: instantText(from), to: instantText(to), cause })),
     gaps_left_out: gapsLeftOut,
     lag_ms:
-      lag === undefined
-        ? null
-        : { p50: rounded(lag.p50Ms, MS_DIGITS), p99: rounded(lag.p99Ms, MS_DIGITS), messages: lag.messages },
+      lag === undefined ? null : { p50: rounded(lag.p50Ms), p99: rounded(lag.p99Ms), messages: lag.messages },
     resets: day.resets,
     changes_without_book: day.changesWithoutBook,
   }
@@ -109,6 +107,6 @@ function share(part: bigint, whole: bigint): number | null {
   return whole === 0n ? null : Number((part * SHARE_PARTS) / whole) / Number(SHARE_PARTS)
 }
 
-function rounded(value: number, digits: number): number {
-  return Number(value.toFixed(digits))
+function rounded(ms: number): number {
+  return Number(ms.toFixed(MS_DIGITS))
 }

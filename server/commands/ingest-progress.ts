@@ -18,20 +18,19 @@ interface SourceProgress {
   title: string
 }
 
-export interface IngestProgressOptions {
-  /** A monotonic clock, in milliseconds. */
-  readonly nowMs?: () => number
-}
-
 export class IngestProgressView {
   readonly #output: Writable & { readonly isTTY?: boolean }
+  /** A monotonic clock, in milliseconds. */
   readonly #nowMs: () => number
   readonly #progress = new Map<SourceName, SourceProgress>()
   readonly #multiBar: MultiBar | undefined
 
-  constructor(output: Writable & { readonly isTTY?: boolean }, options: IngestProgressOptions = {}) {
+  constructor(
+    output: Writable & { readonly isTTY?: boolean },
+    { nowMs = () => performance.now() }: { readonly nowMs?: () => number } = {},
+  ) {
     this.#output = output
-    this.#nowMs = options.nowMs ?? (() => performance.now())
+    this.#nowMs = nowMs
     if (output.isTTY !== true) return
     const bars = { format: FORMAT, hideCursor: true, barsize: BAR_WIDTH, stream: output }
     this.#multiBar = new MultiBar(bars, Presets.shades_classic)

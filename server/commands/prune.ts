@@ -163,12 +163,7 @@ async function alone(
   }
 }
 
-interface OldFile extends Omit<SeriesPlace, 'lake'> {
-  readonly key: string
-  readonly date: string
-}
-
-async function* filesBefore(lake: string, before: string): AsyncGenerator<OldFile, void, void> {
+async function* filesBefore(lake: string, before: string) {
   for (const dataset of DERIVED_DATASETS) {
     for await (const { source, series, dates } of seriesDates(lake, dataset)) {
       for (const date of dates) {

@@ -32,13 +32,6 @@ const TYPES = {
 
 const NS_PER_US = 1_000n
 
-/** The figures in the file's metadata. Instants are ns since the epoch, as in every lake file; null without rows. */
-export interface PartitionFigures {
-  readonly rows: bigint
-  readonly minTs: bigint | null
-  readonly maxTs: bigint | null
-}
-
 export class PartitionDraft {
   readonly #table: RecordTable
   readonly #instance: DuckDBInstance
@@ -130,7 +123,7 @@ export class PartitionDraft {
   }
 
   /** Writes the merged rows as a lake file with its checksum. */
-  async write(path: string, revision: bigint): Promise<PartitionFigures> {
+  async write(path: string, revision: bigint) {
     const figures = await this.#figures('merged')
     // The checksum is searched near the end, so only short values may follow it.
     const metadata = {
@@ -191,7 +184,7 @@ export class PartitionDraft {
   }
 
   async #metadata(
-    { rows, minTs, maxTs }: PartitionFigures,
+    { rows, minTs, maxTs }: { rows: bigint; minTs: bigint | null; maxTs: bigint | null },
     revision: bigint,
     source: string,
   ): Promise<Record<string, string>> {
@@ -207,7 +200,8 @@ export class PartitionDraft {
     }
   }
 
-  async #figures(source: string): Promise<PartitionFigures> {
+  /** The figures in the file's metadata. Instants are ns since the epoch, as in every lake file; null without rows. */
+  async #figures(source: string) {
     const [row] = await this.#rows(
       `SELECT count(*), epoch_us(min(${this.#time})), epoch_us(max(${this.#time})) FROM ${source}`,
     )

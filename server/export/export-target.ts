@@ -5,7 +5,7 @@ import { createHash } from 'node:crypto'
 import { open, rm } from 'node:fs/promises'
 import type { Readable } from 'node:stream'
 import { writeFully } from '../lake/durable-file.ts'
-import { pumpBytes } from '../sync/transfer-pump.ts'
+import { bytesOf, pumpBytes } from '../sync/transfer-pump.ts'
 import { retried } from '../tasks/retry.ts'
 import { asPlaceError } from './place-error.ts'
 
@@ -127,9 +127,6 @@ export async function readText(
 ): Promise<string | undefined> {
   return await retriedAt(target, signal, async () => {
     const body = await target.read(key, signal)
-    if (body === undefined) return undefined
-    const chunks: Buffer[] = []
-    await pumpBytes(body, async (chunk) => void chunks.push(chunk), signal)
-    return Buffer.concat(chunks).toString()
+    return body && (await bytesOf(body, signal)).toString()
   })
 }

@@ -41,12 +41,6 @@ export interface TakenJob {
   readonly errors: number
 }
 
-export interface TakenPart extends TakenJob {
-  readonly index: number
-  /** As submitted. */
-  readonly part: object
-}
-
 interface PartData {
   readonly index: number
   readonly errors: number
@@ -54,23 +48,7 @@ interface PartData {
   readonly part: string
 }
 
-export interface ExportStatus {
-  readonly id: string
-  /** The version that planned it: other versions ignore it. */
-  readonly version: string
-  /** `active` means that a worker writes the manifest. */
-  readonly state: 'created' | 'retry' | 'active' | 'completed' | 'cancelled' | 'failed'
-  /** Counts of parts: `waiting`, `running`, `done`, `failed`, `cancelled`. */
-  readonly parts: Readonly<Record<PartState, number>>
-  readonly rows: bigint
-  readonly bytes: bigint
-  readonly partsPerMinute: number
-  readonly workers: readonly string[]
-  /** Parts with a reason of failure, permanently failed ones first; at most FAILURES_SHOWN_MAX. */
-  readonly failures: readonly { readonly index: number; readonly errors: number; readonly message: string }[]
-  /** Why the export as a whole failed, or why its manifest has to be written again. */
-  readonly message: string | null
-}
+export type ExportStatus = NonNullable<Awaited<ReturnType<PartQueue['status']>>>
 
 /** A plan; the queue reads only its version. */
 export interface SubmittedPlan {
@@ -78,9 +56,8 @@ export interface SubmittedPlan {
   readonly parts: Iterable<object> | AsyncIterable<object>
 }
 
-export type PartState = 'waiting' | 'running' | 'done' | 'failed' | 'cancelled'
-
-const PART_STATES: Readonly<Record<string, PartState>> = {
+/** By the state of a job. */
+const PART_STATES: Readonly<Record<string, 'waiting' | 'running' | 'done' | 'failed' | 'cancelled'>> = {
   created: 'waiting',
   retry: 'waiting',
   active: 'running',
@@ -191,11 +168,12 @@ export class PartQueue {
     }
   }
 
-  async take(id: string): Promise<TakenPart | null> {
+  async take(id: string) {
     const queue = PARTS_PREFIX + id
     const [job] = await this.#boss.fetch<PartData>(queue, { includeMetadata: true })
     if (job === undefined) return null
     const { index, errors, part } = job.data
+    // The part is as submitted.
     return { queue, id: job.id, turn: job.retryCount, errors, index, part: JSON.parse(part) as object }
   }
 
@@ -265,7 +243,7 @@ export class PartQueue {
   }
 
   /** Null if there is no export with that id. */
-  async status(id: string): Promise<ExportStatus | null> {
+  async status(id: string) {
     const found = await this.#boss.getJobById<{ version: string }>(EXPORTS, id, { includeArchive: true })
     if (found === null) return null
     const queue = PARTS_PREFIX + id
@@ -284,7 +262,8 @@ export class PartQueue {
          from ${SCHEMA}.job where name = $1 group by state`,
       [queue],
     )
-    const failures = await this.#rows<ExportStatus['failures'][number]>(
+    /** Parts with a reason of failure, permanently failed ones first. */
+    const failures = await this.#rows<{ index: number; errors: number; message: string }>(
       `select ${INDEX} as index, (data->>'errors')::int as errors,
               coalesce(output->>'message', output->'value'->>'message', 'no reason noted') as message
          from ${SCHEMA}.job where name = $1 and state <> 'completed' and ((data->>'errors')::int > 0 or output ? 'message')
@@ -297,7 +276,9 @@ export class PartQueue {
     const { message = null } = (found.output ?? {}) as { message?: string }
     return {
       id,
+      /** The version that planned it: other versions ignore it. */
       version: found.data.version,
+      /** `active` means that a worker writes the manifest. */
       state: found.state,
       parts,
       rows: BigInt(done?.rows ?? 0),
@@ -305,6 +286,7 @@ export class PartQueue {
       partsPerMinute: done?.recent ?? 0,
       workers: running?.workers ?? [],
       failures,
+      /** Why the export as a whole failed, or why its manifest has to be written again. */
       message: found.state === 'failed' || found.state === 'retry' ? message : null,
     }
   }

@@ -62,15 +62,22 @@ export async function planExport(options: PlanOptions): Promise<MadePlan> {
   const closesAt: CloseTimes =
     dataset === 'lob' && store !== null ? await closeTimesOf(store, scopes, range, options.signal) : new Map()
   const { candidates, left } = candidatesOf(options, scopes, known)
-  const planning = new Planning(options, parameters, closesAt)
-  const found = await planning.all(candidates)
+  const work: Work = { ...options, parameters, closesAt, files: new Map() }
+  // In the order of the candidates.
+  const found: (PlannedPart | LeftOut)[] = []
+  const { threads, signal } = options
+  await inParallel(candidates, { parallel: threads.threads, signal }, async (each, index) => {
+    found[index] = await plannedPart(work, each)
+  })
   for (const scope of scopes)
     for (const period of isDerivedDataset(dataset) ? [] : DATASETS[dataset].periodsOf(range)) {
-      const query = DATASETS[dataset].queryOf(parameters, range, scope, period)
-      const rows = store === null ? 0 : await rowsOutsideLake(store, query)
+      const rows = store === null ? 0 : await rowsOutsideLake(store, queryOf(work, { scope, period }))
       if (rows > 0) left.push({ scope, from: period, to: period, reason: 'rows_in_store', rows })
     }
-  const parts = await planning.estimated(found.filter((part) => 'key' in part))
+  const parts = await estimated(
+    work,
+    found.filter((part) => 'key' in part),
+  )
   left.push(...found.filter((part) => 'reason' in part))
   if (parts.length === 0) throw new Error(nothingText(options, left))
   return planWithDigest(
@@ -142,105 +149,81 @@ function candidatesOf(
   return { candidates, left }
 }
 
-class Planning {
-  readonly #options: PlanOptions
-  readonly #parameters: ParameterTexts
-  readonly #closesAt: CloseTimes
+type Work = Pick<PlanOptions, 'dataset' | 'range' | 'threads' | 'signal'> & {
+  readonly parameters: ParameterTexts
+  readonly closesAt: CloseTimes
   /** Neighbouring parts share files. */
-  readonly #files = new Map<string, Promise<SourceFile>>()
+  readonly files: Map<string, Promise<SourceFile>>
+}
 
-  constructor(options: PlanOptions, parameters: ParameterTexts, closesAt: CloseTimes) {
-    this.#options = options
-    this.#parameters = parameters
-    this.#closesAt = closesAt
+async function plannedPart(work: Work, candidate: Candidate): Promise<PlannedPart | LeftOut> {
+  const { dataset, threads, signal, parameters, files: known } = work
+  const { scope, period } = candidate
+  const query = queryOf(work, candidate)
+  const closesAtMs = isLobQuery(query) ? closesBefore(work, candidate) : {}
+  const stream = await threads.open(query, { closesAtMs, headOnly: true, signal })
+  await stream.close()
+  const { rows, files: names } = stream.head
+  if (rows === 0)
+    return { scope, from: period, to: period, reason: names.length === 0 ? 'no_file' : 'no_rows' }
+  const files = []
+  for (const name of names) {
+    const file = known.get(name) ?? sourceFile(threads.lake, name)
+    known.set(name, file)
+    files.push(await file)
   }
+  const books = isLobQuery(query) ? await booksOf(threads.lake, names, closesAtMs) : {}
+  const facts = [readVersion(), query, books.closes_at ?? {}, files.map(({ sha256 }) => sha256)]
+  const digest = sha256Of(JSON.stringify(facts)).slice(0, 16)
+  const key = partKey(dataset, parameters, candidate, digest)
+  return { key, scope, period, rows, estimated_bytes: 0, ...books, files }
+}
 
-  /** In the order of the candidates. */
-  async all(candidates: readonly Candidate[]): Promise<(PlannedPart | LeftOut)[]> {
-    const { threads, signal } = this.#options
-    const found: (PlannedPart | LeftOut)[] = []
-    await inParallel(candidates, { parallel: threads.threads, signal }, async (each, index) => {
-      found[index] = await this.#plan(each)
-    })
-    return found
+/** The same parts with sizes estimated from a sample of one part. */
+async function estimated(work: Work, parts: readonly PlannedPart[]): Promise<readonly PlannedPart[]> {
+  for (const part of parts.slice(0, SAMPLES_MAX)) {
+    const sample = await sampleOf(work, part)
+    if (sample.rows > 0)
+      return parts.map((each) => ({ ...each, estimated_bytes: estimatedBytes(sample, each.rows) }))
   }
+  return parts
+}
 
-  async #plan(candidate: Candidate): Promise<PlannedPart | LeftOut> {
-    const { dataset, threads } = this.#options
-    const { scope, period } = candidate
-    const query = this.#queryOf(candidate)
-    const closesAtMs = isLobQuery(query) ? this.#closesBefore(scope, period) : {}
-    const { rows, files: names } = await this.#headOf(query, closesAtMs)
-    if (rows === 0)
-      return { scope, from: period, to: period, reason: names.length === 0 ? 'no_file' : 'no_rows' }
-    const files = []
-    for (const name of names) {
-      const file = this.#files.get(name) ?? sourceFile(threads.lake, name)
-      this.#files.set(name, file)
-      files.push(await file)
-    }
-    const books = isLobQuery(query) ? await this.#booksOf(names, closesAtMs) : {}
-    const facts = [readVersion(), query, books.closes_at ?? {}, files.map(({ sha256 }) => sha256)]
-    const digest = sha256Of(JSON.stringify(facts)).slice(0, 16)
-    const key = partKey(dataset, this.#parameters, candidate, digest)
-    return { key, scope, period, rows, estimated_bytes: 0, ...books, files }
-  }
+async function sampleOf(work: Work, part: PlannedPart): Promise<SampleSize> {
+  const query = queryOf(work, part)
+  const { signal, threads } = work
+  const options = { closesAtMs: part.closes_at ?? {}, headOnly: false, signal }
+  const queries: readonly PartQuery[] = isLobQuery(query)
+    ? sampleQueries(query, { rows: part.rows, missingDates: [], lastRow: null })
+    : [{ ...query, limit: SAMPLE_ROWS_MAX }]
+  return sampleSize(
+    queries,
+    async (some) => threads.open(some, options),
+    (stream) => partBytes(stream, query),
+  )
+}
 
-  /** The same parts with sizes estimated from a sample of one part. */
-  async estimated(parts: readonly PlannedPart[]): Promise<PlannedPart[]> {
-    for (const part of parts.slice(0, SAMPLES_MAX)) {
-      const sample = await this.#sample(part)
-      if (sample.rows > 0)
-        return parts.map((each) => ({ ...each, estimated_bytes: estimatedBytes(sample, each.rows) }))
-    }
-    return [...parts]
-  }
+function queryOf({ dataset, range, parameters }: Work, { scope, period }: Candidate): PartQuery {
+  return DATASETS[dataset].queryOf(parameters, range, scope, period)
+}
 
-  async #sample(part: PlannedPart): Promise<SampleSize> {
-    const query = this.#queryOf(part)
-    const { signal, threads } = this.#options
-    const options = { closesAtMs: part.closes_at ?? {}, headOnly: false, signal }
-    const queries: readonly PartQuery[] = isLobQuery(query)
-      ? sampleQueries(query, { rows: part.rows, missingDates: [], lastRow: null })
-      : [{ ...query, limit: SAMPLE_ROWS_MAX }]
-    return sampleSize(
-      queries,
-      async (some) => threads.open(some, options),
-      (stream) => partBytes(stream, query),
-    )
-  }
+function closesBefore({ closesAt }: Work, { scope, period: date }: Candidate): Closes {
+  const endMs = (utcDateStartMs(date) ?? 0) + MS_PER_DAY
+  return Object.fromEntries(Object.entries(closesAt.get(scope) ?? {}).filter(([, ms]) => ms < endMs))
+}
 
-  async #headOf(query: PartQuery, closesAtMs: Closes) {
-    const { threads, signal } = this.#options
-    const stream = await threads.open(query, { closesAtMs, headOnly: true, signal })
-    await stream.close()
-    return stream.head
-  }
-
-  #queryOf({ scope, period }: Candidate): PartQuery {
-    const { dataset, range } = this.#options
-    return DATASETS[dataset].queryOf(this.#parameters, range, scope, period)
-  }
-
-  #closesBefore(scope: string, date: string): Closes {
-    const endMs = (utcDateStartMs(date) ?? 0) + MS_PER_DAY
-    return Object.fromEntries(Object.entries(this.#closesAt.get(scope) ?? {}).filter(([, ms]) => ms < endMs))
-  }
-
-  /** The coverage that a date's file states, if it does, and the close times of the markets in its files. */
-  async #booksOf(
-    names: readonly string[],
-    closesAtMs: Closes,
-  ): Promise<Coverage & Pick<PlannedPart, 'closes_at'>> {
-    const facts = await Promise.all(
-      names.map(async (name) => lakeFileFacts(join(this.#options.threads.lake, ...name.split('/')))),
-    )
-    const isIn = (market: string) => facts.some((each) => each?.coverage?.markets.has(market) ?? true)
-    const closes = Object.entries(closesAtMs).filter(([market]) => isIn(market))
-    const closing = closes.length === 0 ? {} : { closes_at: Object.fromEntries(closes) }
-    const coverage = facts.at(-1)?.coverage
-    if (coverage === undefined || coverage === null) return closing
-    const known_s = Math.min(Math.round(Number(coverage.toTs - coverage.fromTs) / 1e9), SECONDS_PER_DAY)
-    return { known_s, gap_s: SECONDS_PER_DAY - known_s, ...closing }
-  }
+/** The coverage that a date's file states, if it does, and the close times of the markets in its files. */
+async function booksOf(
+  lake: string,
+  names: readonly string[],
+  closesAtMs: Closes,
+): Promise<Coverage & Pick<PlannedPart, 'closes_at'>> {
+  const facts = await Promise.all(names.map(async (name) => lakeFileFacts(join(lake, ...name.split('/')))))
+  const isIn = (market: string) => facts.some((each) => each?.coverage?.markets.has(market) ?? true)
+  const closes = Object.entries(closesAtMs).filter(([market]) => isIn(market))
+  const closing = closes.length === 0 ? {} : { closes_at: Object.fromEntries(closes) }
+  const coverage = facts.at(-1)?.coverage
+  if (coverage === undefined || coverage === null) return closing
+  const known_s = Math.min(Math.round(Number(coverage.toTs - coverage.fromTs) / 1e9), SECONDS_PER_DAY)
+  return { known_s, gap_s: SECONDS_PER_DAY - known_s, ...closing }
 }

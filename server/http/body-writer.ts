@@ -19,8 +19,7 @@ import {
   BODY_RESERVE_BYTES,
 } from '../../shared/limits.ts'
 import type { BodySink } from './exchange.ts'
-import { PacedBody } from './paced-body.ts'
-import { ReaderPace } from './reader-pace.ts'
+import { PacedBody, type PaceLimits } from './paced-body.ts'
 
 /** The three operations on a response that a body needs. */
 export interface BodySocket {
@@ -45,8 +44,8 @@ export class BodyWriter extends PacedBody implements BodySink {
   #freeBytes = 0
   bytesWritten = 0
 
-  constructor(socket: BodySocket, stallTimeoutMs: number, pace: ReaderPace = new ReaderPace(0)) {
-    super(() => socket.close(), stallTimeoutMs, pace)
+  constructor(socket: BodySocket, limits: PaceLimits) {
+    super(socket, limits)
     this.#socket = socket
   }
 

@@ -14,7 +14,7 @@ export function codedEtag(etag: string, coding: ContentCoding): string {
   return coding === 'identity' ? etag : `${etag.slice(0, -1)}-${coding}"`
 }
 
-const LISTED_TAG = /\s*(?:W\/)?("[\x21\x23-\x7e\x80-\xff]*")\s*(?:,|$)/y
+const LISTED_TAG = /\s*(?:W\/)?("[\x21\x23-\x7e\x80-\xff]*")\s*(?:,|$)/gy
 
 /**
  * The tags of an If-None-Match header, without their weakness flag, which does not count here (RFC 9110, section 13.1.2).
@@ -22,13 +22,7 @@ const LISTED_TAG = /\s*(?:W\/)?("[\x21\x23-\x7e\x80-\xff]*")\s*(?:,|$)/y
  */
 function listedTags(ifNoneMatch: string): string[] {
   if (ifNoneMatch.trim() === '*') return ['*']
-  const tags: string[] = []
-  LISTED_TAG.lastIndex = 0
-  for (;;) {
-    const tag = LISTED_TAG.exec(ifNoneMatch)?.[1]
-    if (tag === undefined) return tags
-    tags.push(tag)
-  }
+  return [...ifNoneMatch.matchAll(LISTED_TAG)].map(([, tag = '']) => tag)
 }
 
 /** The tag of If-None-Match that is `etag` in any coding; `undefined` when none is. */

@@ -4,18 +4,11 @@
 import type { ExchangeHandler, HttpServer, HttpServerOptions } from './exchange.ts'
 import { messageOf } from '../../shared/error-message.ts'
 
-export interface HttpAdapter {
-  readonly library: 'uWebSockets.js' | 'node:http'
-  /** Why uWebSockets.js is not used; undefined when it is. */
-  readonly reason: string | undefined
-  /** Starts listening; every request goes to `handler`. Rejects when the address cannot be bound. */
-  readonly start: (options: HttpServerOptions, handler: ExchangeHandler) => Promise<HttpServer>
-}
-
 /** `node` selects node:http; otherwise uWebSockets.js is used if it can be loaded. */
 const WANTED_VARIABLE = 'BOOKCAST_HTTP'
 
-async function loadAdapter(): Promise<HttpAdapter> {
+async function loadAdapter() {
+  /** Why uWebSockets.js is not used; undefined when it is. */
   const reason = process.env[WANTED_VARIABLE] === 'node' ? `${WANTED_VARIABLE} says so` : await uwsFault()
   if (reason === undefined) {
     const { startUwsServer } = await import('./uws-server.ts')
@@ -36,10 +29,10 @@ async function uwsFault(): Promise<string | undefined> {
   }
 }
 
-let loaded: Promise<HttpAdapter> | undefined
+let loaded: ReturnType<typeof loadAdapter> | undefined
 
 /** The adapter of this process. */
-export function httpAdapter(): Promise<HttpAdapter> {
+export function httpAdapter() {
   return (loaded ??= loadAdapter())
 }
 

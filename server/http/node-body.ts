@@ -4,8 +4,7 @@
 
 import { BODY_PIECE_BYTES_MIN, BODY_PIECE_SHARE } from '../../shared/limits.ts'
 import type { BodySink } from './exchange.ts'
-import { PacedBody } from './paced-body.ts'
-import type { ReaderPace } from './reader-pace.ts'
+import { PacedBody, type PaceLimits } from './paced-body.ts'
 
 /** The three operations on a response that a body needs. */
 interface PieceSocket {
@@ -23,8 +22,8 @@ export class NodeBody extends PacedBody implements BodySink {
   #freeBytes = 0
   bytesWritten = 0
 
-  constructor(socket: PieceSocket, stallTimeoutMs: number, pace: ReaderPace) {
-    super(() => socket.close(), stallTimeoutMs, pace)
+  constructor(socket: PieceSocket, limits: PaceLimits) {
+    super(socket, limits)
     this.#socket = socket
   }
 

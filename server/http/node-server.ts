@@ -16,7 +16,6 @@ import {
 } from './exchange.ts'
 import { answerBarely, brokenHead, isParserError, LastRequest, type ParserError } from './last-request.ts'
 import { NodeBody } from './node-body.ts'
-import { ReaderPace } from './reader-pace.ts'
 import { ReceivedRequest, splitTarget } from './received-request.ts'
 
 /** A connection is closed after this time without bytes, or when the head of a request takes longer. */
@@ -89,7 +88,6 @@ class NodeExchange extends ReceivedRequest implements Exchange {
   startBody(head: ReplyHead, sizeBytes: number | undefined): BodySink {
     this.#writeHead(head, sizeBytes === undefined ? {} : { 'Content-Length': String(sizeBytes) })
     this.#leftBytes = sizeBytes ?? Infinity
-    const { stallTimeoutMs, fairBytesPerS = 0 } = this.#options
     const socket = this.#socket
     const body = new NodeBody(
       {
@@ -103,8 +101,7 @@ class NodeExchange extends ReceivedRequest implements Exchange {
         },
         close: () => this.destroy(),
       },
-      stallTimeoutMs,
-      new ReaderPace(fairBytesPerS),
+      this.#options,
     )
     // The body watches its client itself, and a slow producer must not close the connection.
     socket.setTimeout(0)

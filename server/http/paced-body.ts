@@ -3,11 +3,14 @@
 // socket is full, the body offers bytes at every writable event and every few seconds. Over node:http an offer only checks
 // whether the kernel has taken the current piece.
 
-import { ConnectionLoss, type ConnectionLossReason } from './exchange.ts'
-import type { ReaderPace } from './reader-pace.ts'
+import { ConnectionLoss, type ConnectionLossReason, type HttpServerOptions } from './exchange.ts'
+import { ReaderPace } from './reader-pace.ts'
 
 /** How often a stalled stream offers bytes to the socket, which also resets the 10 s timer of uWebSockets. */
 export const STALL_PROBE_MS = 4_000
+
+/** What a slow client is measured by. */
+export type PaceLimits = Pick<HttpServerOptions, 'stallTimeoutMs' | 'fairBytesPerS'>
 
 interface Waiter {
   resolve(): void
@@ -16,7 +19,7 @@ interface Waiter {
 
 export abstract class PacedBody {
   protected readonly pace: ReaderPace
-  readonly #close: () => void
+  readonly #socket: { close(): void }
   readonly #stallTimeoutMs: number
   #waiter: Waiter | undefined
   #probeTimer: NodeJS.Timeout | undefined
@@ -24,10 +27,10 @@ export abstract class PacedBody {
   #quietMs = 0
   #loss: ConnectionLoss | undefined
 
-  constructor(close: () => void, stallTimeoutMs: number, pace: ReaderPace) {
-    this.#close = close
+  constructor(socket: { close(): void }, { stallTimeoutMs, fairBytesPerS = 0 }: PaceLimits) {
+    this.#socket = socket
     this.#stallTimeoutMs = stallTimeoutMs
-    this.pace = pace
+    this.pace = new ReaderPace(fairBytesPerS)
   }
 
   /** Offers bytes to the socket; true when the body may continue. */
@@ -78,7 +81,7 @@ export abstract class PacedBody {
 
   #cutOff(reason: ConnectionLossReason): void {
     this.abort(reason)
-    this.#close()
+    this.#socket.close()
   }
 
   #armProbe(): void {

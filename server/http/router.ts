@@ -5,17 +5,6 @@ import { ApiError } from '../../shared/errors.ts'
 import { quote } from '../query/parameter-parser.ts'
 import type { Endpoint } from './endpoint.ts'
 
-export interface Match {
-  readonly endpoint: Endpoint
-  readonly pathValues: Readonly<Record<string, string>>
-}
-
-/** The placeholder in the last segment of a path. */
-interface LastSegment {
-  readonly endpoint: Endpoint
-  readonly name: string
-}
-
 const NO_VALUES: Readonly<Record<string, string>> = Object.freeze({})
 
 /** The name inside `{name}`, or `undefined` for a literal segment. */
@@ -35,8 +24,8 @@ function decodeSegment(segment: string, name: string): string {
 
 export class Router {
   readonly #exact = new Map<string, Endpoint>()
-  /** By the path before the last segment. */
-  readonly #byPrefix = new Map<string, LastSegment>()
+  /** Endpoints whose last segment is a placeholder, with its name, by the path before it. */
+  readonly #byPrefix = new Map<string, { readonly endpoint: Endpoint; readonly name: string }>()
 
   /** @throws {Error} for a placeholder that is not the last segment of its path */
   constructor(endpoints: readonly Endpoint[]) {
@@ -51,7 +40,7 @@ export class Router {
   }
 
   /** The endpoint of a raw (still encoded) path; `undefined` when there is none. Throws on a malformed path value. */
-  find(path: string): Match | undefined {
+  find(path: string) {
     const endpoint = this.#exact.get(path)
     if (endpoint !== undefined) return { endpoint, pathValues: NO_VALUES }
     const [prefix, last] = splitLast(path)

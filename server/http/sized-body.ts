@@ -3,20 +3,13 @@
 // is one system call while there is room, and nothing is buffered for a slow client.
 
 import type { BodySink } from './exchange.ts'
-import { PacedBody } from './paced-body.ts'
-import { ReaderPace } from './reader-pace.ts'
+import { PacedBody, type PaceLimits } from './paced-body.ts'
 
 /** The two operations on a response that a sized body needs. */
 export interface SizedSocket {
   /** Takes as many bytes as there is room for, and returns how many. */
   offer(bytes: Uint8Array): number
   close(): void
-}
-
-export interface SizedBodyOptions {
-  readonly sizeBytes: number
-  readonly stallTimeoutMs: number
-  readonly pace?: ReaderPace
 }
 
 export class SizedBody extends PacedBody implements BodySink {
@@ -26,11 +19,8 @@ export class SizedBody extends PacedBody implements BodySink {
   #left: Uint8Array = new Uint8Array(0)
   bytesWritten = 0
 
-  constructor(
-    socket: SizedSocket,
-    { sizeBytes, stallTimeoutMs, pace = new ReaderPace(0) }: SizedBodyOptions,
-  ) {
-    super(() => socket.close(), stallTimeoutMs, pace)
+  constructor(socket: SizedSocket, { sizeBytes, ...limits }: PaceLimits & { readonly sizeBytes: number }) {
+    super(socket, limits)
     this.#socket = socket
     this.#sizeBytes = sizeBytes
   }

@@ -25,7 +25,6 @@ import {
   type ReplyHead,
 } from './exchange.ts'
 import { ForeignCork } from './foreign-cork.ts'
-import { ReaderPace } from './reader-pace.ts'
 import { ReceivedRequest } from './received-request.ts'
 import { SizedBody } from './sized-body.ts'
 import { limitConnections, peerAddressOf } from './uws-connections.ts'
@@ -142,9 +141,7 @@ class UwsExchange extends ReceivedRequest implements Exchange {
       this.isOver ||= isDone
       return isDone ? bytes.length : response.getWriteOffset() - before
     }
-    const { stallTimeoutMs, fairBytesPerS = 0 } = this.#options
-    const pace = new ReaderPace(fairBytesPerS)
-    return new SizedBody({ offer, close: () => this.destroy() }, { sizeBytes, stallTimeoutMs, pace })
+    return new SizedBody({ offer, close: () => this.destroy() }, { ...this.#options, sizeBytes })
   }
 
   #chunkedBody(head: ReplyHead): BodyWriter {
@@ -182,8 +179,7 @@ class UwsExchange extends ReceivedRequest implements Exchange {
       },
       close: () => this.destroy(),
     }
-    const { stallTimeoutMs, fairBytesPerS = 0 } = this.#options
-    return new BodyWriter(socket, stallTimeoutMs, new ReaderPace(fairBytesPerS))
+    return new BodyWriter(socket, this.#options)
   }
 
   /** While the library's handler runs, it has corked the response. */

@@ -7,7 +7,7 @@ import { type Clock, SYSTEM_CLOCK } from '../tasks/clock.ts'
 import { createSources, type RegistryOptions } from './registry.ts'
 import { repeatedWarnings } from './repeated-warnings.ts'
 import type { IngestEvent } from './run-source.ts'
-import { IngestSchedule } from './schedule.ts'
+import { type IngestSchedule, ingestSchedule } from './schedule.ts'
 import type { SourceName } from './source.ts'
 
 export interface CollectorOptions extends RegistryOptions {
@@ -21,7 +21,7 @@ export interface CollectorOptions extends RegistryOptions {
 export function collectorSchedule(options: CollectorOptions): IngestSchedule {
   const { logger, postgres } = options
   const clock = options.http?.clock ?? SYSTEM_CLOCK
-  return new IngestSchedule({
+  return ingestSchedule({
     sources: createSources(options.config, options),
     postgres,
     clock,

@@ -8,28 +8,21 @@ import type { ObservationRows } from './observation-fetch.ts'
 import { mergeObservation, type MergedObservation } from './observation-precedence.ts'
 import type { FetchedRows } from './source.ts'
 
-export interface ToldRows {
-  readonly rows: readonly Observation[]
-  readonly problems: readonly string[]
-  /** Reports refused as too far in the future; their file or response must be requested again. */
-  readonly aheadCount: number
-}
-
 /** Rows of a fetch; none if nothing has changed. */
-export function toldRows(fetched: ObservationRows | null, nowMs: number): ToldRows {
+export function toldRows(fetched: ObservationRows | null, nowMs: number) {
   if (fetched === null) return { rows: [], problems: [], aheadCount: 0 }
   const { malformed, other_station } = fetched.rejected
   const problems: string[] = []
   if (malformed > 0) problems.push(`${malformed} reports cannot be read`)
   if (other_station > 0) problems.push(`${other_station} reports of stations that were not asked for`)
-  const byTime = withoutFuture(
+  const { told, aheadCount, ...byTime } = withoutFuture(
     fetched.rows,
     ({ observed_at }) => observed_at,
     ({ station_code, observation_type }) => `${station_code} ${observation_type}`,
     nowMs,
   )
   problems.push(...byTime.problems)
-  return { rows: byTime.told, problems, aheadCount: byTime.ahead.length }
+  return { rows: told, problems, aheadCount }
 }
 
 /** The rows as a step's result. Several reports of one observation are merged by the rules of precedence. */

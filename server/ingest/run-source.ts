@@ -25,16 +25,7 @@ export type IngestEvent = { readonly source: SourceName; readonly scope: string;
   | { readonly kind: 'rejected'; readonly problems: readonly string[] }
 )
 
-export interface RunOutcome {
-  readonly stepCount: number
-  readonly rowCount: number
-  /** Failed steps and rejected entries. */
-  readonly errorCount: number
-  /** The last failure of a step. */
-  readonly failure: UpstreamError | null
-  /** Whether the next run must back off: the upstream is down or busy, or every step failed. */
-  readonly needsBackoff: boolean
-}
+export type RunOutcome = Awaited<ReturnType<typeof runSteps>>
 
 export interface RunOptions extends SourceContext {
   readonly onEvent?: ((event: IngestEvent) => void) | undefined
@@ -85,7 +76,7 @@ async function runSteps(
   steps: AsyncIterable<IngestStep> | Iterable<IngestStep>,
   options: RunOptions,
   totalCount: () => number | null = () => null,
-): Promise<RunOutcome> {
+) {
   const failed: UpstreamError[] = []
   let stepCount = 0
   let rowCount = 0
@@ -118,8 +109,11 @@ async function runSteps(
   return {
     stepCount,
     rowCount,
+    /** Failed steps and rejected entries. */
     errorCount: failed.length + rejectedCount,
+    /** The last failure of a step. */
     failure: failed.at(-1) ?? null,
+    /** Whether the next run must back off: the upstream is down or busy, or every step failed. */
     needsBackoff: isDown || (failed.length > 0 && failed.length === stepCount),
   }
 }

@@ -5,7 +5,7 @@ import type { Postgres } from '../storage/postgres.ts'
 import { type Clock, SYSTEM_CLOCK } from '../tasks/clock.ts'
 import { type IngestEvent, pollSource, type RunOutcome } from './run-source.ts'
 import type { IngestSource, SourceName } from './source.ts'
-import { TaskLoop, type TaskMetrics, type TaskOutcome } from './task-loop.ts'
+import { TaskLoop, type TaskOutcome } from './task-loop.ts'
 
 export interface ScheduleOptions {
   readonly sources: readonly IngestSource[]
@@ -18,42 +18,23 @@ export interface ScheduleOptions {
   readonly onError?: ((source: SourceName, error: unknown) => void) | undefined
 }
 
-export class IngestSchedule {
-  readonly #loops: readonly { readonly source: IngestSource; readonly loop: TaskLoop<SourceName> }[]
+export type IngestSchedule = ReturnType<typeof ingestSchedule>
 
-  constructor(options: ScheduleOptions) {
-    const { postgres, clock = SYSTEM_CLOCK, random = Math.random, onEvent, onError } = options
-    this.#loops = options.sources.map((source) => {
-      const { name, intervalMs } = source
-      const run = async (signal: AbortSignal): Promise<TaskOutcome> =>
-        outcomeOf(await pollSource(source, { postgres, clock, signal, onEvent }))
-      const loop = new TaskLoop({
-        task: name,
-        intervalMs,
-        run,
-        clock,
-        random,
-        onError: (error) => onError?.(name, error),
-      })
-      return { source, loop }
-    })
-  }
-
-  /** Runs until the signal aborts; resolves when every source has stopped and closed its connections. */
-  async run(signal: AbortSignal): Promise<void> {
-    await Promise.all(
-      this.#loops.map(async ({ source, loop }) => {
-        try {
-          await loop.run(signal)
-        } finally {
-          await source.close()
-        }
-      }),
-    )
-  }
-
-  metrics(): readonly TaskMetrics<SourceName>[] {
-    return this.#loops.map(({ loop }) => loop.metrics)
+export function ingestSchedule(options: ScheduleOptions) {
+  const { postgres, clock = SYSTEM_CLOCK, random = Math.random, onEvent, onError } = options
+  const loops = options.sources.map((source) => {
+    const { name: task, intervalMs } = source
+    const run = async (signal: AbortSignal): Promise<TaskOutcome> =>
+      outcomeOf(await pollSource(source, { postgres, clock, signal, onEvent }))
+    const failed = (error: unknown): void => onError?.(task, error)
+    return { source, loop: new TaskLoop({ task, intervalMs, run, clock, random, onError: failed }) }
+  })
+  return {
+    /** Runs until the signal aborts; resolves when every source has stopped and closed its connections. */
+    async run(signal: AbortSignal): Promise<void> {
+      await Promise.all(loops.map(({ source, loop }) => loop.run(signal).finally(() => source.close())))
+    },
+    metrics: () => loops.map(({ loop }) => loop.metrics),
   }
 }
 

@@ -3,25 +3,12 @@
 
 import { readCursorStatus } from '../storage/cursor-store.ts'
 import type { Postgres } from '../storage/postgres.ts'
-import { SOURCE_NAMES, type SourceName } from './source.ts'
+import { SOURCE_NAMES } from './source.ts'
 
-/** Instants are milliseconds since the epoch, null for never. */
-export interface SourceStatus {
-  readonly source: SourceName
-  readonly scopeCount: number
-  readonly rowCount: bigint
-  readonly lastSuccessAtMs: number | null
-  /** Time since the oldest scope's last success; null if a scope never succeeded. */
-  readonly lagMs: number | null
-  /** Gaps between completed windows, over all scopes. */
-  readonly gapCount: number
-  /** Scopes whose last run failed. */
-  readonly failingCount: number
-  readonly lastFailure: string | null
-}
+export type SourceStatus = Awaited<ReturnType<typeof readSourceStatus>>[number]
 
-/** Every source, including those that never ran. */
-export async function readSourceStatus(postgres: Postgres, nowMs: number): Promise<readonly SourceStatus[]> {
+/** Every source, including those that never ran. Instants are milliseconds since the epoch, null for never. */
+export async function readSourceStatus(postgres: Postgres, nowMs: number) {
   const cursors = await readCursorStatus(postgres)
   return SOURCE_NAMES.map((source) => {
     const scopes = cursors.filter((cursor) => cursor.source === source)
@@ -34,8 +21,11 @@ export async function readSourceStatus(postgres: Postgres, nowMs: number): Promi
       scopeCount: scopes.length,
       rowCount: scopes.reduce((sum, { rows_written }) => sum + rows_written, 0n),
       lastSuccessAtMs: known.length === 0 ? null : Math.max(...known),
+      /** Time since the oldest scope's last success; null if a scope never succeeded. */
       lagMs: known.length === 0 || known.length < scopes.length ? null : nowMs - Math.min(...known),
+      /** Gaps between completed windows, over all scopes. */
       gapCount: scopes.reduce((sum, { window_count }) => sum + Math.max(window_count - 1, 0), 0),
+      /** Scopes whose last run failed. */
       failingCount: failing.length,
       lastFailure: latest?.last_failure ?? null,
     }

@@ -7,24 +7,7 @@ import { StoreError } from '../../shared/store-error.ts'
 import { backOffMs, storeTaskBackOff, taskBackOff } from '../tasks/back-off.ts'
 import { type Clock, SYSTEM_CLOCK } from '../tasks/clock.ts'
 
-/** A task since the process started. Instants are milliseconds since the epoch, null for never. */
-export interface TaskMetrics<Name extends string = string> {
-  readonly task: Name
-  readonly runCount: number
-  readonly rowCount: number
-  readonly errorCount: number
-  /** Successful runs without rows. */
-  readonly emptyRunCount: number
-  /** When a run last returned rows. */
-  readonly lastRowsAtMs: number | null
-  readonly lastSuccessAtMs: number | null
-  readonly lastFailureAtMs: number | null
-  readonly lastFailure: string | null
-  /** Consecutive failed runs. */
-  readonly failureCount: number
-  /** When the next run starts; null during a run. */
-  readonly nextRunAtMs: number | null
-}
+export type TaskMetrics<Name extends string = string> = Readonly<ReturnType<typeof emptyMetrics<Name>>>
 
 export interface TaskOutcome {
   /** New or changed rows, or other items that the task moves. */
@@ -53,12 +36,10 @@ export interface TaskLoopOptions<Name extends string> {
   readonly onError?: ((error: unknown) => void) | undefined
 }
 
-type Mutable<T> = { -readonly [K in keyof T]: T[K] }
-
 export class TaskLoop<Name extends string = string> {
   readonly #options: TaskLoopOptions<Name>
   readonly #clock: Clock
-  readonly #metrics: Mutable<TaskMetrics<Name>>
+  readonly #metrics: ReturnType<typeof emptyMetrics<Name>>
   #rest: AbortController | undefined
   #isWoken = false
   /** Consecutive failures of one kind: a disk that was full for long says nothing about an upstream. */
@@ -163,18 +144,24 @@ export class TaskLoop<Name extends string = string> {
   }
 }
 
-function emptyMetrics<Name extends string>(task: Name): Mutable<TaskMetrics<Name>> {
+/** A task since the process started. Instants are milliseconds since the epoch, null for never. */
+function emptyMetrics<Name extends string>(task: Name) {
+  const never = null as number | null
   return {
     task,
     runCount: 0,
     rowCount: 0,
     errorCount: 0,
+    /** Successful runs without rows. */
     emptyRunCount: 0,
-    lastRowsAtMs: null,
-    lastSuccessAtMs: null,
-    lastFailureAtMs: null,
-    lastFailure: null,
+    /** When a run last returned rows. */
+    lastRowsAtMs: never,
+    lastSuccessAtMs: never,
+    lastFailureAtMs: never,
+    lastFailure: null as string | null,
+    /** Consecutive failed runs. */
     failureCount: 0,
-    nextRunAtMs: null,
+    /** When the next run starts; null during a run. */
+    nextRunAtMs: never,
   }
 }

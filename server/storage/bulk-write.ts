@@ -28,9 +28,19 @@ export function bulkStatement(text: string, rows: readonly object[], columns: Co
   return { text, parameters: [JSON.stringify(json)] }
 }
 
-/** The last row of every key: one statement must not write a row twice. */
-export function lastOfEachKey<Row>(rows: readonly Row[], keyOf: (row: Row) => string): Row[] {
-  return [...new Map(rows.map((row) => [keyOf(row), row])).values()]
+/** One row of every key, merged or the last one: one statement must not write a row twice. */
+export function oneOfEachKey<Row>(
+  rows: readonly Row[],
+  keyOf: (row: Row) => string,
+  merge: (known: Row, row: Row) => Row = (_, row) => row,
+): Row[] {
+  const byKey = new Map<string, Row>()
+  for (const row of rows) {
+    const key = keyOf(row)
+    const known = byKey.get(key)
+    byKey.set(key, known === undefined ? row : merge(known, row))
+  }
+  return [...byKey.values()]
 }
 
 /** Splits rows into batches for one statement each. */

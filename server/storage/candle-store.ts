@@ -2,7 +2,7 @@
 // statements of shared/sql/candle-queries.ts read them.
 
 import { STORED_CANDLE_COLUMNS, type StoredCandle } from '../../shared/sql/candle-queries.ts'
-import { assignments, differs, lastOfEachKey, recordset, writeRows } from './bulk-write.ts'
+import { assignments, differs, oneOfEachKey, recordset, writeRows } from './bulk-write.ts'
 import type { StoreTransaction } from './store-transaction.ts'
 
 const COLUMNS = Object.keys(STORED_CANDLE_COLUMNS)
@@ -23,7 +23,7 @@ export async function writeCandles(
   transaction: StoreTransaction,
   candles: readonly StoredCandle[],
 ): Promise<number> {
-  const rows = lastOfEachKey(candles, candleKey)
+  const rows = oneOfEachKey(candles, candleKey)
   const changed = await writeRows(transaction, UPSERT, rows, STORED_CANDLE_COLUMNS)
   if (changed.length > 0) transaction.markChanged('candles')
   return changed.length

@@ -3,7 +3,7 @@
 
 import { instantValue, sql } from '../../shared/sql/statement.ts'
 import type { StoredRow } from '../../shared/sql/stored-row.ts'
-import { assignments, differs, lastOfEachKey, recordset, writeRows } from './bulk-write.ts'
+import { assignments, differs, oneOfEachKey, recordset, writeRows } from './bulk-write.ts'
 import type { StoreTransaction } from './store-transaction.ts'
 
 const SERIES_TYPES = {
@@ -115,7 +115,7 @@ export async function writeSeries(
   transaction: StoreTransaction,
   series: readonly SeriesRecord[],
 ): Promise<number> {
-  const rows = lastOfEachKey(series, tickerOf)
+  const rows = oneOfEachKey(series, tickerOf)
   const written = await writeRows<Written>(transaction, UPSERT_SERIES, rows, SERIES_TYPES)
   if (written.length > 0) transaction.markChanged('series')
   return written.filter(({ is_changed }) => is_changed).length
@@ -135,7 +135,7 @@ export async function writeMarkets(
   transaction: StoreTransaction,
   markets: readonly MarketRecord[],
 ): Promise<number> {
-  const rows = lastOfEachKey(markets, tickerOf)
+  const rows = oneOfEachKey(markets, tickerOf)
   const written = await writeRows<Written>(transaction, UPSERT_MARKETS, rows, MARKET_TYPES)
   const changedCount = written.filter(({ is_changed }) => is_changed).length
   if (changedCount > 0) transaction.markChanged('markets')

@@ -13,7 +13,7 @@ import {
   assignments,
   bulkStatement,
   differs,
-  lastOfEachKey,
+  oneOfEachKey,
   recordset,
   writeBatches,
   writeRows,
@@ -89,7 +89,7 @@ export async function writeClimateReports(
   // A batch never splits a date.
   for (const batch of writeBatches(groupByStationDate(reports))) {
     const incoming = batch.flat()
-    const dates = bulkStatement(REPORTS_OF_DATES, lastOfEachKey(incoming, dateKey), DATE_TYPES)
+    const dates = bulkStatement(REPORTS_OF_DATES, oneOfEachKey(incoming, dateKey), DATE_TYPES)
     const stored = await transaction.run<ClimateReportRow>(dates)
     const classified = classify(withoutCopies([...stored, ...incoming]))
     changedCount += (await transaction.run(bulkStatement(UPSERT_REPORTS, classified, STORED_CLIMATE_COLUMNS)))
@@ -105,7 +105,7 @@ export async function writeClimateEstimates(
   estimates: readonly ClimateEstimate[],
 ): Promise<number> {
   await lockWriters(transaction)
-  const rows = lastOfEachKey(estimates, dateKey).map((estimate): StoredClimateRecord => ({
+  const rows = oneOfEachKey(estimates, dateKey).map((estimate): StoredClimateRecord => ({
     ...estimate,
     report_type: 'estimated',
     source: 'acis',
@@ -135,17 +135,12 @@ async function lockWriters(transaction: StoreTransaction): Promise<void> {
 
 /** Each product once, as it will be stored: the first copy, with missing values taken from later ones. */
 function withoutCopies(reports: readonly ClimateReportRow[]): ClimateReportRow[] {
-  const byProduct = new Map<string, ClimateReportRow>()
-  for (const report of reports) {
-    const key = `${dateKey(report)} ${report.product_id}`
-    const known = byProduct.get(key) ?? report
-    byProduct.set(key, {
-      ...known,
-      high_temp_f: known.high_temp_f ?? report.high_temp_f,
-      low_temp_f: known.low_temp_f ?? report.low_temp_f,
-    })
-  }
-  return [...byProduct.values()]
+  const keyOf = (report: ClimateReportRow): string => `${dateKey(report)} ${report.product_id}`
+  return oneOfEachKey(reports, keyOf, (known, { high_temp_f, low_temp_f }) => ({
+    ...known,
+    high_temp_f: known.high_temp_f ?? high_temp_f,
+    low_temp_f: known.low_temp_f ?? low_temp_f,
+  }))
 }
 
 function dateKey(row: { readonly station_code: string; readonly observation_date: string }): string {

@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { isErrno } from '../../shared/errno.ts'
 import { STALE_TEMP_AGE_MS } from '../../shared/limits.ts'
-import { LockBeat } from './lock-beat.ts'
+import { beatLock } from './lock-beat.ts'
 import { isAlive, type LockOwner, parseOwner, processSpace, processStart, readIfThere } from './lock-owner.ts'
 
 /** A takeover of a dead lock that takes longer than this is taken for one whose process died. */
@@ -41,7 +41,7 @@ export class DataDirectoryLocked extends Error {
 export class DataDirectoryLock {
   readonly #path: string
   readonly #content: string
-  #beating: LockBeat | undefined
+  #endBeat: (() => Promise<void>) | undefined
 
   private constructor(path: string, content: string) {
     this.#path = path
@@ -94,14 +94,14 @@ export class DataDirectoryLock {
 
   /** Releases the lock, unless another process has taken it. */
   async release(): Promise<void> {
-    await this.#beating?.end()
+    await this.#endBeat?.()
     if ((await readIfThere(this.#path)) === this.#content) await rm(this.#path, { force: true })
   }
 
   /** Writes into the draft, which is the same file as the lock, so it can never write into another's lock. */
   async #beat(draftPath: string, onLost: (error: Error) => void): Promise<void> {
     try {
-      this.#beating = new LockBeat(this.#path, await open(draftPath, 'r+'), onLost)
+      this.#endBeat = beatLock(this.#path, await open(draftPath, 'r+'), onLost)
     } catch (error) {
       await this.release()
       throw error

@@ -13,39 +13,20 @@ const BEAT_WATCH_MS = 10_000
 const BEAT_ABANDONED_MS = 5 * 60_000
 const BEAT_LOOK_MS = 100
 
-/** Writes a byte of the owner's lock file repeatedly, and checks that the file is still the lock. */
-export class LockBeat {
-  readonly #path: string
-  readonly #file: FileHandle
-  readonly #timer: NodeJS.Timeout
-  readonly #onLost: (error: Error) => void
-  #running: Promise<void> | undefined
-
-  constructor(path: string, file: FileHandle, onLost: (error: Error) => void) {
-    this.#path = path
-    this.#file = file
-    this.#onLost = onLost
-    this.#timer = setInterval(() => {
-      this.#running ??= this.#beat().finally(() => {
-        this.#running = undefined
-      })
-    }, BEAT_MS)
-    this.#timer.unref()
-  }
-
-  async end(): Promise<void> {
-    clearInterval(this.#timer)
-    await this.#running
-    await this.#file.close().catch(() => {})
-  }
-
-  async #beat(): Promise<void> {
+/** Writes a byte of the owner's lock file repeatedly, and checks that the file is still the lock. Returns a function that ends it. */
+export function beatLock(
+  path: string,
+  file: FileHandle,
+  onLost: (error: Error) => void,
+): () => Promise<void> {
+  let running: Promise<void> | undefined
+  const beat = async (): Promise<void> => {
     try {
       // In place, which needs no space on most file systems. If the write fails, only the time is updated.
-      await this.#file.write('{', 0).catch(() => this.#file.utimes(new Date(), new Date()))
+      await file.write('{', 0).catch(() => file.utimes(new Date(), new Date()))
       const [own, found] = await Promise.all([
-        this.#file.stat({ bigint: true }),
-        stat(this.#path, { bigint: true }).catch(noneThere),
+        file.stat({ bigint: true }),
+        stat(path, { bigint: true }).catch(noneThere),
       ])
       // If the lock was removed, it has no owner yet; the next beat notices a new one.
       if (found === undefined || own.ino === found.ino) return
@@ -53,8 +34,17 @@ export class LockBeat {
       // A file system that does not respond shows nothing about the lock; the next beat checks again.
       return
     }
-    clearInterval(this.#timer)
-    this.#onLost(new Error(`the lock ${this.#path} was taken by another process`))
+    clearInterval(timer)
+    onLost(new Error(`the lock ${path} was taken by another process`))
+  }
+  const timer = setInterval(() => {
+    running ??= beat().finally(() => (running = undefined))
+  }, BEAT_MS)
+  timer.unref()
+  return async () => {
+    clearInterval(timer)
+    await running
+    await file.close().catch(() => {})
   }
 }
 

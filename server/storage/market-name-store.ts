@@ -1,7 +1,7 @@
 // The exchange's names of markets whose ids do not show them: the question, and the outcome that pays.
 
 import { listValue, sql } from '../../shared/sql/statement.ts'
-import { assignments, bulkStatement, lastOfEachKey, recordset } from './bulk-write.ts'
+import { assignments, bulkStatement, oneOfEachKey, recordset } from './bulk-write.ts'
 import type { StoreTransaction } from './store-transaction.ts'
 
 /** In the order of the table. */
@@ -17,7 +17,7 @@ const UPSERT = `
 type Store = Pick<StoreTransaction, 'run'>
 
 export async function writeMarketNames(store: Store, names: readonly MarketName[]): Promise<void> {
-  const rows = lastOfEachKey(names, ({ source, series, market_id }) => `${source} ${series} ${market_id}`)
+  const rows = oneOfEachKey(names, ({ source, series, market_id }) => `${source} ${series} ${market_id}`)
   if (rows.length > 0) await store.run(bulkStatement(UPSERT, rows, TYPES))
 }
 

@@ -4,7 +4,7 @@
 
 import { isDeepStrictEqual } from 'node:util'
 import { STORED_OBSERVATION_COLUMNS, type StoredObservation } from '../../shared/sql/observation-queries.ts'
-import { assignments, bulkStatement, recordset, writeBatches } from './bulk-write.ts'
+import { assignments, bulkStatement, oneOfEachKey, recordset, writeBatches } from './bulk-write.ts'
 import type { StoreTransaction } from './store-transaction.ts'
 
 /** An observation and the ingest's record of where its values came from, any JSON object. */
@@ -40,7 +40,7 @@ export async function writeObservations<R extends ObservationRecord>(
   merge: (stored: R, incoming: R) => R,
 ): Promise<number> {
   let changedCount = 0
-  for (const batch of writeBatches(mergeCopies(records, merge))) {
+  for (const batch of writeBatches(oneOfEachKey(records, ({ observation }) => keyOf(observation), merge))) {
     const inserted = await transaction.run<KeyColumns>(bulkStatement(INSERT, batch.map(rowOf), COLUMNS))
     changedCount += inserted.length
     if (inserted.length < batch.length) changedCount += await mergeStored(transaction, batch, inserted, merge)
@@ -71,17 +71,6 @@ async function mergeStored<R extends ObservationRecord>(
   })
   if (changed.length > 0) await transaction.run(bulkStatement(UPDATE, changed.map(rowOf), COLUMNS))
   return changed.length
-}
-
-/** Merges records of one call that have the same key. */
-function mergeCopies<R extends ObservationRecord>(records: readonly R[], merge: (a: R, b: R) => R): R[] {
-  const byKey = new Map<string, R>()
-  for (const record of records) {
-    const key = keyOf(record.observation)
-    const known = byKey.get(key)
-    byKey.set(key, known === undefined ? record : merge(known, record))
-  }
-  return [...byKey.values()]
 }
 
 function rowOf({ observation, filled }: ObservationRecord): Row {

@@ -19,20 +19,13 @@ export interface RelationalStoreOptions extends StorePlace {
   readonly onEmbeddedFailure?: EmbeddedPostgresOptions['onFailure']
 }
 
-export interface RelationalStore {
-  /** Runs statements. A worker connects with its `address`. */
-  readonly postgres: Postgres
-  /** Applies pending migrations and returns their names. Rejects with a StoreError while the server is unavailable. */
-  migrate(): Promise<string[]>
-  /** Ends the connections, with `graceMs` for running statements, and then the embedded store. */
-  close(graceMs?: number): Promise<void>
-}
+export type RelationalStore = Awaited<ReturnType<typeof openRelationalStore>>
 
 /**
  * The store, not yet migrated. Opens even if the server is unavailable: statements reject with a StoreError until it is there. The
  * embedded store is started; it rejects with DataDirectoryLocked if its directory is in use.
  */
-export async function openRelationalStore(options: RelationalStoreOptions): Promise<RelationalStore> {
+export async function openRelationalStore(options: RelationalStoreOptions) {
   const { dataDirectory: directory, onEmbeddedFailure: onFailure } = options
   const embedded =
     options.databaseUrl === null ? await EmbeddedPostgres.start({ directory, onFailure }) : undefined
@@ -44,9 +37,12 @@ export async function openRelationalStore(options: RelationalStoreOptions): Prom
   })
   const maintenance = embedded === undefined ? undefined : startMaintenance(postgres)
   return {
+    /** Runs statements. A worker connects with its `address`. */
     postgres,
+    /** Applies pending migrations and returns their names. Rejects with a StoreError while the server is unavailable. */
     migrate: async () => migrate(postgres, await readMigrations()),
-    async close(graceMs = 0) {
+    /** Ends the connections, with `graceMs` for running statements, and then the embedded store. */
+    async close(graceMs = 0): Promise<void> {
       clearInterval(maintenance)
       await postgres.close(graceMs)
       await embedded?.close()

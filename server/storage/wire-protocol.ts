@@ -75,17 +75,11 @@ export class ClientMessages {
   }
 }
 
-/** What an answer of the server shows. */
-interface AnswerState {
-  /** The transaction status of its last ReadyForQuery; undefined without one. */
-  readonly readyStatus: number | undefined
-  /** An error that ends the session, in the server's words. */
-  readonly fatalError: string | undefined
-}
-
-/** Reads whole messages of the server. */
-export function readAnswer(messages: Buffer): AnswerState {
+/** What whole messages of the server show. */
+export function readAnswer(messages: Buffer) {
+  /** The transaction status of the last ReadyForQuery; undefined without one. */
   let readyStatus: number | undefined
+  /** An error that ends the session, in the server's words. */
   let fatalError: string | undefined
   for (let at = 0, end = 0; at < messages.length; at = end) {
     end = at + 1 + messages.readUInt32BE(at + 1)

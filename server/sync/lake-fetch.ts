@@ -1,10 +1,10 @@
 // Fetches single files of records from object storage before rows are added to them in the lake: the lake may be empty, or another
 // collector may have added to the file meanwhile.
 
-import { readLakeFileFacts } from '../lake/lake-file-facts.ts'
 import { SYSTEM_CLOCK } from '../tasks/clock.ts'
 import { DirectoryStore } from './directory-store.ts'
-import { type ObjectStore, readTail } from './object-store.ts'
+import type { ObjectStore } from './object-store.ts'
+import { factsOf } from './replacement.ts'
 import { Transfers } from './transfers.ts'
 
 export interface WantedFile {
@@ -27,7 +27,7 @@ export async function fetchLakeFile(
   if (object === undefined) return
   const present = await new DirectoryStore(lake).stat(key)
   if (present !== undefined) {
-    const facts = await readLakeFileFacts(object.sizeBytes, readTail(remote, object, signal))
+    const facts = await factsOf(remote, object, signal)
     if (facts === undefined || facts.revision < revision) return
   }
   const options = { lake, remote, signal, clock: SYSTEM_CLOCK, direction: 'pull', replace: true } as const

@@ -2,9 +2,10 @@
 // shorter after a failure and ends when `wake` is called. It reports the time of the last success for /health. Without object
 // storage, health/lake-scan.ts does.
 
+import { once } from 'node:events'
 import { SYNC_INTERVAL_MS } from '../../shared/limits.ts'
 import type { SyncStatus } from '../health/lake-scan.ts'
-import { type Clock, SYSTEM_CLOCK } from '../tasks/clock.ts'
+import { SYSTEM_CLOCK } from '../tasks/clock.ts'
 import { TaskLoop, type TaskMetrics, type TaskOutcome } from '../ingest/task-loop.ts'
 import { type LakeSyncOptions, type LakeSyncResult, syncLake } from './lake-sync.ts'
 import { readOutcome } from './sync-journal.ts'
@@ -18,83 +19,60 @@ export interface LakeSyncScheduleOptions extends Omit<LakeSyncOptions, 'signal'>
   readonly onError?: (error: unknown) => void
 }
 
-export class LakeSyncSchedule {
-  readonly #options: LakeSyncScheduleOptions
-  readonly #clock: Clock
-  readonly #loop: TaskLoop
-  readonly #closing = new AbortController()
-  #conflictCount = 0
-  #status: SyncStatus = { lastSyncMs: null, fileCount: 0 }
-  #running: Promise<void> = Promise.resolve()
-  #onFirst: (() => void) | undefined
+export type LakeSyncSchedule = ReturnType<typeof lakeSyncSchedule>
 
-  constructor(options: LakeSyncScheduleOptions) {
-    this.#options = options
-    this.#clock = options.clock ?? SYSTEM_CLOCK
-    this.#loop = new TaskLoop({
-      task: `lake-${options.direction}`,
-      intervalMs: options.intervalMs ?? SYNC_INTERVAL_MS,
-      run: (signal) => this.#once(signal),
-      clock: this.#clock,
-    })
-  }
-
-  /** Starts; resolves after the first synchronization, also when that failed. */
-  start(): Promise<void> {
-    const first = new Promise<void>((resolve) => {
-      this.#onFirst = resolve
-    })
-    this.#running = this.#readLast().then(() => this.#loop.run(this.#closing.signal))
-    return Promise.race([first, this.#running])
-  }
-
-  /** When the last synchronization without failures ended, also that of an earlier process. */
-  get status(): SyncStatus {
-    return this.#status
-  }
-
-  /** Files are counted as rows. */
-  get metrics(): TaskMetrics {
-    return this.#loop.metrics
-  }
-
-  /** Conflicts of the last synchronization: files that must not replace the object on the other side. */
-  get figures(): { readonly task: string; readonly conflictCount: number } {
-    return { task: this.#loop.metrics.task, conflictCount: this.#conflictCount }
-  }
-
-  /** Starts a synchronization now. */
-  wake(): void {
-    this.#loop.wake()
-  }
-
-  /** Aborts a running synchronization and resolves when it has ended. */
-  async close(): Promise<void> {
-    this.#closing.abort(new Error('the synchronization was stopped'))
-    await this.#running
-    if (this.#options.closesRemote === true) this.#options.remote.close()
-  }
-
-  async #readLast(): Promise<void> {
-    this.#status = (await readOutcome(this.#options.lake)) ?? this.#status
-  }
-
-  async #once(signal: AbortSignal): Promise<TaskOutcome> {
-    const startMs = this.#clock.nowMs()
+export function lakeSyncSchedule(options: LakeSyncScheduleOptions) {
+  const { lake, direction, clock = SYSTEM_CLOCK, intervalMs = SYNC_INTERVAL_MS } = options
+  const closing = new AbortController()
+  const first = new AbortController()
+  let conflictCount = 0
+  let status: SyncStatus = { lastSyncMs: null, fileCount: 0 }
+  let running: Promise<void> = Promise.resolve()
+  const run = async (signal: AbortSignal): Promise<TaskOutcome> => {
+    const startMs = clock.nowMs()
     try {
-      const result = await syncLake({ ...this.#options, isRepeated: true, signal })
-      if (result.failures.length === 0) {
-        this.#status = { lastSyncMs: this.#clock.nowMs(), fileCount: result.objectCount }
-      }
-      this.#conflictCount = result.conflicts.length
-      this.#options.onResult?.(result, startMs)
+      const result = await syncLake({ ...options, isRepeated: true, signal })
+      if (result.failures.length === 0) status = { lastSyncMs: clock.nowMs(), fileCount: result.objectCount }
+      conflictCount = result.conflicts.length
+      options.onResult?.(result, startMs)
       return outcomeOf(result)
     } catch (error) {
-      if (!signal.aborted) this.#options.onError?.(error)
+      if (!signal.aborted) options.onError?.(error)
       throw error
     } finally {
-      this.#onFirst?.()
+      first.abort()
     }
+  }
+  const loop = new TaskLoop({ task: `lake-${direction}`, intervalMs, run, clock })
+  return {
+    /** Starts; resolves after the first synchronization, also when that failed. */
+    async start(): Promise<void> {
+      running = readOutcome(lake).then((last) => {
+        status = last ?? status
+        return loop.run(closing.signal)
+      })
+      await Promise.race([once(first.signal, 'abort'), running])
+    },
+    /** When the last synchronization without failures ended, also that of an earlier process. */
+    get status(): SyncStatus {
+      return status
+    },
+    /** Files are counted as rows. */
+    get metrics(): TaskMetrics {
+      return loop.metrics
+    },
+    /** Conflicts of the last synchronization: files that must not replace the object on the other side. */
+    get figures() {
+      return { task: loop.metrics.task, conflictCount }
+    },
+    /** Starts a synchronization now. */
+    wake: () => loop.wake(),
+    /** Aborts a running synchronization and resolves when it has ended. */
+    async close(): Promise<void> {
+      closing.abort(new Error('the synchronization was stopped'))
+      await running
+      if (options.closesRemote === true) options.remote.close()
+    },
   }
 }
 

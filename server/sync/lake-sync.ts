@@ -12,7 +12,7 @@ import { RawFolder } from '../fold/raw-folder.ts'
 import { DirectoryStore } from './directory-store.ts'
 import { inParallel } from './in-parallel.ts'
 import { listAll, type ListedObject } from './object-store.ts'
-import { DateSplit, recordedDateOfKey } from './raw-dates.ts'
+import { recordedDateOfKey, splitByDate } from './raw-dates.ts'
 import { removeReplacedFiles } from './replaced-files.ts'
 import { writeOutcome } from './sync-journal.ts'
 import type { LakeSyncResult } from './sync-report.ts'
@@ -70,7 +70,7 @@ async function synced(options: LakeSyncOptions): Promise<LakeSyncResult> {
       const ownOfDates = new Map([...own].filter(([key]) => isOfDates(key)))
       for (const key of await removeReplacedFiles(transfers, ownOfDates, others)) own.delete(key)
     }
-    const split = new DateSplit(own, others)
+    const split = splitByDate(own, others)
     if (raw) reportMisnamed(split, transfers)
     const dates = raw ? split.dates.filter((date) => onlyDates?.(date) ?? true) : []
     if (dates.length > 0) {
@@ -99,7 +99,10 @@ async function synced(options: LakeSyncOptions): Promise<LakeSyncResult> {
   })
 }
 
-function reportMisnamed({ misnamed }: DateSplit, { remote, options: { lake, report } }: Transfers): void {
+function reportMisnamed(
+  { misnamed }: ReturnType<typeof splitByDate>,
+  { remote, options: { lake, report } }: Transfers,
+): void {
   for (const side of ['local', 'remote'] as const) {
     for (const key of misnamed[side]) {
       const place = side === 'local' ? lake : remote.name

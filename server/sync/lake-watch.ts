@@ -2,7 +2,7 @@
 
 import type { Logger } from 'pino'
 import { LakeScan } from '../health/lake-scan.ts'
-import { LakeSyncSchedule } from './lake-sync-schedule.ts'
+import { type LakeSyncSchedule, lakeSyncSchedule } from './lake-sync-schedule.ts'
 import { logSync } from './sync-log.ts'
 import type { SyncConfig } from './sync-options.ts'
 
@@ -23,7 +23,7 @@ export async function createLakeWatch(
   if (sync === null) return new LakeScan(lake, logger)
   // The client of object storage is half of the code that a server loads, and most servers need only a directory.
   const { openObjectStore } = await import('./sync-target.ts')
-  return new LakeSyncSchedule({
+  return lakeSyncSchedule({
     lake,
     remote: openObjectStore(sync.from, sync),
     closesRemote: true,

@@ -4,7 +4,7 @@
 import type { Readable } from 'node:stream'
 import { lakePartitionOfKey, migratedKey } from '../../shared/lake-layout.ts'
 import { OldLayoutError } from '../lake/old-layout.ts'
-import { pumpBytes } from './transfer-pump.ts'
+import { bytesOf } from './transfer-pump.ts'
 
 /** Objects below one prefix; a larger listing is refused. A lake of 100 series for 10 years has 400,000. */
 export const SYNC_OBJECTS_MAX = 5_000_000
@@ -153,9 +153,5 @@ export function readTail(
   object: ListedObject,
   signal: AbortSignal | undefined,
 ): (offset: number) => Promise<Buffer> {
-  return async (offset) => {
-    const chunks: Buffer[] = []
-    await pumpBytes(await store.get(object, offset, signal), async (chunk) => void chunks.push(chunk), signal)
-    return Buffer.concat(chunks)
-  }
+  return async (offset) => bytesOf(await store.get(object, offset, signal), signal)
 }

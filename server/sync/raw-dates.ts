@@ -211,48 +211,37 @@ export class RawDate {
 }
 
 /** Sorts the objects of both sides by date. */
-export class DateSplit {
-  readonly #dates = new Map<string, RawDate>()
-  /** Keys in the raw folder that name no segment. */
-  readonly misnamed = { local: [] as string[], remote: [] as string[] }
-
-  constructor(local: Objects, remote: Objects) {
-    const sides = [
-      ['local', local],
-      ['remote', remote],
-    ] as const
-    for (const [side, objects] of sides) {
-      for (const object of objects.values()) {
-        const place = placeOfRawKey(object.key)
-        if (place === undefined) {
-          if (object.key.startsWith(RAW_PREFIX)) this.misnamed[side].push(object.key)
-          continue
-        }
-        const id = dateIdOfKey(object.key)
-        const date = this.#dates.get(id) ?? new RawDate(place.source, place.date)
-        this.#dates.set(id, date)
-        date[side].objects.set(object.key, object)
+export function splitByDate(local: Objects, remote: Objects) {
+  const byId = new Map<string, RawDate>()
+  const misnamed = { local: [] as string[], remote: [] as string[] }
+  const sides = [
+    ['local', local],
+    ['remote', remote],
+  ] as const
+  for (const [side, objects] of sides) {
+    for (const object of objects.values()) {
+      const place = placeOfRawKey(object.key)
+      if (place === undefined) {
+        if (object.key.startsWith(RAW_PREFIX)) misnamed[side].push(object.key)
+        continue
       }
+      const id = dateIdOfKey(object.key)
+      const date = byId.get(id) ?? new RawDate(place.source, place.date)
+      byId.set(id, date)
+      date[side].objects.set(object.key, object)
     }
-    for (const [side, objects] of sides)
-      for (const object of objects.values())
-        if (derivedFileOfKey(object.key) !== undefined)
-          this.dateOf(object.key)?.[side].objects.set(object.key, object)
   }
-
-  /** Dates of which either side has raw, ascending: each begins with the books of the date before. */
-  get dates(): readonly RawDate[] {
-    return [...this.#dates.values()].toSorted((a, b) => (a.date < b.date ? -1 : a.date > b.date ? 1 : 0))
-  }
-
-  /** The date that a key belongs to, if a side has raw of it. */
-  dateOf(key: string): RawDate | undefined {
-    return this.#dates.get(dateIdOfKey(key))
-  }
-
-  /** Whether the key is in the raw folder, or names a file of a date with raw. */
-  isOfDate(key: string): boolean {
-    return key.startsWith(RAW_PREFIX) || this.dateOf(key) !== undefined
+  for (const [side, objects] of sides)
+    for (const object of objects.values())
+      if (derivedFileOfKey(object.key) !== undefined)
+        byId.get(dateIdOfKey(object.key))?.[side].objects.set(object.key, object)
+  return {
+    /** Dates of which either side has raw, ascending: each begins with the books of the date before. */
+    dates: [...byId.values()].toSorted((a, b) => (a.date < b.date ? -1 : a.date > b.date ? 1 : 0)),
+    /** Keys in the raw folder that name no segment. */
+    misnamed,
+    /** Whether the key is in the raw folder, or names a file of a date with raw. */
+    isOfDate: (key: string): boolean => key.startsWith(RAW_PREFIX) || byId.has(dateIdOfKey(key)),
   }
 }
 

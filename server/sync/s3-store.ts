@@ -10,7 +10,6 @@ import {
   CopyObjectCommand,
   DeleteObjectCommand,
   GetObjectCommand,
-  type GetObjectCommandOutput,
   HeadObjectCommand,
   ListObjectsV2Command,
   PutObjectCommand,
@@ -169,7 +168,13 @@ export class S3Store implements ObjectStore {
   async get(object: ListedObject, offset: number, signal?: AbortSignal, end?: number): Promise<Readable> {
     const isWhole = offset === 0 && end === undefined
     const range = isWhole ? {} : { Range: `bytes=${offset}-${end === undefined ? '' : end - 1}` }
-    const reply = await this.#get(object, range, signal)
+    const wanted = new GetObjectCommand({ ...this.#place(object.key), ...range, IfMatch: object.version })
+    const reply = await this.#inTime(signal, (limited) => this.#client.send(wanted, limited)).catch(
+      (error: unknown) => {
+        const isOther = [404, 412, 416].includes(storageStatusOf(error) ?? 0)
+        throw isOther ? new ObjectChanged(object.key) : this.#named(error)
+      },
+    )
     const body = reply.Body as Readable
     // Some compatible services ignore If-Match or Range.
     const isSame = reply.ETag === object.version
@@ -283,21 +288,6 @@ export class S3Store implements ObjectStore {
 
   close(): void {
     this.#client.destroy()
-  }
-
-  async #get(
-    object: ListedObject,
-    range: { readonly Range?: string },
-    signal: AbortSignal | undefined,
-  ): Promise<GetObjectCommandOutput> {
-    try {
-      const wanted = { ...this.#place(object.key), ...range, IfMatch: object.version }
-      return await this.#inTime(signal, (limited) => this.#client.send(new GetObjectCommand(wanted), limited))
-    } catch (error) {
-      const status = storageStatusOf(error)
-      if (status === 404 || status === 412 || status === 416) throw new ObjectChanged(object.key)
-      throw this.#named(error)
-    }
   }
 
   /**

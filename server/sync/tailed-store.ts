@@ -47,14 +47,6 @@ interface Base {
   readonly sharedUntilMs: number
 }
 
-/** A tail that continues the present object. */
-interface Tail {
-  readonly head: S3ObjectHead
-  /** The position of its first byte in the whole object. */
-  readonly fromByte: number
-  readonly sizeBytes: number
-}
-
 export class TailedStore implements ObjectStore {
   readonly name: string
   readonly #store: S3Store
@@ -211,21 +203,13 @@ function isTailKey(key: string): boolean {
   return key.endsWith(SUFFIX) && isLakeKey(key.slice(0, -SUFFIX.length))
 }
 
-function tailOf(base: S3ObjectHead, head: S3ObjectHead | undefined): Tail | undefined {
+/** A tail that continues the present object, and the position of its first byte in the whole object. */
+function tailOf(base: S3ObjectHead, head: S3ObjectHead | undefined) {
   if (head?.metadata['base'] !== base.version) return undefined
   const [fromByte, sizeBytes] = [Number(head.metadata['from']), Number(head.metadata['size'])]
   const isWhole = fromByte <= base.sizeBytes && fromByte + head.sizeBytes === sizeBytes
   if (!isWhole) throw new ObjectChanged(head.key)
   return { head, fromByte, sizeBytes }
-}
-
-interface ComparedBlocks {
-  /** A digest of each whole block; none for an object that is too large. */
-  readonly blocks: readonly string[]
-  /** The first byte of the first block that differs. */
-  readonly fromByte: number
-  /** The bytes from there on; undefined if that is everything, or too much. */
-  readonly tail: Buffer | undefined
 }
 
 /** Reads an object once, beside the digests of another one's blocks. */
@@ -234,9 +218,11 @@ async function compareBlocks(
   open: OpenBytes,
   others: readonly string[],
   signal: AbortSignal | undefined,
-): Promise<ComparedBlocks> {
+) {
+  /** A digest of each whole block; none for an object that is too large. */
   const blocks: string[] = []
   if (head.sizeBytes > BLOCKS_MAX * BLOCK_BYTES) return { blocks, fromByte: 0, tail: undefined }
+  /** The first byte of the first block that differs. */
   let fromByte: number | undefined
   let tailBytes = 0
   const tail: Buffer[] = []
@@ -263,6 +249,7 @@ async function compareBlocks(
   if (rest.length > 0) take(rest)
   fromByte ??= head.sizeBytes
   const isTail = fromByte > 0 && tailBytes > 0 && tailBytes <= TAIL_BYTES_MAX
+  /** `tail`: the bytes from there on; undefined if that is everything, or too much. */
   return { blocks, fromByte, tail: isTail ? Buffer.concat(tail) : undefined }
 }
 

@@ -28,20 +28,15 @@ export async function pumpBytes(
   }
 }
 
-export interface StreamGuard {
-  /** Aborts, with the reason, when the stream fails or the guard destroys it. */
-  readonly broken: AbortSignal
-  /** Bytes moved. */
-  touch(): void
-  release(): void
+/** All bytes of a source. */
+export async function bytesOf(source: Readable, signal: AbortSignal | undefined): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  await pumpBytes(source, async (chunk) => void chunks.push(chunk), signal)
+  return Buffer.concat(chunks)
 }
 
 /** Destroys a stream when the signal aborts or nothing touches the guard for `stallMs`. */
-export function guardStream(
-  stream: Readable,
-  signal: AbortSignal | undefined,
-  stallMs = SYNC_STALL_MS,
-): StreamGuard {
+export function guardStream(stream: Readable, signal: AbortSignal | undefined, stallMs = SYNC_STALL_MS) {
   const breaking = new AbortController()
   const breakOff = (reason: Error): void => {
     breaking.abort(reason)
@@ -60,9 +55,11 @@ export function guardStream(
   if (signal?.aborted === true) onAbort()
   signal?.addEventListener('abort', onAbort, { once: true })
   return {
+    /** Aborts, with the reason, when the stream fails or the guard destroys it. */
     broken: breaking.signal,
+    /** Bytes moved. */
     touch: () => timer.refresh(),
-    release() {
+    release(): void {
       clearTimeout(timer)
       signal?.removeEventListener('abort', onAbort)
     },

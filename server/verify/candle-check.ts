@@ -24,12 +24,7 @@ interface Market {
   readonly volume: bigint | null
 }
 
-/** Volumes, 1/100 contract. Hours and days by their end. */
-interface Volumes {
-  readonly minutesOfHour: Map<number, bigint>
-  readonly hours: Map<number, bigint>
-  readonly days: Map<number, bigint>
-}
+type Volumes = ReturnType<typeof emptyVolumes>
 
 /**
  * Counts the candles of the markets that trade in the context's span. Parts beyond the span are ignored, because a backfill of the
@@ -125,8 +120,10 @@ async function volumesOf(
   return volumes
 }
 
-function emptyVolumes(): Volumes {
-  return { minutesOfHour: new Map(), hours: new Map(), days: new Map() }
+/** Volumes, 1/100 contract. Hours and days by their end. */
+function emptyVolumes() {
+  type Sums = Map<number, bigint>
+  return { minutesOfHour: new Map() as Sums, hours: new Map() as Sums, days: new Map() as Sums }
 }
 
 /** A sum that does not match. */

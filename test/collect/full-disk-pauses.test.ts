@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { beforeEach, test } from 'node:test'
 import { pino } from 'pino'
 import { compactionTask } from '../../server/collect/compaction-task.ts'
-import { IngestSchedule } from '../../server/ingest/schedule.ts'
+import { ingestSchedule } from '../../server/ingest/schedule.ts'
 import { TaskLoop } from '../../server/ingest/task-loop.ts'
 import { writeCandles } from '../../server/storage/candle-store.ts'
 import type { Postgres } from '../../server/storage/postgres.ts'
@@ -49,7 +49,7 @@ for (const name of ['iem', 'ncei'] as const) {
       const ended = new AbortController()
       let writtenAtMs: number | undefined
       let failures = 0
-      const schedule = new IngestSchedule({
+      const schedule = ingestSchedule({
         sources: [{ ...worldSource(t, world, name), intervalMs: HOUR_MS }],
         postgres: storeWithSpaceFrom(spaceAtMs, clock),
         clock,

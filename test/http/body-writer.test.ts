@@ -82,7 +82,7 @@ test('writes every byte in order, whenever and in whatever amounts room becomes 
       async (sizes, firstRoom, rooms) => {
         const body = patternBytes(sizes.reduce((sum, size) => sum + size, 0))
         const socket = new SocketModel(firstRoom)
-        const writer = new BodyWriter(socket, 60_000)
+        const writer = new BodyWriter(socket, { stallTimeoutMs: 60_000 })
         const done = writeAll(writer, body, sizes)
         for (let turn = 0; socket.unsentAtEnd === undefined; turn++) {
           if (socket.addRoom(rooms[turn % rooms.length] ?? 1)) writer.onWritable()
@@ -100,7 +100,7 @@ test('writes every byte in order, whenever and in whatever amounts room becomes 
 
 test('a write settles only when the socket has taken the whole chunk', async () => {
   const socket = new SocketModel(0)
-  const writer = new BodyWriter(socket, 60_000)
+  const writer = new BodyWriter(socket, { stallTimeoutMs: 60_000 })
   let isTaken = false
   const taken = writer.write(patternBytes(10_000)).then(() => (isTaken = true))
   for (const room of [4000, 4000]) {
@@ -121,7 +121,7 @@ test('writes small pieces until many bytes have gone through without filling the
     sizes.push(bytes.length)
     return !isFull
   }
-  const writer = new BodyWriter({ write, end: () => {}, close: () => {} }, 60_000)
+  const writer = new BodyWriter({ write, end: () => {}, close: () => {} }, { stallTimeoutMs: 60_000 })
   const chunk = new Uint8Array(CHUNK_BYTES)
   const largestOf = async (action: () => Promise<void>): Promise<number> => {
     sizes.length = 0
@@ -142,7 +142,7 @@ test('writes small pieces until many bytes have gone through without filling the
 test('probes a stalled socket with single bytes, and cuts it off after the timeout', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const socket = new SocketModel(0)
-  const writer = new BodyWriter(socket, 3 * STALL_PROBE_MS)
+  const writer = new BodyWriter(socket, { stallTimeoutMs: 3 * STALL_PROBE_MS })
   const writing = assert.rejects(writer.write(patternBytes(10_000)), {
     name: 'ConnectionLoss',
     reason: 'stalled',
@@ -163,7 +163,7 @@ test('probes a stalled socket with single bytes, and cuts it off after the timeo
 test('restarts the stall timeout whenever the client has taken something', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const socket = new SocketModel(0)
-  const writer = new BodyWriter(socket, 2 * STALL_PROBE_MS)
+  const writer = new BodyWriter(socket, { stallTimeoutMs: 2 * STALL_PROBE_MS })
   const writing = writer.write(patternBytes(10_000))
   for (let round = 0; round < 9; round++) {
     t.mock.timers.tick(2 * STALL_PROBE_MS - 1)
@@ -181,7 +181,7 @@ test('restarts the stall timeout whenever the client has taken something', async
 test('cuts off a stalled client even if the chunks are single bytes', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const socket = new SocketModel(0)
-  const writer = new BodyWriter(socket, 3 * STALL_PROBE_MS)
+  const writer = new BodyWriter(socket, { stallTimeoutMs: 3 * STALL_PROBE_MS })
   const writing = assert.rejects(
     async () => {
       for (let offset = 0; offset < 100; offset++) await writer.write(Uint8Array.of(offset))
@@ -198,7 +198,7 @@ test('cuts off a stalled client even if the chunks are single bytes', async (t) 
 
 test('rejects a waiting write when the client is gone', async () => {
   const socket = new SocketModel(0)
-  const writer = new BodyWriter(socket, 60_000)
+  const writer = new BodyWriter(socket, { stallTimeoutMs: 60_000 })
   const writing = writer.write(patternBytes(10_000))
   writer.abort('client_gone')
   await assert.rejects(writing, { reason: 'client_gone' })

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import { AfosClient } from '../../server/ingest/climate-reports/afos-client.ts'
-import { type NwsBatch, NwsClient } from '../../server/ingest/climate-reports/nws-client.ts'
+import { NwsClient, type SeenProducts } from '../../server/ingest/climate-reports/nws-client.ts'
 import { UpstreamError, type UpstreamFailure } from '../../server/upstream/upstream-error.ts'
 import type { ParsedClimateText } from '../../server/ingest/climate-reports/parse.ts'
 import { productText, wrapped } from '../support/climate-text.ts'
@@ -112,7 +112,7 @@ function product(n: number, text = AUGUST_29): Answer {
 
 /** Polls with what was seen in the batches that were acknowledged. */
 function polled(client: NwsClient) {
-  let seen: NwsBatch['seen'] = null
+  let seen: SeenProducts | null = null
   return async () => {
     const batch = await client.poll('MIA', seen ?? undefined)
     return { ...batch, acknowledge: () => (seen = batch.seen ?? seen) }

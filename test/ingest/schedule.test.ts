@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { pino } from 'pino'
 import { collectorSchedule } from '../../server/ingest/collector.ts'
-import { IngestSchedule } from '../../server/ingest/schedule.ts'
+import { ingestSchedule } from '../../server/ingest/schedule.ts'
 import type { FetchedRows, IngestSource, SourceName } from '../../server/ingest/source.ts'
 import { StoreError } from '../../shared/store-error.ts'
 import { UpstreamError } from '../../server/upstream/upstream-error.ts'
@@ -72,7 +72,7 @@ test('the pause after failures grows to its bound, and a success ends it', async
     },
     3_600_000,
   )
-  const schedule = new IngestSchedule({
+  const schedule = ingestSchedule({
     sources: [source],
     postgres: file.store.postgres,
     clock,
@@ -102,7 +102,7 @@ test('a failing store is retried within seconds, also for a source that is polle
   }
   const { source } = madeUp('ncei', async () => full, 3_600_000)
   const { postgres } = file.store
-  await new IngestSchedule({ sources: [source], postgres, clock, random: () => 1 }).run(controller.signal)
+  await ingestSchedule({ sources: [source], postgres, clock, random: () => 1 }).run(controller.signal)
   assert.equal(Math.max(...slept), 20_000)
 })
 
@@ -117,7 +117,7 @@ test('a source that is polled every few seconds never pauses for minutes', async
     5_000,
   )
   const { postgres } = file.store
-  await new IngestSchedule({ sources: [source], postgres, clock, random: () => 1 }).run(controller.signal)
+  await ingestSchedule({ sources: [source], postgres, clock, random: () => 1 }).run(controller.signal)
   assert.deepEqual(slept.slice(0, 3), [5_000, 10_000, 15_000])
   assert.equal(Math.max(...slept), 15_000)
 })
@@ -129,7 +129,7 @@ test('a longer pause that the upstream requests is respected', async () => {
     throw new UpstreamError('ncei', 'rate_limited', 'status 429', { retryAfterMs: 3_000_000 })
   })
   const { postgres } = file.store
-  await new IngestSchedule({ sources: [source], postgres, clock }).run(controller.signal)
+  await ingestSchedule({ sources: [source], postgres, clock }).run(controller.signal)
   assert.deepEqual(slept, [3_000_000])
 })
 
@@ -152,7 +152,7 @@ test('a source that throws or never answers does not stop other sources', async 
     if (goodRuns === 3) controller.abort(new Error('enough'))
     return EMPTY
   })
-  const schedule = new IngestSchedule({
+  const schedule = ingestSchedule({
     sources: [broken.source, silent.source, good.source],
     postgres: file.store.postgres,
     clock: { nowMs: () => Date.now(), sleep: async () => {} },

@@ -15,7 +15,7 @@ import { UpstreamHttp } from '../../server/upstream/upstream-http.ts'
 import { newestRowsOf } from '../../server/storage/newest-rows.ts'
 import { noteTradeProof, tradeProofOf } from '../../server/storage/trade-proof-store.ts'
 import { DirectoryStore } from '../../server/sync/directory-store.ts'
-import { LakeSyncSchedule } from '../../server/sync/lake-sync-schedule.ts'
+import { lakeSyncSchedule } from '../../server/sync/lake-sync-schedule.ts'
 import { UPSTREAM_ATTEMPTS_MAX } from '../../server/upstream/upstream-http.ts'
 import { LocalKalshi } from '../support/local-kalshi.ts'
 import { type Answer, cutAfter, hangUp, send, stall } from '../support/local-upstream.ts'
@@ -400,7 +400,7 @@ test('a push counts the transferred files and the conflicts', async (t) => {
   await mkdir(dirname(join(lake, path)), { recursive: true })
   await mkdir(remote)
   await writeFile(join(lake, path), 'ours')
-  const push = new LakeSyncSchedule({
+  const push = lakeSyncSchedule({
     lake,
     remote: new DirectoryStore(remote),
     direction: 'push',

@@ -2,7 +2,7 @@
 
 import type { TestContext } from 'node:test'
 import { createSources } from '../../server/ingest/registry.ts'
-import { IngestSchedule } from '../../server/ingest/schedule.ts'
+import { ingestSchedule } from '../../server/ingest/schedule.ts'
 import type { SourceName } from '../../server/ingest/source.ts'
 import type { Postgres } from '../../server/storage/postgres.ts'
 import { type UpstreamWorld, WORLD_NOW_MS, WORLD_STATIONS } from './upstream-world.ts'
@@ -32,7 +32,7 @@ export function steppedSource(t: TestContext, world: UpstreamWorld, postgres: Po
     stations: WORLD_STATIONS,
     http: { clock: waiting, random: () => 0.5, timeoutMs: 1_500 },
   })
-  const schedule = new IngestSchedule({ sources: [source!], postgres, clock })
+  const schedule = ingestSchedule({ sources: [source!], postgres, clock })
   const stopping = new AbortController()
   let running: Promise<void> | undefined
   t.after(async () => {

@@ -2,7 +2,11 @@ import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { DirectoryStore } from '../../server/sync/directory-store.ts'
-import { LakeSyncSchedule, type LakeSyncScheduleOptions } from '../../server/sync/lake-sync-schedule.ts'
+import {
+  type LakeSyncSchedule,
+  lakeSyncSchedule,
+  type LakeSyncScheduleOptions,
+} from '../../server/sync/lake-sync-schedule.ts'
 import { readTree, writeTree } from '../support/lake-tree.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
 
@@ -74,7 +78,7 @@ async function places(t: TestContext): Promise<{ lake: string; source: string; r
 }
 
 function scheduled(t: TestContext, options: LakeSyncScheduleOptions): LakeSyncSchedule {
-  const schedule = new LakeSyncSchedule(options)
+  const schedule = lakeSyncSchedule(options)
   t.after(() => schedule.close())
   return schedule
 }

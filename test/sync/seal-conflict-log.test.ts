@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { pino } from 'pino'
 import { sealDate } from '../../server/raw/date-removal.ts'
 import { DirectoryStore } from '../../server/sync/directory-store.ts'
-import { LakeSyncSchedule } from '../../server/sync/lake-sync-schedule.ts'
+import { type LakeSyncSchedule, lakeSyncSchedule } from '../../server/sync/lake-sync-schedule.ts'
 import { syncLake } from '../../server/sync/lake-sync.ts'
 import { logSync } from '../../server/sync/sync-log.ts'
 import { writeTree } from '../support/lake-tree.ts'
@@ -36,7 +36,7 @@ test('a seal conflict is logged once and counted, and does not block other files
   let count = 0
   let end = (): void => {}
   const ended = new Promise<void>((resolve) => (end = resolve))
-  const schedule: LakeSyncSchedule = new LakeSyncSchedule({
+  const schedule: LakeSyncSchedule = lakeSyncSchedule({
     lake: b,
     remote,
     direction: 'push',

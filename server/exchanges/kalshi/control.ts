@@ -15,6 +15,13 @@ export interface KalshiControl {
   readonly market?: { readonly ticker: string; readonly event: string } | undefined
 }
 
+/** A command that starts a subscription, or changes one. */
+export interface KalshiCommand {
+  readonly id: number
+  readonly action: 'subscribe' | 'add_markets' | 'delete_markets' | 'get_snapshot'
+  readonly tickers: readonly string[]
+}
+
 const HEAD_BYTES = 96
 const NUMBERED = { id: undefined, code: undefined, text: '' }
 const NUMBERED_HEAD = /^\{"type":"(orderbook_delta|trade)","sid":(\d{1,15}),"seq":(\d{1,15}),"msg":/
@@ -38,6 +45,20 @@ export function readKalshiControl(data: Buffer): KalshiControl | undefined {
     text: typeof content['msg'] === 'string' ? content['msg'].slice(0, 200) : '',
     market: marketOf(content),
   }
+}
+
+/** @param options of a subscribe command */
+export function commandText(
+  { id, action, tickers: market_tickers }: KalshiCommand,
+  sid: number | undefined,
+  channel: string,
+  options: object = {},
+): string {
+  const isFirst = action === 'subscribe'
+  const params = isFirst
+    ? { channels: [channel], market_tickers, ...options }
+    : { sid, action, market_tickers }
+  return JSON.stringify({ id, cmd: isFirst ? 'subscribe' : 'update_subscription', params })
 }
 
 function marketOf({ market_ticker: ticker, event_type: event }: Readonly<Record<string, unknown>>) {

@@ -10,9 +10,8 @@ import type { FeedLane, LaneFigures, LaneLog } from '../../feed/feed-lane.ts'
 import { kalshiHeaders } from './signature.ts'
 import type { KalshiCredentials } from './signature.ts'
 import { TERMINAL_ERROR_CODES } from './frame.ts'
-import { readKalshiControl } from './control.ts'
-import type { KalshiControl } from './control.ts'
-import { LifecycleSubscription } from './lifecycle-subscription.ts'
+import { commandText, type KalshiCommand, type KalshiControl, readKalshiControl } from './control.ts'
+import { lifecycleSubscription } from './lifecycle-subscription.ts'
 import { RefusedMarkets } from './refused-markets.ts'
 import { missing, TradeSubscription } from './trade-subscription.ts'
 
@@ -23,10 +22,7 @@ export interface KalshiLaneOptions {
   readonly timing?: Partial<FeedTiming> & { readonly repairMs?: number }
 }
 
-interface Command {
-  readonly id: number
-  readonly action: 'subscribe' | 'add_markets' | 'delete_markets' | 'get_snapshot'
-  readonly tickers: readonly string[]
+interface Command extends KalshiCommand {
   readonly timer: NodeJS.Timeout
 }
 
@@ -40,7 +36,7 @@ export class KalshiLane extends FeedConnection implements FeedLane {
   #wanted: ReadonlySet<string> = new Set()
   readonly #subscribed = new Set<string>()
   readonly #refused: RefusedMarkets
-  readonly #lifecycles: LifecycleSubscription
+  #lifecycles: ReturnType<typeof lifecycleSubscription>
   readonly #trades: TradeSubscription
   /** Tickers to request together; a refused group is split in halves. */
   #groups: string[][] = []
@@ -63,7 +59,7 @@ export class KalshiLane extends FeedConnection implements FeedLane {
     })
     this.#options = options
     this.#refused = new RefusedMarkets(log)
-    this.#lifecycles = new LifecycleSubscription(log)
+    this.#lifecycles = lifecycleSubscription(log)
     this.#trades = new TradeSubscription((text) => log.trouble(text))
   }
 
@@ -94,7 +90,7 @@ export class KalshiLane extends FeedConnection implements FeedLane {
 
   protected override onClose(): void {
     this.#subscribed.clear()
-    this.#lifecycles.reset()
+    this.#lifecycles = lifecycleSubscription(this.#options.log)
     this.#trades.reset()
     clearTimeout(this.#command?.timer)
     clearTimeout(this.#repairTimer)
@@ -238,21 +234,13 @@ export class KalshiLane extends FeedConnection implements FeedLane {
   }
 
   #send(action: Command['action'], tickers: readonly string[]): void {
-    const id = this.#nextId++
-    const params =
-      action === 'subscribe'
-        ? { channels: ['orderbook_delta'], market_tickers: tickers, use_yes_price: true }
-        : { sid: this.#sid, action, market_tickers: tickers }
-    const text = JSON.stringify({
-      id,
-      cmd: action === 'subscribe' ? 'subscribe' : 'update_subscription',
-      params,
-    })
+    const command = { id: this.#nextId++, action, tickers }
+    const text = commandText(command, this.#sid, 'orderbook_delta', { use_yes_price: true })
     const timer = setTimeout(
       () => this.reconnect(`no answer to ${action} within ${FEED_HANDSHAKE_TIMEOUT_MS} ms`),
       FEED_HANDSHAKE_TIMEOUT_MS,
     )
-    this.#command = { id, action, tickers, timer }
+    this.#command = { ...command, timer }
     this.#options.log.command(text)
     this.send(text)
   }

@@ -4,13 +4,10 @@
 import { constants, createPrivateKey, sign } from 'node:crypto'
 import type { KeyObject } from 'node:crypto'
 
-export interface KalshiCredentials {
-  readonly keyId: string
-  readonly privateKey: KeyObject
-}
+export type KalshiCredentials = ReturnType<typeof kalshiCredentials>
 
 /** Throws an error that does not repeat the text if it is not a private RSA key in PEM form. */
-export function kalshiCredentials(keyId: string, pem: string): KalshiCredentials {
+export function kalshiCredentials(keyId: string, pem: string) {
   let privateKey: KeyObject | undefined
   try {
     privateKey = createPrivateKey(pem)

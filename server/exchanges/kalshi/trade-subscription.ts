@@ -1,23 +1,17 @@
 // The subscription to trades of the followed markets. It is separate from that of the books and has its own numbers, so a gap in it
 // does not affect the books. Its commands and their answers are not recorded; its trades are.
 
-import type { KalshiControl } from './control.ts'
+import { commandText, type KalshiCommand, type KalshiControl } from './control.ts'
 
 const CHANNEL = 'trade'
 /** Tickers in one command. */
 const COMMAND_TICKERS_MAX = 500
 
-interface Command {
-  readonly id: number
-  readonly action: 'subscribe' | 'add_markets' | 'delete_markets'
-  readonly tickers: readonly string[]
-}
-
 export class TradeSubscription {
   readonly #trouble: (text: string) => void
   readonly #subscribed = new Set<string>()
   #sid: number | undefined
-  #command: Command | undefined
+  #command: KalshiCommand | undefined
   /** The exchange refuses the subscription, so this connection records no trades. */
   #isRefused = false
 
@@ -45,12 +39,7 @@ export class TradeSubscription {
     if (tickers.length === 0) return undefined
     const action = this.#sid === undefined ? 'subscribe' : added.length > 0 ? 'add_markets' : 'delete_markets'
     this.#command = { id: nextId(), action, tickers }
-    const params =
-      action === 'subscribe'
-        ? { channels: [CHANNEL], market_tickers: tickers }
-        : { sid: this.#sid, action, market_tickers: tickers }
-    const cmd = action === 'subscribe' ? 'subscribe' : 'update_subscription'
-    return JSON.stringify({ id: this.#command.id, cmd, params })
+    return commandText(this.#command, this.#sid, CHANNEL)
   }
 
   /**

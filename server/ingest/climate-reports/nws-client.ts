@@ -13,15 +13,6 @@ import { type ClimateReport, parseClimateText } from './parse.ts'
 /** New products fetched in one poll of the NWS API; its list of one place covers a week and has about 14. */
 const NWS_PRODUCTS_PER_POLL_MAX = 50
 
-export interface NwsBatch {
-  readonly reports: readonly ClimateReport[]
-  readonly errors: readonly string[]
-  /** Products that could not be fetched, and list entries that could not be read. The next poll requests them again. */
-  readonly failures: readonly UpstreamError[]
-  /** The products that count as seen once the reports are stored; null if nothing has changed. */
-  readonly seen: SeenProducts | null
-}
-
 /** The products of a place that were fetched and stored, as JSON. */
 export interface SeenProducts {
   /** Of the list; null while a product of it is still missing. */
@@ -31,10 +22,7 @@ export interface SeenProducts {
 
 const NOTHING_SEEN: SeenProducts = { ids: [], validators: null }
 
-interface ListedProduct {
-  readonly id: string
-  readonly issuedAtMs: number
-}
+type ListedProduct = NonNullable<ReturnType<typeof readProduct>>
 
 const UPSTREAM = 'nws'
 // The API documents no limit. This lets one poll of all stations through and spaces the product requests that follow.
@@ -59,7 +47,7 @@ export class NwsClient extends UpstreamHttp {
    * The reports that are not among the seen ones. `place` is the three letters after CLI, for example `NYC`. Throws `UpstreamError`
    * if the list cannot be fetched.
    */
-  async poll(place: string, seen: SeenProducts = NOTHING_SEEN, signal?: AbortSignal): Promise<NwsBatch> {
+  async poll(place: string, seen: SeenProducts = NOTHING_SEEN, signal?: AbortSignal) {
     const answer = await this.fetch({
       path: `/products/types/CLI/locations/${encodeURIComponent(place)}`,
       headers: ACCEPT,
@@ -75,18 +63,17 @@ export class NwsClient extends UpstreamHttp {
       .filter(({ id }) => !known.has(id))
       .toSorted((a, b) => failureOf(a) - failureOf(b))
     const { fetched, failures, ...batch } = await this.#fetchProducts(fresh, signal)
+    // The products that count as seen once the reports are stored.
     const now: SeenProducts = {
       ids: list.products.map(({ id }) => id).filter((id) => known.has(id) || fetched.has(id)),
       // While a product is missing, the next poll needs the full list again.
       validators: fetched.size === fresh.length && list.failures.length === 0 ? answer.validators : null,
     }
+    // The next poll requests these products, and list entries that could not be read, again.
     return { ...batch, failures: [...list.failures, ...failures], seen: now }
   }
 
-  async #fetchProducts(
-    products: readonly ListedProduct[],
-    signal: AbortSignal | undefined,
-  ): Promise<Omit<NwsBatch, 'seen'> & { fetched: Set<string> }> {
+  async #fetchProducts(products: readonly ListedProduct[], signal: AbortSignal | undefined) {
     const reports: ClimateReport[] = []
     const errors: string[] = []
     const failures: UpstreamError[] = []
@@ -118,10 +105,7 @@ export class NwsClient extends UpstreamHttp {
   }
 
   /** The listed products, oldest first, and errors for unreadable entries. Throws if no entry can be read. */
-  #readList(body: Buffer): {
-    readonly products: readonly ListedProduct[]
-    readonly failures: readonly UpstreamError[]
-  } {
+  #readList(body: Buffer) {
     const items = this.readObject(body)['@graph']
     if (!Array.isArray(items)) throw this.malformed('the product list has no @graph')
     const products: ListedProduct[] = []
@@ -146,7 +130,7 @@ export class NwsClient extends UpstreamHttp {
   }
 }
 
-function readProduct(item: unknown): ListedProduct | undefined {
+function readProduct(item: unknown) {
   const { id, issuanceTime, productCode } = isJsonObject(item) ? item : {}
   const issuedAtMs = typeof issuanceTime === 'string' ? Date.parse(issuanceTime) : Number.NaN
   if (typeof id !== 'string' || !PRODUCT_ID.test(id)) return undefined

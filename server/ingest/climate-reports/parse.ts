@@ -10,7 +10,6 @@ import {
   calendarDate,
   collapse,
   headerInstantMs,
-  type IssueLine,
   productIdOf,
   readHeader,
   readIssueLine,
@@ -40,19 +39,8 @@ export interface ParsedClimateText {
 }
 
 /** A product with its header read; `fail` makes an error of it. */
-interface Product {
-  readonly lines: readonly string[]
-  readonly header: WmoHeader
-  readonly issueLine: IssueLine | undefined
-  readonly isCorrection: boolean
-  readonly fail: (lineIndex: number, detail: string) => string
-}
-
-interface Headline {
-  readonly stationName: string
-  readonly climateDate: string
-  readonly isCorrection: boolean
-}
+type Product = Exclude<ReturnType<typeof readProduct>, string>
+type Headline = Exclude<ReturnType<typeof headlineOf>, string>
 
 const CLIMATE_PIL = /^CLI[A-Z0-9]{1,3}$/
 const TEST_LINE = /^\W*TEST\b|\bTHIS IS (?:ONLY )?A TEST\b|\bTEST (?:MESSAGE|PRODUCT|ONLY)\b/
@@ -79,7 +67,7 @@ export function parseClimateText(text: string): ParsedClimateText {
   return { reports, errors }
 }
 
-function readProduct({ ordinal, lines, characters, isWhole }: ProductText): Product | string {
+function readProduct({ ordinal, lines, characters, isWhole }: ProductText) {
   const ordinalName = `#${ordinal}`
   if (characters > CLI_PRODUCT_CHARACTERS_MAX) {
     const detail = `${characters} characters, at most ${CLI_PRODUCT_CHARACTERS_MAX} are read`
@@ -133,15 +121,9 @@ function readReports(product: Product): (ClimateReport | string)[] {
   )
 }
 
-interface HeadlineAt {
-  readonly index: number
-  /** Or why it cannot be read. */
-  readonly headline: Headline | string
-}
-
-/** Every line that carries a headline, which may run on into the next line. */
-function readHeadlines({ lines, header }: Product): HeadlineAt[] {
-  const headlines: HeadlineAt[] = []
+/** Every line that carries a headline, which may run on into the next line. The headline, or why it cannot be read. */
+function readHeadlines({ lines, header }: Product) {
+  const headlines: { readonly index: number; readonly headline: Headline | string }[] = []
   let taken = header.pilIndex
   lines.forEach((line, index) => {
     const joined = collapse(`${line} ${lines[index + 1] ?? ''}`)
@@ -157,7 +139,7 @@ function readHeadlines({ lines, header }: Product): HeadlineAt[] {
   return headlines
 }
 
-function headlineOf(fields: Readonly<Record<string, string>> | undefined, line: string): Headline | string {
+function headlineOf(fields: Readonly<Record<string, string>> | undefined, line: string) {
   if (fields === undefined) return `unreadable headline ${quote(line)}`
   const climateDate = calendarDate(fields['year'] ?? '', fields['month'] ?? '', fields['day'] ?? '')
   if (climateDate === undefined) return `no such date in ${quote(line)}`
@@ -175,7 +157,7 @@ function readReport(
   const time = issueTime(product, headline.climateDate)
   if (time === undefined) return failAt(0, `${headline.climateDate} does not fit the issue time`)
   const block = readTemperatureBlock(lines)
-  if ('detail' in block) return failAt(block.index, `${headline.stationName}: ${block.detail}`)
+  if (block.detail !== undefined) return failAt(block.index, `${headline.stationName}: ${block.detail}`)
   const hasValidAsOf = lines.some((line) => VALID_AS_OF.test(collapse(line)))
   if (!hasValidAsOf && block.label === undefined) {
     return failAt(block.index, 'neither TODAY, YESTERDAY nor VALID AS OF')

@@ -9,18 +9,13 @@ import type { FetchedRows } from '../source.ts'
 import type { ParsedClimateText } from './parse.ts'
 import { classifyReports, matchStations } from './station-reports.ts'
 
-/** Rows that a step fetched, and the number of reports refused as too far in the future. */
-export interface FetchedReports extends FetchedRows {
-  readonly aheadCount: number
-}
-
 /** The reports of known stations. Reports of other places are not problems; unreadable and future ones are. */
 export function fetchedReports(
   parsed: ParsedClimateText,
   stations: readonly Station[],
   source: ClimateReportRow['source'],
   { completed, nowMs }: { readonly completed: TimeWindow | null; readonly nowMs: number },
-): FetchedReports {
+): FetchedRows & { readonly aheadCount: number } {
   const byTime = withoutFuture(
     parsed.reports,
     ({ issued_at }) => issued_at,
@@ -31,7 +26,7 @@ export function fetchedReports(
   return {
     write: (transaction) => writeClimateReports(transaction, matched, classifyReports),
     problems: [...parsed.errors, ...byTime.problems],
-    aheadCount: byTime.ahead.length,
+    aheadCount: byTime.aheadCount,
     completed,
   }
 }

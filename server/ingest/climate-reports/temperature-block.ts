@@ -4,21 +4,6 @@
 
 import { collapse } from './wmo-header.ts'
 
-export interface TemperatureBlock {
-  /** Index of the block's title. */
-  readonly index: number
-  /** TODAY or YESTERDAY, whichever comes first from here on. */
-  readonly label: string | undefined
-  /** Degrees F; null for MM, a blank or no line. */
-  readonly highTempF: number | null
-  readonly lowTempF: number | null
-}
-
-export interface BlockProblem {
-  readonly index: number
-  readonly detail: string
-}
-
 const TITLE = /^TEMPERATURE ?(?:\(F\))?(?: (?<label>TODAY|YESTERDAY))?$/
 const LABEL = /^(?<label>TODAY|YESTERDAY)\b/
 const NEXT_BLOCK =
@@ -33,8 +18,11 @@ const VALUE = /^(?<value>-?\d{1,3}(?:\.\d)?) ?(?:\(?[RE*]\)? ?)*(?=\s|$)/
 const TEMP_F_MIN = -100
 const TEMP_F_MAX = 150
 
-/** Reads the block out of a summary's upper-case lines, which begin with the headline. */
-export function readTemperatureBlock(lines: readonly string[]): TemperatureBlock | BlockProblem {
+/**
+ * Reads the block out of a summary's upper-case lines, which begin with the headline. `index` is that of the block's title, or of the
+ * line that cannot be read for the reason in `detail`.
+ */
+export function readTemperatureBlock(lines: readonly string[]) {
   const index = lines.findIndex((line) => TITLE.test(collapse(line)))
   if (index < 0) return { index: 0, detail: 'no temperature block' }
   const length = lines.slice(index + 1).findIndex((line) => NEXT_BLOCK.test(collapse(line)))
@@ -54,7 +42,9 @@ export function readTemperatureBlock(lines: readonly string[]): TemperatureBlock
   }
   return {
     index,
+    /** TODAY or YESTERDAY, whichever comes first from here on. */
     label: firstLabel(lines.slice(index)),
+    /** Degrees F; null for MM, a blank or no line. */
     highTempF: values.get('MAXIMUM') ?? null,
     lowTempF: values.get('MINIMUM') ?? null,
   }

@@ -3,29 +3,7 @@
 
 import { MS_PER_HOUR, MS_PER_MINUTE, utcDateStartMs } from '../../../shared/utc-date.ts'
 
-export interface WmoHeader {
-  /** Data designator, for example `CDUS41`. */
-  readonly ttaaii: string
-  /** Issuing office, for example `KOKX`. */
-  readonly office: string
-  readonly day: number
-  readonly hour: number
-  readonly minute: number
-  /** `CCA` (correction), `RRA` (retransmission) and so on, or null. */
-  readonly bbb: string | null
-  /** Product line, for example `CLINYC`. */
-  readonly pil: string
-  /** Index of the product line. */
-  readonly pilIndex: number
-}
-
-/** The local issue line, for example `242 AM EDT SUN AUG 30 2026`. */
-export interface IssueLine {
-  /** The instant by the line's zone; by UTC when the zone is not known. */
-  readonly instantMs: number
-  /** The zone's hours from UTC, daylight saving included; undefined when the zone is not known. */
-  readonly zoneHours: number | undefined
-}
+export type WmoHeader = NonNullable<ReturnType<typeof readHeader>>
 
 // A sequence line and an occasional blank line may stand before the header, never more.
 const HEADER_LINES_MAX = 10
@@ -58,7 +36,7 @@ const ZONE_HOURS = new Map([
 ])
 
 /** Reads the header of a product's upper-case lines; undefined when there is none. */
-export function readHeader(lines: readonly string[]): WmoHeader | undefined {
+export function readHeader(lines: readonly string[]) {
   const headIndex = lines.findIndex((line, index) => index < HEADER_LINES_MAX && HEADER.test(collapse(line)))
   const fields = HEADER.exec(collapse(lines[headIndex] ?? ''))?.groups
   const pilIndex = lines.findIndex((line, index) => index > headIndex && line.trim() !== '')
@@ -67,28 +45,33 @@ export function readHeader(lines: readonly string[]): WmoHeader | undefined {
   const [day, hour, minute] = [Number(fields['day']), Number(fields['hour']), Number(fields['minute'])]
   if (day < 1 || day > 31 || hour > 23 || minute > 59) return undefined
   return {
-    // Some offices send four letters; the two digits missing are zeros by convention.
+    // Data designator, for example `CDUS41`. Some offices send four letters; the two digits missing are zeros by convention.
     ttaaii: (fields['ttaaii'] ?? '').padEnd(6, '0'),
+    /** Issuing office, for example `KOKX`. */
     office: fields['office'] ?? '',
     day,
     hour,
     minute,
+    /** `CCA` (correction), `RRA` (retransmission) and so on, or null. */
     bbb: fields['bbb'] ?? null,
+    /** Product line, for example `CLINYC`, and its index. */
     pil,
     pilIndex,
   }
 }
 
-/** Reads a local issue line; undefined when the line is another one or states a time that does not exist. */
-export function readIssueLine(line: string): IssueLine | undefined {
+/** Reads a local issue line, for example `242 AM EDT SUN AUG 30 2026`; undefined when the line is another one or states a time that does not exist. */
+export function readIssueLine(line: string) {
   const fields = ISSUE.exec(collapse(line))?.groups
   if (fields === undefined) return undefined
   const [hour12, minute] = [Number(fields['hour']), Number(fields['minute'])]
   const date = calendarDate(fields['year'] ?? '', fields['month'] ?? '', fields['day'] ?? '')
   if (date === undefined || hour12 < 1 || hour12 > 12 || minute > 59) return undefined
   const hour = (hour12 % 12) + (fields['half'] === 'P' ? 12 : 0)
+  /** Daylight saving included; undefined when the zone is not known. */
   const zoneHours = ZONE_HOURS.get(fields['zone'] ?? '')
   const localMs = Date.parse(`${date}T00:00:00Z`) + hour * MS_PER_HOUR + minute * MS_PER_MINUTE
+  /** The instant by the line's zone; by UTC when the zone is not known. */
   return { instantMs: localMs - (zoneHours ?? 0) * MS_PER_HOUR, zoneHours }
 }
 

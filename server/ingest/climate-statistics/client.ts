@@ -2,7 +2,7 @@
 // range. It requests a plain station identifier, because a "threaded" one joins different sites.
 
 import { type ClientOptions, UpstreamHttp } from '../../upstream/upstream-http.ts'
-import { type ParsedExtremes, parseDailyExtremes, type StationRange } from './parse.ts'
+import { parseDailyExtremes, type StationRange } from './parse.ts'
 
 const UPSTREAM = 'acis'
 // The service documents no limit.
@@ -14,7 +14,7 @@ export class ClimateStatisticsClient extends UpstreamHttp {
   }
 
   /** Throws `UpstreamError`. */
-  async dailyExtremes(range: StationRange, signal?: AbortSignal): Promise<ParsedExtremes> {
+  async dailyExtremes(range: StationRange, signal?: AbortSignal) {
     const answer = await this.fetchObject({
       path: '/StnData',
       method: 'POST',

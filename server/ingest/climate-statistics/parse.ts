@@ -29,22 +29,11 @@ const NUMBER = /^-?\d{1,3}(?:\.\d+)?$/
  */
 const NO_VALUE = /^(?:M|S|T|-?\d{1,3}(?:\.\d+)?A)$/
 
-export interface ParsedExtremes {
-  /** In date order, possibly fewer than requested. */
-  readonly days: readonly DailyExtremes[]
-  /** One for each row that cannot be read and is left out. */
-  readonly problems: readonly string[]
-}
-
 /**
  * Reads a response for the elements maxt and mint with `meta: sids`. Throws `UpstreamError` under the given name, also if no row can
  * be read.
  */
-export function parseDailyExtremes(
-  answer: JsonObject,
-  range: StationRange,
-  upstream: string,
-): ParsedExtremes {
+export function parseDailyExtremes(answer: JsonObject, range: StationRange, upstream: string) {
   const malformed = (detail: string): UpstreamError => new UpstreamError(upstream, 'malformed', detail)
   const { error, meta, data } = answer
   // Refusals come with status 200 too.
@@ -57,7 +46,9 @@ export function parseDailyExtremes(
   }
   if (!Array.isArray(data)) throw malformed('the answer has no data')
   let previous = ''
+  /** In date order, possibly fewer than requested. */
   const days: DailyExtremes[] = []
+  /** One for each row that cannot be read and is left out. */
   const problems: string[] = []
   for (const row of data as unknown[]) {
     const [date, max, min] = Array.isArray(row) && row.length === 3 ? (row as unknown[]) : []

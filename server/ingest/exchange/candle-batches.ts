@@ -10,26 +10,24 @@ import {
   finishedSpans,
   type KalshiClient,
 } from '../../exchanges/kalshi/rest-client.ts'
-import type { ExchangeRows, MarketName } from '../../exchanges/kalshi/rest-parse.ts'
+import type { MarketName } from '../../exchanges/kalshi/rest-parse.ts'
 
 /** Statuses that mean a wrong request; others do not depend on the markets requested. */
 const WRONG_REQUEST: ReadonlySet<number | null> = new Set([400, 404, 422])
 /** Refusals for this many events before any success are a general fault. Only a few events may have been removed. */
 export const REFUSED_EVENTS_MAX = 3
 
-export interface BatchedCandles extends ExchangeRows<StoredCandle> {
-  /** Tickers of the markets left out. */
-  readonly refused: ReadonlySet<string>
-}
+type Found = ReturnType<typeof noCandles>
 
-interface Found {
-  readonly rows: StoredCandle[]
-  readonly rejected: string[]
-  readonly refused: Set<string>
+const noCandles = () => ({
+  rows: [] as StoredCandle[],
+  rejected: [] as string[],
+  /** Tickers of the markets left out. */
+  refused: new Set<string>(),
   /** Events of refused markets. */
-  readonly refusedEvents: Set<string>
-  isAnswered: boolean
-}
+  refusedEvents: new Set<string>(),
+  isAnswered: false,
+})
 
 /** Finished candles of every length that end after `fromMs`, up to and including `toMs`. Throws `UpstreamError`. */
 export async function fetchBatches(
@@ -37,14 +35,8 @@ export async function fetchBatches(
   markets: readonly MarketName[],
   { fromMs, toMs }: TimeWindow,
   signal: AbortSignal,
-): Promise<BatchedCandles> {
-  const found: Found = {
-    rows: [],
-    rejected: [],
-    refused: new Set(),
-    refusedEvents: new Set(),
-    isAnswered: false,
-  }
+): Promise<Found> {
+  const found = noCandles()
   for (const span of finishedSpans(fromMs, toMs)) {
     const left = markets.filter(({ ticker }) => !found.refused.has(ticker))
     const size = batchSize(span)

@@ -93,15 +93,6 @@ export async function lateLook(
   }
 }
 
-/** Candles of some markets, and the outcome of each requested part. */
-interface Found {
-  readonly candles: StoredCandle[]
-  readonly problems: string[]
-  readonly completed: MarketWindow[]
-  /** The errors of parts that the exchange refused or answered with something unreadable. */
-  readonly refused: UpstreamError[]
-}
-
 async function fetchPast(
   client: KalshiClient,
   complained: Set<string>,
@@ -132,7 +123,7 @@ async function fetchPast(
   }
 }
 
-function fetchedRows({ candles, completed, problems }: Found): FetchedRows {
+function fetchedRows({ candles, completed, problems }: Awaited<ReturnType<typeof fetchParts>>): FetchedRows {
   return {
     async write(transaction) {
       await completeCandles(transaction, completed)
@@ -148,8 +139,10 @@ async function fetchParts(
   parts: readonly MissingCandles[],
   nowMs: number,
   signal: AbortSignal,
-): Promise<Found> {
-  const found: Found = { candles: [], problems: [], completed: [], refused: [] }
+) {
+  const found = { candles: [] as StoredCandle[], problems: [] as string[], completed: [] as MarketWindow[] }
+  /** The errors of parts that the exchange refused or answered with something unreadable. */
+  const refused: UpstreamError[] = []
   const cutoffMs = parts.length === 0 ? 0 : await client.historicalCutoffMs(signal)
   const asked: { readonly part: MissingCandles; readonly rows: ExchangeRows<StoredCandle> }[] = []
   const refusedEvents = new Set<string>()
@@ -158,7 +151,7 @@ async function fetchParts(
       asked.push({ part, rows: await fetchPart(client, part, { nowMs, cutoffMs }, signal) })
     } catch (error) {
       if (!(error instanceof UpstreamError) || !isOfOneMarket(error)) throw error
-      found.refused.push(error)
+      refused.push(error)
       refusedEvents.add(part.eventTicker)
       if (asked.length === 0 && refusedEvents.size >= REFUSED_EVENTS_MAX) throw error
       found.problems.push(`${part.ticker}: ${error.message}`)
@@ -175,8 +168,8 @@ async function fetchParts(
     if (settled === null || hasLeft || rows.rejected.length > 0) continue
     found.completed.push({ ticker: part.ticker, look: part.look, ...settled })
   }
-  const [refusal] = found.refused
-  if (refusal !== undefined && found.refused.length === parts.length) throw refusal
+  const [refusal] = refused
+  if (refusal !== undefined && refused.length === parts.length) throw refusal
   return found
 }
 

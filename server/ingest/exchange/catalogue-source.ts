@@ -223,19 +223,8 @@ function closeFrom(fromMs: number): number {
   return Math.floor((fromMs - LAST_CANDLE_MS) / MS_PER_S) * MS_PER_S
 }
 
-interface JudgedGaps {
-  /** Problems that keep the window incomplete, as text. */
-  readonly open: readonly string[]
-  /** Problems that no longer do so from this look on. */
-  readonly closed: readonly string[]
-  readonly seen: SeenGaps
-}
-
-async function judgeGaps(
-  context: SourceContext,
-  lists: SeriesLists,
-  before: SeenGaps = {},
-): Promise<JudgedGaps> {
+/** Problems as text: `open` ones keep the window incomplete, `closed` ones no longer do so from this look on. */
+async function judgeGaps(context: SourceContext, lists: SeriesLists, before: SeenGaps = {}) {
   const { seriesTicker, markets } = lists
   const gaps = await listGaps(context, lists)
   // Lists without any market are a fault, however often they occur.

@@ -4,7 +4,7 @@
 
 import { AltimeterUnit, type IMetar, parseMetar, type Remark, RemarkType } from 'metar-taf-parser'
 import { METAR_TEXT_CHARACTERS_MAX } from '../../../shared/limits.ts'
-import { TRACE_INCHES, type ObservationType, type Weather } from '../../../shared/observation.ts'
+import { TRACE_INCHES, type Weather } from '../../../shared/observation.ts'
 import { fahrenheitOf, HPA_PER_INHG, roundTo } from '../../../shared/unit-factors.ts'
 import { feelsLikeF, relativeHumidity } from './derived.ts'
 import {
@@ -13,7 +13,6 @@ import {
   readWind,
   type ReportText,
   skyFieldsOf,
-  type SkyLayer,
   splitReport,
 } from './report-text.ts'
 import { resolvePeakTime, resolveReportTime } from './report-time.ts'
@@ -26,25 +25,13 @@ export class MetarError extends Error {
   }
 }
 
-export interface DecodedMetar {
-  readonly icao: string
-  /** Null when the text has no keyword, as in the archives and in the feed before 2025. */
-  readonly type: ObservationType | null
-  readonly observedAtMs: number
-  readonly isCorrection: boolean
-  /** The values behind `temp_f` and `dewpoint_f`, in °C as reported. */
-  readonly temperatureC: number | null
-  readonly dewpointC: number | null
-  /** All layers; `weather` has the first four. */
-  readonly skyLayers: readonly SkyLayer[]
-  readonly weather: Weather
-}
+export type DecodedMetar = ReturnType<typeof decodeMetar>
 
 /**
  * Decodes a report. `referenceMs` (its receive time, or its known time) supplies the month, which the text lacks. Throws
  * `MetarError`.
  */
-export function decodeMetar(text: string, referenceMs: number): DecodedMetar {
+export function decodeMetar(text: string, referenceMs: number) {
   if (text.length > METAR_TEXT_CHARACTERS_MAX) {
     throw new MetarError(`a report of ${text.length} characters is no report`)
   }
@@ -58,11 +45,14 @@ export function decodeMetar(text: string, referenceMs: number): DecodedMetar {
   const temperatures = readTemperatures(report, parsed.remarks)
   return {
     icao: report.header.icao,
+    /** Null when the text has no keyword, as in the archives and in the feed before 2025. */
     type: report.header.type,
     observedAtMs,
     isCorrection: report.header.isCorrection,
+    /** The values behind `temp_f` and `dewpoint_f`, in °C as reported. */
     temperatureC: temperatures.temperatureC,
     dewpointC: temperatures.dewpointC,
+    /** All layers; `weather` has the first four. */
     skyLayers: readSkyLayers(report.body),
     weather: weatherOf(report, parsed, temperatures, observedAtMs),
   }
@@ -93,19 +83,10 @@ function parseWithLibrary({ header, body, remarks }: ReportText): IMetar {
   }
 }
 
-interface Temperatures {
-  readonly temperatureC: number | null
-  readonly dewpointC: number | null
-  readonly temp_f: number | null
-  readonly dewpoint_f: number | null
-  /** Whether this station measures whole °F (ASOS, remark AO2), so that its tenths of a °C are a converted integer °F. */
-  readonly isWholeFahrenheit: boolean
-}
-
 /** A T-group that differs by more from the body (°C) is a typing error: the body counts, as in the feed's decoder. */
 const T_GROUP_DIFFERENCE_C_MAX = 1
 
-function readTemperatures({ body, remarks }: ReportText, parsedRemarks: readonly Remark[]): Temperatures {
+function readTemperatures({ body, remarks }: ReportText, parsedRemarks: readonly Remark[]) {
   // `05/` has a temperature but no dewpoint; the library drops both.
   const match = body
     .map((group) => /^(M?\d{2})\/(M?\d{2}|\/\/|XX)?$/.exec(group))
@@ -115,6 +96,7 @@ function readTemperatures({ body, remarks }: ReportText, parsedRemarks: readonly
   const tenths = findRemark(parsedRemarks, RemarkType.HourlyTemperatureDewPoint)
   const temperatureC = preferTenths(tenths?.temperature, bodyTemperatureC)
   const dewpointC = preferTenths(tenths?.dewPoint, bodyDewpointC)
+  /** Whether this station measures whole °F (ASOS, remark AO2), so that its tenths of a °C are a converted integer °F. */
   const isWholeFahrenheit = /(^| )A[O0]2A?( |$)/.test(remarks)
   return {
     temperatureC,
@@ -143,7 +125,7 @@ function fahrenheit(celsius: number | null, isWhole: boolean): number | null {
 function weatherOf(
   report: ReportText,
   parsed: IMetar,
-  temperatures: Temperatures,
+  temperatures: ReturnType<typeof readTemperatures>,
   observedAtMs: number,
 ): Weather {
   const { temperatureC, dewpointC, temp_f, dewpoint_f, isWholeFahrenheit } = temperatures

@@ -3,31 +3,16 @@
 // reads everything else.
 // Grammar: Federal Meteorological Handbook No. 1 (FCM-H1), chapter 12.
 
-import type { Weather } from '../../../shared/observation.ts'
+import type { ObservationType, Weather } from '../../../shared/observation.ts'
 import { METRES_PER_SECOND_PER_KNOT, METRES_PER_STATUTE_MILE, roundTo } from '../../../shared/unit-factors.ts'
 
-interface ReportHeader {
-  readonly type: 'METAR' | 'SPECI' | null
-  readonly icao: string
-  readonly day: number
-  readonly hour: number
-  readonly minute: number
-  /** COR before or after station and time; CCA … in the Canadian form. */
-  readonly isCorrection: boolean
-}
-
-export interface ReportText {
-  readonly header: ReportHeader
-  /** Body groups, without the correction flag and the trend. */
-  readonly body: readonly string[]
-  readonly remarks: string
-}
+export type ReportText = NonNullable<ReturnType<typeof splitReport>>
 
 const HEADER = /^(?:(METAR|SPECI) )?(COR )?([A-Z][A-Z0-9]{3}) (COR )?(\d{2})(\d{2})(\d{2})Z(?: |$)/
 const TREND = /^(TEMPO|BECMG|INTER|NOSIG)$/
 
 /** Splits a report into header, body and remarks; `undefined` if the text does not start like a report. */
-export function splitReport(text: string): ReportText | undefined {
+export function splitReport(text: string) {
   const line = text
     .trim()
     .replaceAll(/\s+/g, ' ')
@@ -35,19 +20,22 @@ export function splitReport(text: string): ReportText | undefined {
   const match = HEADER.exec(line)
   if (match === null) return undefined
   const [head, type, corBefore, icao = '', corAfter, day, hour, minute] = match
+  const keyword: ObservationType | null = type === 'METAR' || type === 'SPECI' ? type : null
   const [bodyText = '', ...remarks] = line.slice(head.length).split(/(?:^| )RMK(?: |$)/)
   const groups = bodyText.split(' ').filter((group) => group !== '')
   const trendIndex = groups.findIndex((group) => TREND.test(group))
   const current = trendIndex === -1 ? groups : groups.slice(0, trendIndex)
   return {
     header: {
-      type: type === 'METAR' || type === 'SPECI' ? type : null,
+      type: keyword,
       icao,
       day: Number(day),
       hour: Number(hour),
       minute: Number(minute),
+      /** COR before or after station and time; CCA … in the Canadian form. */
       isCorrection: corBefore !== undefined || corAfter !== undefined || current.some(isCorrectionFlag),
     },
+    /** Body groups, without the correction flag and the trend. */
     body: current.filter((group) => !isCorrectionFlag(group)),
     remarks: remarks.join(' '),
   }
@@ -62,19 +50,13 @@ function isCorrectionFlag(group: string): boolean {
   return /^(COR|CC[A-Z])$/.test(group)
 }
 
-export interface ReportedWind {
-  /** Null when variable. */
-  readonly directionDegrees: number | null
-  readonly speedKt: number
-  readonly gustKt: number | null
-}
-
 /** The wind group; null if it is absent or slashed out: a missing wind is not a calm. */
-export function readWind(body: readonly string[]): ReportedWind | null {
+export function readWind(body: readonly string[]) {
   for (const group of body) {
     const match = /^(VRB|\d{3})(\d{2,3})(?:G(\d{2,3}))?(KTS?|MPS|KMH)$/.exec(group)
     if (match === null) continue
     const [, direction, speed, gust, unit] = match
+    /** Null when variable. */
     const directionDegrees = direction === 'VRB' ? null : Number(direction)
     if (directionDegrees !== null && directionDegrees > 360) return null
     return {

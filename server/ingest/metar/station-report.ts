@@ -2,21 +2,12 @@
 // of another station or time would bring wrong values, and a field may change its meaning.
 
 import type { Station } from '../../../shared/stations.ts'
-import { type DecodedMetar, decodeMetar, MetarError } from './decode-metar.ts'
+import { decodeMetar, MetarError } from './decode-metar.ts'
 
 const TIME_DIFFERENCE_MS_MAX = 10 * 60 * 1000
 
-export interface StationReport {
-  /** The text, even if it cannot be read; null if there is none of its own. */
-  readonly text: string | null
-  readonly decoded: DecodedMetar | null
-}
-
-export function readStationReport(
-  text: string | null,
-  station: Station,
-  observedAtMs: number,
-): StationReport {
+/** The text, even if it cannot be read; null if there is none of its own. */
+export function readStationReport(text: string | null, station: Station, observedAtMs: number) {
   if (text === null) return { text: null, decoded: null }
   try {
     const decoded = decodeMetar(text, observedAtMs)

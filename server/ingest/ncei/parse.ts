@@ -175,17 +175,12 @@ function weatherOf(row: ArchiveRow, decoded: DecodedMetar | null): Weather {
   }
 }
 
-interface Temperature {
-  readonly celsius: number | null
-  readonly fahrenheit: number | null
-}
-
 function settleTemperature(
   row: ArchiveRow,
   element: string,
   textC: number | null | undefined,
   textF: number | null | undefined,
-): Temperature {
+) {
   const celsius = settle(readElement(row, element), textC, 0.051, (value) => value)
   if (celsius === null) return { celsius: null, fahrenheit: null }
   // If the text's value was used, take its °F: the text shows whether the station measures whole °F.
@@ -242,11 +237,7 @@ function settleSky(row: ArchiveRow, textLayers: readonly SkyLayer[]): SkyFields 
   return skyFieldsOf(textLayers.length >= layers.length ? textLayers : layers)
 }
 
-interface CheckedLayer extends SkyLayer {
-  readonly isBad: boolean
-}
-
-function readLayer(row: ArchiveRow, number: number): CheckedLayer | null {
+function readLayer(row: ArchiveRow, number: number) {
   // The 2025 format renamed the columns of 2024 and does not reuse their names.
   const isNew = row(`sky_cover_summation_${number}`) !== undefined
   const prefix = isNew ? 'sky_cover_summation' : 'sky_cover'
