@@ -23,7 +23,7 @@ import { refuseNotPinnable } from './not-pinnable.ts'
 import type { RecordRequest } from './record-context.ts'
 import { assertInPlace } from './request-cost.ts'
 import { isInTable } from './series-stations.ts'
-import { forgetStalePlan } from './stale-plan.ts'
+import { withFreshPlan } from './stale-plan.ts'
 
 export interface CandleAnswer extends CandleStretches {
   /** Minutes of the answer's candles. */
@@ -33,13 +33,12 @@ export interface CandleAnswer extends CandleStretches {
 }
 
 export async function answerCandles(query: CandleQuery, request: RecordRequest): Promise<CandleAnswer> {
-  for (let attempt = 1; ; attempt++) {
-    try {
-      return await answerOnce(query, request)
-    } catch (error) {
-      forgetStalePlan(error, attempt, 'Candles', () => request.context.candleManifest.forget())
-    }
-  }
+  const { candleManifest } = request.context
+  return await withFreshPlan(
+    'Candles',
+    () => candleManifest.forget(),
+    async () => answerOnce(query, request),
+  )
 }
 
 async function answerOnce(query: CandleQuery, request: RecordRequest): Promise<CandleAnswer> {

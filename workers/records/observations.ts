@@ -18,7 +18,7 @@ import { makeObservationPlan, type ObservationPlan, readObservations } from './o
 import type { RecordAnswer, RecordBatch } from './record-batch.ts'
 import type { RecordRequest } from './record-context.ts'
 import { assertInPlace } from './request-cost.ts'
-import { forgetStalePlan } from './stale-plan.ts'
+import { withFreshPlan } from './stale-plan.ts'
 import { checkStation } from './station-check.ts'
 import { convertUnits } from './unit-conversion.ts'
 
@@ -29,17 +29,18 @@ export async function answerObservations(
 ): Promise<RecordAnswer> {
   if (query.station !== null) await checkStation(query.station, request)
   const answer = query.offset + query.limit < RECORD_STORE_BATCH_ROWS ? readAnswer : countAnswer
-  for (let attempt = 1; ; attempt++) {
-    try {
+  const { observationManifest } = request.context
+  return await withFreshPlan(
+    'Observations',
+    () => observationManifest.forget(),
+    async () => {
       const plan = await makeObservationPlan(query, request)
       await refuseUnpinnable(query, plan, request)
       request.identity.settle(observationSources(query, plan, request))
       assertInPlace(request, 0, plan.cold.parts.length)
       return await answer(query, plan, request)
-    } catch (error) {
-      forgetStalePlan(error, attempt, 'Observations', () => request.context.observationManifest.forget())
-    }
-  }
+    },
+  )
 }
 
 async function refuseUnpinnable(

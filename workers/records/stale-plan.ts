@@ -21,3 +21,23 @@ export function forgetStalePlan(error: unknown, attempt: number, noun: string, f
   if (!hasMoved) throw error
   throw new ApiError('lake_file_changed', `${noun} moved to the lake again and again while they were read.`)
 }
+
+/**
+ * Gives the answer, and plans it again while its plan is stale. An answer that streams its rows is planned again only before its
+ * first row.
+ * @param noun names the rows in the error of a request whose rows moved too often
+ * @param forget clears the caches that the plan was made from
+ */
+export async function withFreshPlan<T>(
+  noun: string,
+  forget: () => void,
+  answer: () => Promise<T>,
+): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await answer()
+    } catch (error) {
+      forgetStalePlan(error, attempt, noun, forget)
+    }
+  }
+}

@@ -24,6 +24,7 @@ import { heldLakeChunks, lakeChunks, lakeRows } from './lake-query.ts'
 import { isNumeric, NO_ROWS, type RecordAnswer, type RecordBatch } from './record-batch.ts'
 import type { RecordRequest } from './record-context.ts'
 import { assertInPlace } from './request-cost.ts'
+import { withFreshPlan } from './stale-plan.ts'
 
 const TRADES_FILE = {
   schema: TRADES_SCHEMA,
@@ -48,9 +49,15 @@ const SERVED: Readonly<Record<string, string>> = {
 /** The order within a file, applied if the files are of several series. Rows with equal keys are interchangeable. */
 const ORDER = 'ts, market_id, trade_id NULLS LAST, price, qty, aggressor, recv_ts'
 const SERIES_PREFIX = 'series='
+/** A plan is made from the lake's directories, which no cache holds. */
+const NOTHING_TO_FORGET = (): void => undefined
 
 /** Plans the answer, and reads it if it is short. Throws ApiError. */
 export async function answerTrades(query: TradeQuery, request: RecordRequest): Promise<RecordAnswer> {
+  return await withFreshPlan('Trades', NOTHING_TO_FORGET, async () => answerOnce(query, request))
+}
+
+async function answerOnce(query: TradeQuery, request: RecordRequest): Promise<RecordAnswer> {
   const { context, signal, identity, pinned } = request
   const selection = selectionOf(context.lake, query, pinned)
   const parts = inOrder(partsOf(context.lake, query, selection.series, pinned))
@@ -153,6 +160,7 @@ async function readTrades(
   }
   const countSql = `SELECT count(*)::DOUBLE FROM (SELECT 1 FROM ${source} LIMIT ${offset + limit + 1})`
   const [row] = await lakeRows(duck, parts, countSql, signal)
+  checkUnchanged(parts)
   const counted = pageOf(Number(row?.[0] ?? 0), query)
   async function* stream(): AsyncGenerator<RecordBatch, void, void> {
     if (counted.rows === 0) return
