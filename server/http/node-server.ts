@@ -116,12 +116,12 @@ class NodeExchange extends ReceivedRequest implements Exchange {
     this.#socket.destroy()
   }
 
-  #writeHead({ status, headers, commonHeaders }: ReplyHead, more: Readonly<Record<string, string>>): void {
+  #writeHead({ status, headers }: ReplyHead, more: Readonly<Record<string, string>>): void {
     const response = this.#response
     response.statusCode = status
     // Otherwise Node states whether the connection stays open, which HTTP/1.1 does not need.
     response.removeHeader('Connection')
-    for (const each of [headers, commonHeaders, more])
+    for (const each of [headers, this.commonHeaders, more])
       for (const name of Object.keys(each)) response.setHeader(name, each[name] ?? '')
   }
 

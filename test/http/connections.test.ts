@@ -118,7 +118,7 @@ test('the kernel counts connections by IPv4 and IPv6 address', async (t) => {
 
 test('a client may send its next request after the last byte of a sized body, before the server has ended the body', async (t) => {
   const bytes = patternBytes(1_000)
-  const head = { status: 200, headers: {}, commonHeaders: {} }
+  const head = { status: 200, headers: {} }
   let handled = 0
   const server = await startHttpServer({ host: '127.0.0.1', port: 0, stallTimeoutMs: 60_000 }, (exchange) => {
     const count = ++handled

@@ -24,7 +24,7 @@ for (const isHeld of [true, false]) {
     if (!isHeld) foreignCork.close()
     const body = patternBytes(3_000_000)
     const options = { host: '127.0.0.1', port: 0, stallTimeoutMs: 60_000 }
-    const head = { status: 200, headers: {}, commonHeaders: {} }
+    const head = { status: 200, headers: {} }
     const write = async (sink: BodySink): Promise<void> => {
       for (let start = 0; start < body.length; start += CHUNK_BYTES) {
         await sink.write(body.subarray(start, start + CHUNK_BYTES))
