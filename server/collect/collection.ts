@@ -100,17 +100,14 @@ export function startCollection(options: CollectionOptions): Collection {
       await pulled
       if (!stopping.signal.aborted) await recorder.run(stopping.signal)
     }),
-    ...(compaction === undefined ? [] : [compaction.run(stopping.signal)]),
-    ...(push === undefined ? [] : [runPushes(push, pulled, stopping.signal)]),
+    compaction?.run(stopping.signal),
+    push && runPushes(push, pulled, stopping.signal),
   ]
   return {
     metrics: () => ({
       tasks: [
         ...sources.metrics(),
-        ...recorders.map((recorder) => recorder.metrics),
-        ...(compaction === undefined ? [] : [compaction.metrics]),
-        ...(push === undefined ? [] : [push.schedule.metrics]),
-        ...(push?.raw === undefined ? [] : [push.raw.metrics]),
+        ...[...recorders, compaction, push?.schedule, push?.raw].flatMap((task) => task?.metrics ?? []),
       ],
       recorders: recorders.flatMap(({ recorderMetrics }) => recorderMetrics ?? []),
       syncs: push === undefined ? [] : [push.schedule.figures],

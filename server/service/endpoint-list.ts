@@ -62,9 +62,9 @@ function bucketOf({ sync }: ServeConfig): string | null {
 export function createEndpoints(
   config: ServeConfig,
   dependencies: ServerDependencies,
-  catalogue: Catalogue,
-  { lobPool, recordPool, feed, lakeWatch, lakeBooks, lakeVersions, metrics, answerCache }: Background,
+  background: Background,
 ): Endpoint[] {
+  const { lobPool, recordPool, catalogue, feed, lakeWatch, lakeBooks, lakeVersions, metrics } = background
   const { store, checkEmbeddedDb } = dependencies
   const hasRecords = dependencies.storeAddress !== undefined
   const isStoreOff = config.store === null && store === undefined
@@ -91,7 +91,7 @@ export function createEndpoints(
   const choice = config.sync?.choice ?? null
   const receipts = new LobReceipts()
   const common = { choice, versions: lakeVersions }
-  const answers = new RecordAnswers(recordPool, validators, answerCache)
+  const answers = new RecordAnswers(recordPool, validators, background.answerCache)
   const service = { answers, validators, ...common }
   const lobService = { pool: lobPool, catalogue, cachePolicy, version, receipts, ...common }
   const endpoints = [

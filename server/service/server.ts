@@ -55,10 +55,10 @@ export async function startServer(
   dependencies: ServerDependencies,
 ): Promise<RunningServer> {
   const { logger } = dependencies
-  const { background, catalogue } = await createBackground(config, dependencies)
+  const background = await createBackground(config, dependencies)
   const { lobPool, recordPool, lakeWatch, lakeBooks, lakeVersions, metrics } = background
   const lifecycle = new RequestLifecycle(
-    createEndpoints(config, dependencies, catalogue, background),
+    createEndpoints(config, dependencies, background),
     lifecycleOptions(config, logger, metrics),
   )
   let metricsServer: HttpServer | undefined
