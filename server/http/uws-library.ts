@@ -1,12 +1,11 @@
-// Loads uWebSockets.js and makes its applications listen.
+// Loads uWebSockets.js after the settings that it reads while loading, and makes its applications listen.
 
+// oxlint-disable-next-line no-unassigned-import -- it must be loaded before the library
+import './uws-settings.ts'
 import type { TemplatedApp, us_listen_socket } from 'uWebSockets.js'
-import { REQUEST_HEAD_BYTES_MAX } from '../../shared/limits.ts'
+import * as uWS from 'uWebSockets.js'
 
-// The library reads it while it is loaded. The default of 4 KiB is less than the allowed request target.
-process.env['UWS_HTTP_MAX_HEADERS_SIZE'] = String(REQUEST_HEAD_BYTES_MAX)
-
-export const uWS = await import('uWebSockets.js')
+export { uWS }
 
 // uSockets' LIBUS_LISTEN_EXCLUSIVE_PORT: exported under another name than in its types, so the value is given here.
 const LISTEN_EXCLUSIVE_PORT = 1
