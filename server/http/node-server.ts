@@ -2,6 +2,7 @@
 // refuses a request with ambiguous framing and reads nothing after it; it closes a connection that sends a request while the
 // previous one is being answered; it discards request bodies; it adds no headers to those of the answer.
 
+import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { REQUEST_HEAD_BYTES_MAX } from '../../shared/limits.ts'
@@ -242,14 +243,10 @@ export async function startNodeServer(
 }
 
 async function listen(server: Server, { host, port }: HttpServerOptions): Promise<void> {
-  try {
-    await new Promise<void>((resolve, reject) => {
-      server.once('error', reject)
-      server.listen({ host, port, exclusive: true }, resolve)
-    })
-  } catch (error) {
+  server.listen({ host, port, exclusive: true })
+  await once(server, 'listening').catch((cause: unknown) => {
     throw new Error(`cannot listen on ${host} port ${port}: is the address in use? Port 0 is any free one.`, {
-      cause: error,
+      cause,
     })
-  }
+  })
 }

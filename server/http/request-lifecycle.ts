@@ -7,6 +7,7 @@
 // it sends no final chunk and no text in the body.
 
 import { randomUUID } from 'node:crypto'
+import { setImmediate } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { ApiError } from '../../shared/errors.ts'
 import { REQUEST_TARGET_BYTES_MAX } from '../../shared/limits.ts'
@@ -22,7 +23,6 @@ import { ConnectionLoss, type Exchange, type RequestHeader } from './exchange.ts
 import { problemReply } from './problem.ts'
 import { represent } from './representation.ts'
 import { Router } from './router.ts'
-import { StreamTurns } from './stream-turns.ts'
 
 const ALLOWED_METHODS = 'GET, HEAD, OPTIONS'
 const NO_BYTES = new Uint8Array(0)
@@ -48,7 +48,11 @@ function endingOfStatus(status: number, error: unknown): Ending {
 export class RequestLifecycle {
   readonly #router: Router
   readonly #options: LifecycleOptions
-  readonly #turns = new StreamTurns()
+  /**
+   * Settles when the stream that asked last may write. In each turn of the event loop one stream writes a chunk, so that other
+   * events are handled between two chunks, however many streams there are.
+   */
+  #lastTurn: Promise<void> = Promise.resolve()
   readonly #idleWaiters: (() => void)[] = []
   #activeCount = 0
   #isDraining = false
@@ -208,7 +212,7 @@ export class RequestLifecycle {
       for (; chunk !== null; chunk = await stream.next()) {
         await sink.write(chunk)
         // Without this pause a stream with ready chunks and a free socket would block all other requests.
-        await this.#turns.next()
+        await (this.#lastTurn = this.#lastTurn.then(() => setImmediate()))
       }
       await sink.end()
     } finally {
