@@ -21,7 +21,7 @@ import {
   type WrittenObject,
 } from './object-store.ts'
 import { conflictOf, isSampleObject } from './replacement.ts'
-import { SyncJournal, wasWritten } from './sync-journal.ts'
+import { openJournal, readJournal, type SyncJournal, wasWritten } from './sync-journal.ts'
 import { SyncConflict, SyncReport } from './sync-report.ts'
 
 export type Direction = 'pull' | 'push'
@@ -99,7 +99,7 @@ export class Transfers {
     options: TransferOptions,
     work: (transfers: Transfers) => Promise<void>,
   ): Promise<SyncReport> {
-    const journal = await SyncJournal.open(options.lake, `${options.direction} ${options.remote.name}`)
+    const journal = await openJournal(options.lake, `${options.direction} ${options.remote.name}`)
     try {
       const transfers = new Transfers(options, journal)
       await work(transfers)
@@ -330,8 +330,8 @@ export class Transfers {
     return pulled !== undefined && wasWritten({ ...pulled, targetVersion: pulled.sourceVersion }, present)
   }
 
-  #pulled(): ReturnType<typeof SyncJournal.read> {
-    return SyncJournal.read(this.options.lake, `pull ${this.remote.name}`)
+  #pulled(): ReturnType<typeof readJournal> {
+    return readJournal(this.options.lake, `pull ${this.remote.name}`)
   }
 
   /** The versions in the journal. The lake is the source of a push and the target of a pull. */
