@@ -6,7 +6,7 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { REQUEST_HEAD_BYTES_MAX } from '../../shared/limits.ts'
-import { ConnectionShares, connectionLimits } from './connection-shares.ts'
+import { connectionLimits, connectionShares } from './connection-shares.ts'
 import {
   type BodySink,
   type Exchange,
@@ -197,7 +197,7 @@ export async function startNodeServer(
   })
   const { max, clientMax } = connectionLimits(options)
   server.maxConnections = max
-  const shares = new ConnectionShares(clientMax)
+  const shares = connectionShares(clientMax)
   server.on('connection', (socket) => {
     const { remoteAddress = '' } = socket
     if (shares.open(remoteAddress)) socket.once('close', () => shares.close(remoteAddress))

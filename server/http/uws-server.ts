@@ -17,7 +17,7 @@
 import { STATUS_CODES } from 'node:http'
 import type { HttpRequest, HttpResponse, TemplatedApp } from 'uWebSockets.js'
 import { type BodySocket, BodyWriter } from './body-writer.ts'
-import { ConnectionShares, connectionLimits, establishedConnections } from './connection-shares.ts'
+import { connectionLimits, connectionShares, establishedConnections } from './connection-shares.ts'
 import {
   type BodySink,
   type Exchange,
@@ -26,7 +26,7 @@ import {
   type HttpServerOptions,
   type ReplyHead,
 } from './exchange.ts'
-import { ForeignCork } from './foreign-cork.ts'
+import { type ForeignCork, openForeignCork } from './foreign-cork.ts'
 import { ReceivedRequest } from './received-request.ts'
 import { SizedBody } from './sized-body.ts'
 import { listen, uWS } from './uws-library.ts'
@@ -191,7 +191,7 @@ class UwsExchange extends ReceivedRequest implements Exchange {
 
   /** While the library's handler runs, it has corked the response. */
   get #canWriteUncorked(): boolean {
-    return !this.#isInHandler && this.#foreignCork.isHeld
+    return !this.#isInHandler && this.#foreignCork.isHeld()
   }
 
   #writeUncorked(bytes: Uint8Array): boolean {
@@ -239,7 +239,7 @@ class UwsExchange extends ReceivedRequest implements Exchange {
  */
 function limitConnections(app: TemplatedApp, options: HttpServerOptions, portOf: () => number): void {
   const { max, clientMax } = connectionLimits(options)
-  const shares = new ConnectionShares(clientMax, () => establishedConnections(portOf()))
+  const shares = connectionShares(clientMax, () => establishedConnections(portOf()))
   let open = 0
   app.filter((response, change) => {
     open += change
@@ -256,7 +256,7 @@ export async function startUwsServer(
   handler: ExchangeHandler,
   foreignCork?: ForeignCork,
 ): Promise<HttpServer> {
-  const cork = foreignCork ?? (await ForeignCork.open())
+  const cork = foreignCork ?? (await openForeignCork())
   const app = uWS.App()
   let boundPort = options.port
   limitConnections(app, options, () => boundPort)

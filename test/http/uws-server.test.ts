@@ -17,10 +17,10 @@ for (const isHeld of [true, false]) {
     : 'no more than the cork buffer of the library holds'
   test(`writes ${size} at once when the foreign cork is ${isHeld ? 'held' : 'lost'}`, async (t) => {
     if ((await uwsOrSkip(t)) === undefined) return
-    const { ForeignCork } = await import('../../server/http/foreign-cork.ts')
+    const { openForeignCork } = await import('../../server/http/foreign-cork.ts')
     const { startUwsServer } = await import('../../server/http/uws-server.ts')
     // Each write becomes one chunk on the wire.
-    const foreignCork = await ForeignCork.open()
+    const foreignCork = await openForeignCork()
     if (!isHeld) foreignCork.close()
     const body = patternBytes(3_000_000)
     const options = { host: '127.0.0.1', port: 0, stallTimeoutMs: 60_000 }
