@@ -84,7 +84,9 @@ export async function createBackground(config: ServeConfig, dependencies: Server
   const { lobWorkerUrl = LOB_WORKER_URL, recordWorkerUrl = RECORD_WORKER_URL } = dependencies
   const { lake, shares } = config
   const answerCache = new AnswerCache((config.answerCacheMb ?? ANSWER_CACHE_MB_DEFAULT) * BYTES_PER_MB)
-  const catalogue = new Catalogue(cachePolicyOf(config), answerCache)
+  // Without API keys, shared caches may store answers.
+  const cachePolicy = new CachePolicy({ isShared: config.apiKeys.length === 0 })
+  const catalogue = new Catalogue(cachePolicy, answerCache)
   const lakeWatch = await createLakeWatch(lake, config.sync, logger)
   const lobPool = new LobPool({ lake, logger, shares, workerUrl: lobWorkerUrl })
   const recordPool = new RecordPool({ lake, logger, shares, store: storeAddress, workerUrl: recordWorkerUrl })
@@ -122,10 +124,6 @@ export async function createBackground(config: ServeConfig, dependencies: Server
     queuedTasks: () => ({ lob: lobPool.queuedTasks, records: recordPool.queuedTasks }),
     ingestAges: store?.ingestAges ?? (async () => []),
   })
-  return { lobPool, recordPool, catalogue, feed, lakeWatch, lakeBooks, lakeVersions, metrics, answerCache }
-}
-
-/** Without API keys, shared caches may store answers. */
-export function cachePolicyOf(config: ServeConfig): CachePolicy {
-  return new CachePolicy({ isShared: config.apiKeys.length === 0 })
+  const caches = { cachePolicy, answerCache, catalogue }
+  return { ...caches, lobPool, recordPool, feed, lakeWatch, lakeBooks, lakeVersions, metrics }
 }

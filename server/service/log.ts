@@ -3,7 +3,7 @@
 // that they describe, because V8 copies objects twice that live for some milliseconds.
 
 import { write, writeSync } from 'node:fs'
-import { type DestinationStream, type Logger, pino } from 'pino'
+import { pino } from 'pino'
 import { logLosses } from '../metrics/log-losses.ts'
 import { LOG_BLOCK_BYTES, LOG_LINE_BYTES_MAX, LOG_WAITING_BYTES_MAX } from '../../shared/limits.ts'
 
@@ -149,14 +149,11 @@ export function readableLine(line: string): string {
   return `${[new Date(time).toISOString().slice(11, 19), label, msg, ...words].join(' ')}\n`
 }
 
-export interface Log {
-  readonly logger: Logger
-  /** Call its `flushSync` before the exit. */
-  readonly destination: DestinationStream & { flushSync(): void }
-}
-
-/** @param isTerminal whether stderr is a terminal: then lines are written in readable form */
-export function openLog(level: string, isTerminal: boolean): Log {
+/**
+ * Call `flushSync` of the destination before the exit.
+ * @param isTerminal whether stderr is a terminal: then lines are written in readable form
+ */
+export function openLog(level: string, isTerminal: boolean) {
   const sink = new LineBlocks(new LogFile(2))
   const destination = isTerminal
     ? { write: (line: string) => sink.write(readableLine(line)), flushSync: () => sink.flushSync() }
