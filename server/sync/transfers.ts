@@ -226,7 +226,9 @@ export class Transfers {
       replaces: present?.version ?? null,
       reusesPrefix,
     }).catch((error: unknown) => {
-      throw error instanceof UnreadableObject ? unreadable(key, `${from.name}/${key}`, error) : error
+      if (!(error instanceof UnreadableObject)) throw error
+      const message = `${from.name}/${key} cannot be read, and the file in the lake can. ${REMOVAL}`
+      throw new SyncConflict(key, message, { cause: error })
     })
     const [a, b] = direction === 'push' ? [next, written] : [written, next]
     await this.note(key, a, b)
@@ -345,12 +347,6 @@ export class Transfers {
 
 function isLasting(error: unknown): boolean {
   return error instanceof SyncConflict && !error.mayPass
-}
-
-/** A conflict about an object that cannot be read, which would replace a lake file that can. */
-function unreadable(key: string, name: string, cause: Error): SyncConflict {
-  const message = `${name} cannot be read, and the file in the lake can. ${REMOVAL}`
-  return new SyncConflict(key, message, { cause })
 }
 
 /** A conflict about a damaged object of the remote place. The remedy in `cause` is for the lake, so it is replaced. */
