@@ -27,7 +27,7 @@ import { RECORD_PARTITIONS } from '../../shared/lake-layout.ts'
 import type { CollectConfig, PushConfig } from './collect-config.ts'
 import { compactionTask } from './compaction-task.ts'
 import { PushLog } from './push-log.ts'
-import { RecorderTask } from './recorder-task.ts'
+import { recorderTask } from './recorder-task.ts'
 
 /** Timeout of the last push. An unresponsive object storage delays shutdown for at most twice this long. */
 const LAST_PUSH_MS_MAX = 15_000
@@ -90,7 +90,7 @@ export function startCollection(options: CollectionOptions): Collection {
   const recorders =
     recording === null
       ? []
-      : recorded.map((exchange) => new RecorderTask({ recording, exchange, logger, clock, onListed }))
+      : recorded.map((exchange) => recorderTask({ recording, exchange, logger, clock, onListed }))
   const pulled = push?.pullOpenDates(stopping.signal) ?? Promise.resolve()
   const running = [
     sources
