@@ -30,8 +30,6 @@ export interface RecorderTaskOptions {
   readonly clock?: Clock | undefined
 }
 
-export type RecorderTask = ReturnType<typeof recorderTask>
-
 export function recorderTask(options: RecorderTaskOptions) {
   const { recording, exchange, logger, onListed, clock = SYSTEM_CLOCK } = options
   const timesToTell = repeatedWarnings(clock)

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { pino } from 'pino'
-import { recorderTask, type RecorderTask } from '../../server/collect/recorder-task.ts'
+import { recorderTask } from '../../server/collect/recorder-task.ts'
 import { LocalKalshi } from '../support/local-kalshi.ts'
 import { checkAgainst, eventually, readSeries, TEST_CREDENTIALS } from '../support/recorder-harness.ts'
 import { onSmallDisk, type SmallDisk } from '../support/small-disk.ts'
@@ -26,7 +26,7 @@ const CLOCK = {
 
 interface World {
   readonly exchange: LocalKalshi
-  readonly task: RecorderTask
+  readonly task: ReturnType<typeof recorderTask>
   readonly lake: string
   readonly errors: string[]
 }
