@@ -27,7 +27,7 @@ import { RECORD_PARTITIONS } from '../../shared/lake-layout.ts'
 import type { CollectConfig, PushConfig } from './collect-config.ts'
 import { compactionTask } from './compaction-task.ts'
 import { PushLog } from './push-log.ts'
-import { RecorderTask } from './recorder-task.ts'
+import { recorderTask } from './recorder-task.ts'
 
 /** Timeout of the last push. An unresponsive object storage delays shutdown for at most twice this long. */
 const LAST_PUSH_MS_MAX = 15_000
@@ -90,7 +90,7 @@ export function startCollection(options: CollectionOptions): Collection {
   const recorders =
     recording === null
       ? []
-      : recorded.map((exchange) => new RecorderTask({ recording, exchange, logger, clock, onListed }))
+      : recorded.map((exchange) => recorderTask({ recording, exchange, logger, clock, onListed }))
   const pulled = push?.pullOpenDates(stopping.signal) ?? Promise.resolve()
   const running = [
     sources
@@ -100,17 +100,14 @@ export function startCollection(options: CollectionOptions): Collection {
       await pulled
       if (!stopping.signal.aborted) await recorder.run(stopping.signal)
     }),
-    ...(compaction === undefined ? [] : [compaction.run(stopping.signal)]),
-    ...(push === undefined ? [] : [runPushes(push, pulled, stopping.signal)]),
+    compaction?.run(stopping.signal),
+    push && runPushes(push, pulled, stopping.signal),
   ]
   return {
     metrics: () => ({
       tasks: [
         ...sources.metrics(),
-        ...recorders.map((recorder) => recorder.metrics),
-        ...(compaction === undefined ? [] : [compaction.metrics]),
-        ...(push === undefined ? [] : [push.schedule.metrics]),
-        ...(push?.raw === undefined ? [] : [push.raw.metrics]),
+        ...[...recorders, compaction, push?.schedule, push?.raw].flatMap((task) => task?.metrics ?? []),
       ],
       recorders: recorders.flatMap(({ recorderMetrics }) => recorderMetrics ?? []),
       syncs: push === undefined ? [] : [push.schedule.figures],

@@ -74,14 +74,11 @@ function warnOf(failures: readonly CompactionFailure[], logger: Logger, timesToT
   const [first] = passing
   // The message of a full disk names a different temporary file each time.
   const passingTimes = first === undefined ? null : timesToTell('passing')
-  if (first !== undefined && passingTimes !== null) {
-    const { path, reason } = first
-    const context = { path, reason, partitions: passing.length, times: passingTimes }
+  if (passingTimes !== null)
     logger.warn(
-      context,
+      { path: first?.path, reason: first?.reason, partitions: passing.length, times: passingTimes },
       passing.length === 1 ? 'a partition cannot be compacted' : 'partitions cannot be compacted',
     )
-  }
   for (const { path, reason } of failures.filter(({ isPassing }) => !isPassing)) {
     const times = timesToTell(path, reason)
     if (times !== null) logger.warn({ path, reason, times }, 'a partition cannot be compacted')
@@ -89,28 +86,22 @@ function warnOf(failures: readonly CompactionFailure[], logger: Logger, timesToT
 }
 
 function logResult({ partitions, published }: CompactionResult, logger: Logger): void {
-  for (const { path, rows, fileRows } of published) {
-    logger.info({ path, rows: Number(rows), file_rows: Number(fileRows) }, 'rows are in the lake too')
+  const log = (text: string, files: CompactionResult['partitions']): void => {
+    for (const { path, rows, fileRows } of files)
+      logger.info({ path, rows: Number(rows), file_rows: Number(fileRows) }, text)
   }
-  for (const { path, rows, fileRows } of partitions) {
-    logger.info({ path, rows: Number(rows), file_rows: Number(fileRows) }, 'rows moved to the lake')
-  }
+  log('rows are in the lake too', published)
+  log('rows moved to the lake', partitions)
 }
 
+/** A full disk is tried again soon. A damaged file needs an operator. */
 function outcomeOf({ partitions, failures }: CompactionResult): TaskOutcome {
   const [first] = failures
+  const isOwn = failures.some(({ isPassing }) => isPassing)
   return {
     rowCount: partitions.reduce((sum, { rows }) => sum + Number(rows), 0),
     errorCount: failures.length,
-    failure: first === undefined ? null : failureOf(first, failures),
+    failure:
+      first === undefined ? null : { message: `${first.path}: ${first.reason}`, retryAfterMs: 0, isOwn },
   }
-}
-
-/** Retry a full disk soon. A damaged file needs an operator. */
-function failureOf(
-  { path, reason }: CompactionFailure,
-  failures: readonly CompactionFailure[],
-): TaskOutcome['failure'] {
-  const isOwn = failures.some(({ isPassing }) => isPassing)
-  return { message: `${path}: ${reason}`, retryAfterMs: 0, isOwn }
 }

@@ -30,54 +30,11 @@ export interface RecorderTaskOptions {
   readonly clock?: Clock | undefined
 }
 
-export class RecorderTask {
-  readonly #options: RecorderTaskOptions
-  readonly #loop: TaskLoop
-  #recorder: SourceRecorder | undefined
-
-  constructor(options: RecorderTaskOptions) {
-    const { exchange, logger, clock = SYSTEM_CLOCK } = options
-    const timesToTell = repeatedWarnings(clock)
-    this.#options = options
-    this.#loop = new TaskLoop({
-      task: `recorder-${exchange}`,
-      // A recording that has ended starts again at once, unless it failed.
-      intervalMs: 0,
-      run: (signal) => this.#record(signal),
-      clock,
-      onError: (error) => {
-        const times = timesToTell(String(error))
-        if (times !== null) logger.error({ err: error, exchange, times }, 'the recording has ended')
-      },
-    })
-  }
-
-  run(signal: AbortSignal): Promise<void> {
-    return this.#loop.run(signal)
-  }
-
-  /** Here, rows are messages of the exchange, and the last success is the last message. */
-  get metrics(): TaskMetrics {
-    const { metrics } = this.#loop
-    const recorder = this.recorderMetrics
-    if (recorder === undefined) return metrics
-    const { frames, lastFrameMs, discoveryFailures, foldFailures } = recorder
-    return {
-      ...metrics,
-      rowCount: frames,
-      lastSuccessAtMs: lastFrameMs,
-      lastRowsAtMs: lastFrameMs,
-      errorCount: metrics.errorCount + discoveryFailures + foldFailures,
-    }
-  }
-
-  /** Metrics of the current or the last recording. */
-  get recorderMetrics(): RecorderMetrics | undefined {
-    return this.#recorder?.metrics
-  }
-
-  async #record(signal: AbortSignal): Promise<never> {
-    const { recording, exchange, logger, onListed, clock = SYSTEM_CLOCK } = this.#options
+export function recorderTask(options: RecorderTaskOptions) {
+  const { recording, exchange, logger, onListed, clock = SYSTEM_CLOCK } = options
+  const timesToTell = repeatedWarnings(clock)
+  let recorder: SourceRecorder | undefined
+  const record = async (signal: AbortSignal): Promise<never> => {
     const { lake, workDirectory, userAgent, [exchange]: own } = recording
     await mkdir(workDirectory, { recursive: true }).catch((error: unknown) => {
       throw asLakeWriteError(error, workDirectory, "the recorder's directory")
@@ -92,11 +49,10 @@ export class RecorderTask {
     try {
       const feed = await exchangeOf(exchange).openFeed(own!, http)
       const common = { source: exchange, lake, workDirectory, logger, onListed, onFailed }
-      const recorder = await SourceRecorder.start({ ...common, ...feed })
-      this.#recorder = recorder
+      recorder = await SourceRecorder.start({ ...common, ...feed })
       const end = AbortSignal.any([signal, failure.signal])
       clock.sleep(STEADY_MS, end).then(
-        () => this.#loop.forgetFailures(),
+        () => loop.forgetFailures(),
         () => {},
       )
       if (!end.aborted) await once(end, 'abort')
@@ -110,5 +66,40 @@ export class RecorderTask {
     }
     signal.throwIfAborted()
     throw failure.signal.reason
+  }
+  const loop = new TaskLoop({
+    task: `recorder-${exchange}`,
+    // A recording that has ended starts again at once, unless it failed.
+    intervalMs: 0,
+    run: record,
+    clock,
+    onError: (error) => {
+      const times = timesToTell(String(error))
+      if (times !== null) logger.error({ err: error, exchange, times }, 'the recording has ended')
+    },
+  })
+  return {
+    run: (signal: AbortSignal): Promise<void> => loop.run(signal),
+    get metrics(): TaskMetrics {
+      return recorder === undefined ? loop.metrics : metricsOf(loop.metrics, recorder.metrics)
+    },
+    /** Metrics of the current or the last recording. */
+    get recorderMetrics(): RecorderMetrics | undefined {
+      return recorder?.metrics
+    },
+  }
+}
+
+/** Here, rows are messages of the exchange, and the last success is the last message. */
+function metricsOf(
+  metrics: TaskMetrics,
+  { frames, lastFrameMs, discoveryFailures, foldFailures }: RecorderMetrics,
+): TaskMetrics {
+  return {
+    ...metrics,
+    rowCount: frames,
+    lastSuccessAtMs: lastFrameMs,
+    lastRowsAtMs: lastFrameMs,
+    errorCount: metrics.errorCount + discoveryFailures + foldFailures,
   }
 }

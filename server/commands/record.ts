@@ -1,6 +1,6 @@
 // `bookcast record`: records exchanges' order books until it is stopped. The log goes to stderr.
 
-import { RecorderTask } from '../collect/recorder-task.ts'
+import { recorderTask } from '../collect/recorder-task.ts'
 import { exchanges } from '../exchanges/registry.ts'
 import {
   readRecording,
@@ -53,9 +53,7 @@ export const recordCommand = optionCommand(RECORD_OPTIONS, HELP, async (options,
     const recorded = exchanges().filter(({ source }) => config[source] !== undefined)
     const series = recorded.flatMap(({ source }) => config[source]?.series ?? [])
     stdout.write(`Bookcast records ${series.join(', ')} into ${lake}\n`)
-    const tasks = recorded.map(
-      ({ source }) => new RecorderTask({ recording: config, exchange: source, logger }),
-    )
+    const tasks = recorded.map(({ source }) => recorderTask({ recording: config, exchange: source, logger }))
     await Promise.all(tasks.map((task) => task.run(signal)))
     logger.info('stopped')
     return 0

@@ -10,7 +10,7 @@ import { OUTPUT_FORMATS } from '../../shared/formats.ts'
 import { canonicalParameters, textOfPlace } from '../../shared/lob-canonical.ts'
 import type { LobCatalogueEntry, LobHead, LobQuery, MarketsAsked } from '../../shared/lob-task.ts'
 import { MS_PER_DAY, utcDateOf, utcDateStartMs } from '../../shared/utc-date.ts'
-import { PartStream, readRange } from '../http/byte-range.ts'
+import { partOf, readRange } from '../http/byte-range.ts'
 import type { CachePolicy } from '../http/cache-policy.ts'
 import {
   defineEndpoint,
@@ -231,7 +231,7 @@ export function lobEndpoint(service: LobService): Endpoint {
         return {
           status: 206,
           headers: { ...reply.headers, 'Content-Range': part.contentRange },
-          stream: new PartStream(stream, part.skipBytes, part.sizeBytes),
+          stream: partOf(stream, part.skipBytes, part.sizeBytes),
         }
       } catch (error) {
         throw refusalOf(error, query, service)

@@ -1,9 +1,9 @@
 // Prometheus metrics. On the API's port they need a key if keys are configured, because they show what clients request.
 
+import type { Registry } from 'prom-client'
 import { defineEndpoint, type Endpoint } from '../http/endpoint.ts'
-import type { MetricsText } from '../http/metrics-text.ts'
 
-export function metricsEndpoint(metrics: MetricsText): Endpoint {
+export function metricsEndpoint(metrics: Pick<Registry, 'contentType' | 'metrics'>): Endpoint {
   return defineEndpoint({
     path: '/metrics',
     summary: 'Metrics of this process in the Prometheus text format.',

@@ -2,7 +2,6 @@
 
 import { performance } from 'node:perf_hooks'
 import { type Logger, symbols } from 'pino'
-import type { ReplyHeaders } from './endpoint.ts'
 import type { Exchange } from './exchange.ts'
 import { loggedTarget } from './logged-target.ts'
 
@@ -28,7 +27,6 @@ export class RequestRecord {
   route: string | null = null
   /** The name of the API key, if keys are configured. */
   client: string | undefined = undefined
-  commonHeaders: ReplyHeaders
   /** Null when the client left before there was a status to send. */
   status: number | null = null
   /** Records in the answer; null when it broke off without a count. */
@@ -46,7 +44,6 @@ export class RequestRecord {
     this.#exchange = exchange
     this.#isKey = isKey
     this.requestId = requestId
-    this.commonHeaders = { 'X-Request-Id': requestId }
   }
 
   get method(): string {

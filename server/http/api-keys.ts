@@ -22,27 +22,19 @@ export function presentedKey(exchange: Exchange): string {
   return /^Bearer +(\S+)$/i.exec(exchange.header('authorization'))?.[1] ?? ''
 }
 
-export class ApiKeys {
-  readonly #keys: readonly { readonly name: string; readonly digest: Buffer }[]
-
-  readonly #digests: ReadonlySet<string>
-
-  constructor(keys: readonly ApiKey[]) {
-    this.#digests = new Set(keys.map(({ sha256 }) => sha256.toLowerCase()))
-    this.#keys = keys.map(({ name, sha256 }) => ({ name, digest: Buffer.from(sha256, 'hex') }))
-  }
-
-  /** Whether a text is a key. Only the log uses this; it admits no client. */
-  has(text: string): boolean {
-    return this.#digests.has(sha256Hex(text))
-  }
-
-  /** The name of the client whose key this is. */
-  nameOf(key: string): string | undefined {
-    if (key === '') return undefined
-    const digest = createHash('sha256').update(key).digest()
-    let name: string | undefined
-    for (const candidate of this.#keys) if (timingSafeEqual(candidate.digest, digest)) name = candidate.name
-    return name
+export function keyRing(keys: readonly ApiKey[]) {
+  const digests = new Set(keys.map(({ sha256 }) => sha256.toLowerCase()))
+  const known = keys.map(({ name, sha256 }) => ({ name, digest: Buffer.from(sha256, 'hex') }))
+  return {
+    /** Whether a text is a key. Only the log uses this; it admits no client. */
+    has: (text: string): boolean => digests.has(sha256Hex(text)),
+    /** The name of the client whose key this is. */
+    nameOf(key: string): string | undefined {
+      if (key === '') return undefined
+      const digest = createHash('sha256').update(key).digest()
+      let name: string | undefined
+      for (const candidate of known) if (timingSafeEqual(candidate.digest, digest)) name = candidate.name
+      return name
+    },
   }
 }

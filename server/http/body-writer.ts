@@ -12,14 +12,9 @@
 // have gone through without a full socket. A backlog of 64 KiB is gone when the client has taken about as much; the client
 // must do that within the stall timeout.
 
-import {
-  BODY_LAST_BYTES_MAX,
-  BODY_PIECE_BYTES_MIN,
-  BODY_PIECE_SHARE,
-  BODY_RESERVE_BYTES,
-} from '../../shared/limits.ts'
+import { BODY_LAST_BYTES_MAX, BODY_RESERVE_BYTES } from '../../shared/limits.ts'
 import type { BodySink } from './exchange.ts'
-import { PacedBody, type PaceLimits } from './paced-body.ts'
+import { PacedBody } from './paced-body.ts'
 
 /** The three operations on a response that a body needs. */
 export interface BodySocket {
@@ -33,31 +28,19 @@ export interface BodySocket {
   close(): void
 }
 
-export class BodyWriter extends PacedBody implements BodySink {
-  readonly #socket: BodySocket
+export class BodyWriter extends PacedBody<BodySocket> implements BodySink {
   readonly #reserve = new Uint8Array(BODY_RESERVE_BYTES)
   #reserveStart = 0
   #reserveEnd = 0
   /** The library's own memory holds nothing of what was passed on. */
   #isDrained = true
-  /** Bytes passed on since the socket was last full. */
-  #freeBytes = 0
-  bytesWritten = 0
-
-  constructor(socket: BodySocket, limits: PaceLimits) {
-    super(socket, limits)
-    this.#socket = socket
-  }
 
   async write(chunk: Uint8Array): Promise<void> {
     this.assertOpen()
-    for (let start = 0; start < chunk.length;) {
-      const pieceBytes = Math.max(BODY_PIECE_BYTES_MIN, Math.floor(this.#freeBytes / BODY_PIECE_SHARE))
-      const piece = chunk.subarray(start, start + pieceBytes)
+    for (const piece of this.piecesOf(chunk)) {
       this.#passButReserve(piece)
-      this.#freeBytes = this.#isDrained ? this.#freeBytes + piece.length : 0
+      this.freeBytes = this.#isDrained ? this.freeBytes + piece.length : 0
       await this.#drained()
-      start += piece.length
     }
   }
 
@@ -68,7 +51,7 @@ export class BodyWriter extends PacedBody implements BodySink {
     await this.#drained()
     const last = this.#reserve.subarray(this.#reserveStart, this.#reserveEnd)
     this.bytesWritten += last.length
-    this.#socket.end(last)
+    this.socket.end(last)
   }
 
   /** Passes on the reserve and the chunk except their last bytes. At most half is kept, so that some bytes always move. */
@@ -90,7 +73,7 @@ export class BodyWriter extends PacedBody implements BodySink {
     if (bytes.length === 0) return
     this.bytesWritten += bytes.length
     this.pace.took(bytes.length)
-    this.#isDrained = this.#socket.write(bytes)
+    this.#isDrained = this.socket.write(bytes)
     if (this.#isDrained) this.noteProgress()
   }
 

@@ -1,7 +1,7 @@
 // One range of bytes (RFC 9110, section 14). A header that is malformed, has another unit or lists several ranges is ignored:
 // the whole body is sent.
 
-import type { ByteStream, StreamReader } from './byte-stream.ts'
+import { type ByteStream, chunksOf, derivedStream } from './byte-stream.ts'
 
 /** First and last byte of a representation, both inclusive. */
 export interface ByteBounds {
@@ -31,40 +31,22 @@ export function boundsOf(range: ByteRange, sizeBytes: number): ByteBounds | null
 }
 
 /** `sizeBytes` bytes of a stream after its first `skipBytes`. */
-export class PartStream implements ByteStream {
-  readonly sizeBytes: number
-  readonly #stream: ByteStream
-  #skip: number
-  #left: number
+export function partOf(stream: ByteStream, skipBytes: number, sizeBytes: number): ByteStream {
+  return derivedStream(stream, chunksOfPart(stream, skipBytes, sizeBytes), { sizeBytes })
+}
 
-  constructor(stream: ByteStream, skipBytes: number, sizeBytes: number) {
-    this.#stream = stream
-    this.#skip = skipBytes
-    this.#left = sizeBytes
-    this.sizeBytes = sizeBytes
+async function* chunksOfPart(
+  stream: ByteStream,
+  skipBytes: number,
+  sizeBytes: number,
+): AsyncGenerator<Uint8Array, void, void> {
+  let [skip, left] = [skipBytes, sizeBytes]
+  for await (const chunk of chunksOf(stream)) {
+    const part = chunk.subarray(skip, skip + left)
+    skip -= Math.min(skip, chunk.length)
+    left -= part.length
+    if (part.length > 0) yield part
+    if (left === 0) return
   }
-
-  get rows(): number | null {
-    return this.#stream.rows
-  }
-
-  attach(reader: StreamReader): void {
-    this.#stream.attach?.(reader)
-  }
-
-  async next(): Promise<Uint8Array | null> {
-    while (this.#left > 0) {
-      const chunk = await this.#stream.next()
-      if (chunk === null) throw new Error(`the body ended ${this.#left} bytes before the end of its part`)
-      const part = chunk.subarray(this.#skip, this.#skip + this.#left)
-      this.#skip -= Math.min(this.#skip, chunk.length)
-      this.#left -= part.length
-      if (part.length > 0) return part
-    }
-    return null
-  }
-
-  async close(): Promise<void> {
-    await this.#stream.close()
-  }
+  throw new Error(`the body ended ${left} bytes before the end of its part`)
 }

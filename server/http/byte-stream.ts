@@ -26,6 +26,26 @@ export async function* chunksOf(stream: ByteStream): AsyncGenerator<Uint8Array, 
   for (let chunk = await stream.next(); chunk !== null; chunk = await stream.next()) yield chunk
 }
 
+/** A body of other chunks than those of `source`, from which they are made. */
+export function derivedStream(
+  source: ByteStream,
+  chunks: AsyncGenerator<Uint8Array, void, void>,
+  { sizeBytes, onClose }: { readonly sizeBytes?: number; readonly onClose?: () => void },
+): ByteStream {
+  return {
+    sizeBytes,
+    get rows() {
+      return source.rows
+    },
+    attach: (reader) => source.attach?.(reader),
+    next: async () => (await chunks.next()).value ?? null,
+    async close() {
+      onClose?.()
+      await source.close()
+    },
+  }
+}
+
 /** What clients that wait for a stream's slot may know of the stream's client. */
 export interface StreamReader {
   /**

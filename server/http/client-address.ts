@@ -1,38 +1,26 @@
 // The address that a request is counted under. Behind proxies it is in X-Forwarded-For, which a client can forge. So only
 // as many of its last entries are trusted as there are trusted proxies.
 
-import { isIP } from 'node:net'
+import { isIP, SocketAddress } from 'node:net'
 import type { Exchange } from './exchange.ts'
 
-const MAPPED_IPV4 = /^(?:::ffff:|(?:0{1,4}:){5}ffff:)(?<ipv4>\d+\.\d+\.\d+\.\d+)$/i
-const MAPPED_IPV4_HEX = /^(?:0{1,4}:){5}ffff:(?<high>[0-9a-f]{1,4}):(?<low>[0-9a-f]{1,4})$/i
-
-/** The eight groups of an IPv6 address without `::`, zone or leading zeros. */
-function ipv6Groups(address: string): string[] {
-  const text = address.split('%', 1)[0] ?? ''
-  const [head = '', tail] = text.split('::', 2)
-  const before = head === '' ? [] : head.split(':')
-  const after = tail === undefined || tail === '' ? [] : tail.split(':')
-  const zeros = tail === undefined ? 0 : Math.max(0, 8 - before.length - after.length)
-  const groups = [...before, ...Array.from({ length: zeros }, () => '0'), ...after]
-  return groups.map((group) => group.toLowerCase().replace(/^0+(?=.)/, ''))
-}
+const MAPPED_IPV4 = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/
 
 /**
  * The unit that a rate limit counts: an IPv4 address, or the /64 network of an IPv6 address, the smallest network that
  * providers assign to a customer.
  */
 function countedAddress(address: string): string {
-  const mapped = MAPPED_IPV4.exec(address)?.groups?.['ipv4']
-  if (mapped !== undefined) return mapped
-  const hex = MAPPED_IPV4_HEX.exec(address)?.groups
-  if (hex !== undefined) {
-    const high = Number.parseInt(hex['high'] ?? '', 16)
-    const low = Number.parseInt(hex['low'] ?? '', 16)
-    return [high >> 8, high & 255, low >> 8, low & 255].join('.')
-  }
   if (isIP(address) !== 6) return address
-  return `${ipv6Groups(address).slice(0, 4).join(':')}::/64`
+  const withoutZone = address.split('%', 1)[0] ?? ''
+  const canonical = new SocketAddress({ family: 'ipv6', address: withoutZone }).address
+  const mapped = MAPPED_IPV4.exec(canonical)?.[1]
+  if (mapped !== undefined) return mapped
+  const [head = [], tail = []] = canonical
+    .split('::')
+    .map((groups) => (groups === '' ? [] : groups.split(':')))
+  const zeros = Array<string>(8 - head.length - tail.length).fill('0')
+  return `${[...head, ...zeros, ...tail].slice(0, 4).join(':')}::/64`
 }
 
 /**

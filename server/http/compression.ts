@@ -6,7 +6,7 @@ import * as zlib from 'node:zlib'
 import type { Transform } from 'node:stream'
 import { promisify } from 'node:util'
 import type { ContentCoding } from './content-coding.ts'
-import type { ByteStream, StreamReader } from './byte-stream.ts'
+import { type ByteStream, derivedStream } from './byte-stream.ts'
 
 /** Bytes of one output chunk of a compressor. */
 const COMPRESSED_CHUNK_BYTES = 64 * 1024
@@ -49,92 +49,60 @@ async function endsAtOnce(next: Promise<Uint8Array | null>): Promise<boolean> {
 /** A zlib stream; `flush` writes all input so far to the output. */
 type Compressor = Transform & { flush(done: () => void): void }
 
+/** A stream in coded form. */
+export function compressedStream(source: ByteStream, coding: Compression): ByteStream {
+  const compressor = (
+    coding === 'gzip'
+      ? zlib.createGzip(GZIP_OPTIONS)
+      : zstd().createZstdCompress({ chunkSize: COMPRESSED_CHUNK_BYTES })
+  ) as Compressor
+  return derivedStream(source, compressedChunks(source, compressor), { onClose: () => compressor.destroy() })
+}
+
 /**
- * A stream in coded form. The compressor holds one chunk at a time, which bounds its memory. The first chunk is flushed to the
- * client at once; later ones are sent when the compressor has a block of them. A body of one chunk is compressed in one call:
- * a turn of the thread pool costs more than compressing a small body.
+ * The compressor holds one chunk at a time, which bounds its memory. The first chunk is flushed to the client at once; later
+ * ones are sent when the compressor has a block of them. A body of one chunk is compressed in one call: a turn of the thread
+ * pool costs more than compressing a small body.
  */
-export class CompressedStream implements ByteStream {
-  readonly #source: ByteStream
-  readonly #compressor: Compressor
-  readonly #output: Uint8Array[] = []
-  /** The chunk after the first one; it is requested at once. */
-  #second: Promise<Uint8Array | null> | undefined
-  #isFirst = true
-  #isEnded = false
-  #fail: (error: Error) => void = () => {}
-
-  constructor(source: ByteStream, coding: Compression) {
-    this.#source = source
-    this.#compressor = (
-      coding === 'gzip'
-        ? zlib.createGzip(GZIP_OPTIONS)
-        : zstd().createZstdCompress({ chunkSize: COMPRESSED_CHUNK_BYTES })
-    ) as Compressor
-    this.#compressor.on('data', (bytes: Buffer) => this.#output.push(bytes))
-    this.#compressor.on('error', (error: Error) => this.#fail(error))
-    this.#compressor.on('close', () => this.#fail(new Error('the compressor was closed')))
-  }
-
-  get rows(): number | null {
-    return this.#source.rows
-  }
-
-  attach(reader: StreamReader): void {
-    this.#source.attach?.(reader)
-  }
-
-  async next(): Promise<Uint8Array | null> {
-    for (;;) {
-      const bytes = this.#output.shift()
-      if (bytes !== undefined) return bytes
-      if (this.#isEnded) return null
-      await this.#take()
-    }
-  }
-
-  async close(): Promise<void> {
-    this.#compressor.destroy()
-    await this.#source.close()
-  }
-
-  /** Passes the next chunk, or the end, from the source to the compressor. */
-  async #take(): Promise<void> {
-    if (!this.#isFirst) {
-      const chunk = await (this.#second ?? this.#source.next())
-      this.#second = undefined
-      await this.#feed(chunk, chunk === null ? 'end' : 'write')
-      return
-    }
-    this.#isFirst = false
-    const chunk = await this.#source.next()
-    if (chunk === null) {
-      await this.#feed(null, 'end')
-      return
-    }
+async function* compressedChunks(
+  source: ByteStream,
+  compressor: Compressor,
+): AsyncGenerator<Uint8Array, void, void> {
+  const output: Uint8Array[] = []
+  let fail: ((error: Error) => void) | undefined
+  compressor.on('data', (bytes: Buffer) => output.push(bytes))
+  compressor.on('error', (error: Error) => fail?.(error))
+  compressor.on('close', () => fail?.(new Error('the compressor was closed')))
+  /** Resolves when the compressor has taken what `feed` gives it, whose memory may then be reused. */
+  const taken = (feed: (done: () => void) => void): Promise<void> =>
+    new Promise((resolve, reject) => {
+      fail = reject
+      feed(resolve)
+    })
+  const ended = (last: Uint8Array | null): Promise<void> =>
+    taken((done) => compressor.once('end', done).end(last))
+  let chunk = await source.next()
+  if (chunk !== null) {
     // The source may reuse the chunk's memory once the next chunk is requested.
     const first = Uint8Array.from(chunk)
-    const second = this.#source.next()
-    const isWhole = await endsAtOnce(second)
-    if (!isWhole) this.#second = second
-    await this.#feed(first, isWhole ? 'end' : 'flush')
-  }
-
-  /** Resolves when the compressor has taken the chunk, whose memory may then be reused. */
-  async #feed(chunk: Uint8Array | null, how: 'write' | 'flush' | 'end'): Promise<void> {
-    const compressor = this.#compressor
-    await new Promise<void>((resolve, reject) => {
-      this.#fail = reject
-      const done = (): void => resolve()
-      if (how === 'end') {
-        this.#isEnded = true
-        compressor.once('end', done)
-        if (chunk === null) compressor.end()
-        else compressor.end(chunk)
-      } else if (how === 'flush') {
-        compressor.write(chunk)
-        compressor.flush(done)
-      } else compressor.write(chunk, done)
+    const second = source.next()
+    if (await endsAtOnce(second)) {
+      await ended(first)
+      yield* output
+      return
+    }
+    await taken((done) => {
+      compressor.write(first)
+      compressor.flush(done)
     })
+    yield* output.splice(0)
+    chunk = await second
   }
+  for (; chunk !== null; chunk = await source.next()) {
+    const next = chunk
+    await taken((done) => compressor.write(next, () => done()))
+    yield* output.splice(0)
+  }
+  await ended(null)
+  yield* output
 }

@@ -26,52 +26,46 @@ export function connectionLimits(options: HttpServerOptions): { max: number; cli
 /** Open connections by address. */
 type Counts = Map<string, number>
 
-export class ConnectionShares {
-  readonly #clientMax: number
-  readonly #recount: (() => Counts | undefined) | undefined
-  #counts: Counts = new Map()
-  #countedMs = -Infinity
-  #openedCount = 0
-
-  /**
-   * @param recount counts the open connections, for a library that does not report which connection was closed; it returns
-   * undefined where the system cannot count them: then there are no shares
-   */
-  constructor(clientMax: number, recount?: () => Counts | undefined) {
-    this.#clientMax = clientMax
-    this.#recount = recount
-  }
-
-  /** Counts a new connection; false when its address has used its share. */
-  open(peerAddress: string): boolean {
-    if (this.#clientMax === Infinity) return true
-    const address = clientAddress(peerAddress, '', 0)
-    let count = (this.#counts.get(address) ?? 0) + 1
-    if (this.#recount !== undefined && (count > this.#clientMax || this.#counts.size >= ADDRESSES_MAX)) {
-      const isOld = performance.now() - this.#countedMs >= COUNT_VALID_MS
-      if (isOld || this.#openedCount >= this.#clientMax * OPENED_SHARE_MAX) {
-        this.#counts = this.#recount() ?? new Map()
-        this.#countedMs = performance.now()
-        this.#openedCount = 0
-        // The kernel's count includes the new connection.
-        count = this.#counts.get(address) ?? 1
-      } else if (count - 1 === this.#clientMax) {
-        // The kernel's count included connections that were not accepted yet.
-        count -= 1
+/**
+ * Counts the connections of each address.
+ * @param recount counts the open connections, for a library that does not report which connection was closed; it returns
+ * undefined where the system cannot count them: then there are no shares
+ */
+export function connectionShares(clientMax: number, recount?: () => Counts | undefined) {
+  let counts: Counts = new Map()
+  let countedMs = -Infinity
+  let openedCount = 0
+  return {
+    /** Counts a new connection; false when its address has used its share. */
+    open(peerAddress: string): boolean {
+      if (clientMax === Infinity) return true
+      const address = clientAddress(peerAddress, '', 0)
+      let count = (counts.get(address) ?? 0) + 1
+      if (recount !== undefined && (count > clientMax || counts.size >= ADDRESSES_MAX)) {
+        const isOld = performance.now() - countedMs >= COUNT_VALID_MS
+        if (isOld || openedCount >= clientMax * OPENED_SHARE_MAX) {
+          counts = recount() ?? new Map()
+          countedMs = performance.now()
+          openedCount = 0
+          // The kernel's count includes the new connection.
+          count = counts.get(address) ?? 1
+        } else if (count - 1 === clientMax) {
+          // The kernel's count included connections that were not accepted yet.
+          count -= 1
+        }
       }
-    }
-    if (count > this.#clientMax) return false
-    this.#counts.set(address, count)
-    this.#openedCount += 1
-    return true
-  }
-
-  /** Removes a closed connection from the counts. */
-  close(peerAddress: string): void {
-    const address = clientAddress(peerAddress, '', 0)
-    const count = (this.#counts.get(address) ?? 0) - 1
-    if (count > 0) this.#counts.set(address, count)
-    else this.#counts.delete(address)
+      if (count > clientMax) return false
+      counts.set(address, count)
+      openedCount += 1
+      return true
+    },
+    /** Removes a closed connection from the counts. */
+    close(peerAddress: string): void {
+      const address = clientAddress(peerAddress, '', 0)
+      const count = (counts.get(address) ?? 0) - 1
+      if (count > 0) counts.set(address, count)
+      else counts.delete(address)
+    },
   }
 }
 

@@ -8,8 +8,6 @@ export type ReplyHeaders = Readonly<Record<string, string>>
 export interface ReplyHead {
   readonly status: number
   readonly headers: ReplyHeaders
-  /** Headers that every answer to this request carries. */
-  readonly commonHeaders: ReplyHeaders
 }
 
 /** Why a connection ended before its answer was complete. */
@@ -75,6 +73,8 @@ export interface Exchange {
   readonly signal: AbortSignal
   /** The same as `signal.aborted`, without creating a signal. */
   readonly isAborted: boolean
+  /** Headers that its answer carries besides its own. */
+  commonHeaders: ReplyHeaders
   /** Sends a whole answer with its Content-Length. */
   sendWhole(head: ReplyHead, body: Uint8Array): void
   /** Sends status and headers only; a Content-Length among them is that of the body of GET. */

@@ -15,61 +15,45 @@ const FOREIGN_CORK_TIMEOUT_MS = 5_000
 
 const HOST = '127.0.0.1'
 
-export class ForeignCork {
-  #response: HttpResponse | undefined
-  readonly #close: () => void
+export type ForeignCork = Awaited<ReturnType<typeof openForeignCork>>
 
-  private constructor(response: HttpResponse, close: () => void) {
-    this.#response = response
-    this.#close = close
-    response.onAborted(() => (this.#response = undefined))
-  }
-
-  /** Opens the connection that holds the cork; no other client can connect to it afterwards. */
-  static async open(): Promise<ForeignCork> {
-    const app = uWS.App()
-    const path = `/${randomUUID()}`
-    const asked = new Promise<HttpResponse>((resolve) => {
-      app.get(path, (response) => {
-        response.onAborted(() => {})
-        resolve(response)
-      })
+/** Opens the connection that holds the cork; no other client can connect to it afterwards. */
+export async function openForeignCork() {
+  const app = uWS.App()
+  const path = `/${randomUUID()}`
+  let held: HttpResponse | undefined
+  const asked = new Promise<true>((resolve) => {
+    app.get(path, (response) => {
+      held = response
+      response.onAborted(() => (held = undefined))
+      resolve(true)
     })
-    const listening = await listen(app, HOST, 0)
-    if (listening === false) throw new Error(`cannot listen on ${HOST}`)
-    const socket = connect(uWS.us_socket_local_port(listening), HOST).unref()
-    const close = (): void => {
-      socket.destroy()
-      app.close()
-    }
-    try {
-      await once(socket, 'connect')
-      socket.on('error', () => socket.destroy())
-      socket.write(`GET ${path} HTTP/1.1\r\nHost: ${HOST}\r\n\r\n`)
-      // The kernel completes the connect by itself, but without a free file descriptor the connection is never accepted.
-      const response = await withinTime(asked, FOREIGN_CORK_TIMEOUT_MS)
-      if (response === undefined)
-        throw new Error(`no connection to ${HOST} was accepted: are there file descriptors left?`)
-      uWS.us_listen_socket_close(listening)
-      return new ForeignCork(response, close)
-    } catch (error) {
-      close()
-      throw error
-    }
+  })
+  const listening = await listen(app, HOST, 0)
+  if (listening === false) throw new Error(`cannot listen on ${HOST}`)
+  const socket = connect(uWS.us_socket_local_port(listening), HOST).unref()
+  const close = (): void => {
+    held = undefined
+    socket.destroy()
+    app.close()
   }
-
-  /** False once its connection is lost. */
-  get isHeld(): boolean {
-    return this.#response !== undefined
+  try {
+    await once(socket, 'connect')
+    socket.on('error', () => socket.destroy())
+    socket.write(`GET ${path} HTTP/1.1\r\nHost: ${HOST}\r\n\r\n`)
+    // The kernel completes the connect by itself, but without a free file descriptor the connection is never accepted.
+    if ((await withinTime(asked, FOREIGN_CORK_TIMEOUT_MS)) === undefined)
+      throw new Error(`no connection to ${HOST} was accepted: are there file descriptors left?`)
+    uWS.us_listen_socket_close(listening)
+  } catch (error) {
+    close()
+    throw error
   }
-
-  /** Runs `action`, which may write to other responses. Call it only while `isHeld`. */
-  run(action: () => void): void {
-    this.#response?.cork(action)
-  }
-
-  close(): void {
-    this.#response = undefined
-    this.#close()
+  return {
+    /** Runs `action`, which may write to other responses. Call it only while `isHeld`. */
+    run: (action: () => void): void => void held?.cork(action),
+    /** False once its connection is lost. */
+    isHeld: (): boolean => held !== undefined,
+    close,
   }
 }

@@ -41,6 +41,5 @@ export async function startHttpServer(
   options: HttpServerOptions,
   handler: ExchangeHandler,
 ): Promise<HttpServer> {
-  const adapter = await httpAdapter()
-  return adapter.start(options, handler)
+  return (await httpAdapter()).start(options, handler)
 }

@@ -67,10 +67,10 @@ export class LastRequest extends ReceivedRequest implements Exchange {
     }
   }
 
-  sendWhole({ status, headers, commonHeaders }: ReplyHead, body: Uint8Array): void {
+  sendWhole({ status, headers }: ReplyHead, body: Uint8Array): void {
     const all = {
       ...headers,
-      ...commonHeaders,
+      ...this.commonHeaders,
       Date: new Date().toUTCString(),
       'Content-Length': String(body.length),
       Connection: 'close',

@@ -2,9 +2,8 @@
 // write when the kernel has taken all of it, so the writer gives it one piece at a time. The process buffers only that piece,
 // and a client makes progress when it has taken it. Pieces are short until many bytes have gone through without a wait.
 
-import { BODY_PIECE_BYTES_MIN, BODY_PIECE_SHARE } from '../../shared/limits.ts'
 import type { BodySink } from './exchange.ts'
-import { PacedBody, type PaceLimits } from './paced-body.ts'
+import { PacedBody } from './paced-body.ts'
 
 /** The three operations on a response that a body needs. */
 interface PieceSocket {
@@ -14,31 +13,17 @@ interface PieceSocket {
   close(): void
 }
 
-export class NodeBody extends PacedBody implements BodySink {
-  readonly #socket: PieceSocket
+export class NodeBody extends PacedBody<PieceSocket> implements BodySink {
   /** The kernel has taken the last piece. */
   #isTaken = true
-  /** Bytes passed on since the client was last behind. */
-  #freeBytes = 0
-  bytesWritten = 0
-
-  constructor(socket: PieceSocket, limits: PaceLimits) {
-    super(socket, limits)
-    this.#socket = socket
-  }
 
   async write(chunk: Uint8Array): Promise<void> {
-    for (let start = 0; start < chunk.length;) {
-      const pieceBytes = Math.max(BODY_PIECE_BYTES_MIN, Math.floor(this.#freeBytes / BODY_PIECE_SHARE))
-      const piece = chunk.subarray(start, start + pieceBytes)
-      await this.#pass(piece)
-      start += piece.length
-    }
+    for (const piece of this.piecesOf(chunk)) await this.#pass(piece)
   }
 
   async end(): Promise<void> {
     this.assertOpen()
-    this.#socket.end()
+    this.socket.end()
   }
 
   async #pass(piece: Uint8Array): Promise<void> {
@@ -47,7 +32,7 @@ export class NodeBody extends PacedBody implements BodySink {
     this.pace.took(piece.length)
     const startedMs = performance.now()
     this.#isTaken = false
-    this.#socket.write(piece, (error) => {
+    this.socket.write(piece, (error) => {
       if (error) this.abort('client_gone')
       this.#isTaken = true
       this.onWritable()
@@ -55,7 +40,7 @@ export class NodeBody extends PacedBody implements BodySink {
     if (!this.#isTaken) await this.wait()
     this.assertOpen()
     const isBehind = performance.now() - startedMs > CLIENT_BEHIND_MS
-    this.#freeBytes = isBehind ? 0 : this.#freeBytes + piece.length
+    this.freeBytes = isBehind ? 0 : this.freeBytes + piece.length
   }
 
   protected offer(): boolean {

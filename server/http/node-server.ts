@@ -2,10 +2,11 @@
 // refuses a request with ambiguous framing and reads nothing after it; it closes a connection that sends a request while the
 // previous one is being answered; it discards request bodies; it adds no headers to those of the answer.
 
+import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { REQUEST_HEAD_BYTES_MAX } from '../../shared/limits.ts'
-import { ConnectionShares, connectionLimits } from './connection-shares.ts'
+import { connectionLimits, connectionShares } from './connection-shares.ts'
 import {
   type BodySink,
   type Exchange,
@@ -116,12 +117,12 @@ class NodeExchange extends ReceivedRequest implements Exchange {
     this.#socket.destroy()
   }
 
-  #writeHead({ status, headers, commonHeaders }: ReplyHead, more: Readonly<Record<string, string>>): void {
+  #writeHead({ status, headers }: ReplyHead, more: Readonly<Record<string, string>>): void {
     const response = this.#response
     response.statusCode = status
     // Otherwise Node states whether the connection stays open, which HTTP/1.1 does not need.
     response.removeHeader('Connection')
-    for (const each of [headers, commonHeaders, more])
+    for (const each of [headers, this.commonHeaders, more])
       for (const name of Object.keys(each)) response.setHeader(name, each[name] ?? '')
   }
 
@@ -196,7 +197,7 @@ export async function startNodeServer(
   })
   const { max, clientMax } = connectionLimits(options)
   server.maxConnections = max
-  const shares = new ConnectionShares(clientMax)
+  const shares = connectionShares(clientMax)
   server.on('connection', (socket) => {
     const { remoteAddress = '' } = socket
     if (shares.open(remoteAddress)) socket.once('close', () => shares.close(remoteAddress))
@@ -242,14 +243,10 @@ export async function startNodeServer(
 }
 
 async function listen(server: Server, { host, port }: HttpServerOptions): Promise<void> {
-  try {
-    await new Promise<void>((resolve, reject) => {
-      server.once('error', reject)
-      server.listen({ host, port, exclusive: true }, resolve)
-    })
-  } catch (error) {
+  server.listen({ host, port, exclusive: true })
+  await once(server, 'listening').catch((cause: unknown) => {
     throw new Error(`cannot listen on ${host} port ${port}: is the address in use? Port 0 is any free one.`, {
-      cause: error,
+      cause,
     })
-  }
+  })
 }

@@ -3,6 +3,7 @@
 // socket is full, the body offers bytes at every writable event and every few seconds. Over node:http an offer only checks
 // whether the kernel has taken the current piece.
 
+import { BODY_PIECE_BYTES_MIN, BODY_PIECE_SHARE } from '../../shared/limits.ts'
 import { ConnectionLoss, type ConnectionLossReason, type HttpServerOptions } from './exchange.ts'
 import { ReaderPace } from './reader-pace.ts'
 
@@ -17,24 +18,38 @@ interface Waiter {
   reject(error: ConnectionLoss): void
 }
 
-export abstract class PacedBody {
+/** @typeParam Socket the operations on a response that the body needs */
+export abstract class PacedBody<Socket extends { close(): void }> {
+  protected readonly socket: Socket
   protected readonly pace: ReaderPace
-  readonly #socket: { close(): void }
   readonly #stallTimeoutMs: number
   #waiter: Waiter | undefined
   #probeTimer: NodeJS.Timeout | undefined
   /** Time since the client last took bytes. */
   #quietMs = 0
   #loss: ConnectionLoss | undefined
+  /** Bytes passed on since the client was last behind. */
+  protected freeBytes = 0
+  bytesWritten = 0
 
-  constructor(socket: { close(): void }, { stallTimeoutMs, fairBytesPerS = 0 }: PaceLimits) {
-    this.#socket = socket
+  constructor(socket: Socket, { stallTimeoutMs, fairBytesPerS = 0 }: PaceLimits) {
+    this.socket = socket
     this.#stallTimeoutMs = stallTimeoutMs
     this.pace = new ReaderPace(fairBytesPerS)
   }
 
   /** Offers bytes to the socket; true when the body may continue. */
   protected abstract offer(): boolean
+
+  /** The pieces of a chunk, which are short until many bytes have gone through without a wait. */
+  protected *piecesOf(chunk: Uint8Array): Generator<Uint8Array, void, void> {
+    for (let start = 0; start < chunk.length;) {
+      const pieceBytes = Math.max(BODY_PIECE_BYTES_MIN, Math.floor(this.freeBytes / BODY_PIECE_SHARE))
+      const piece = chunk.subarray(start, start + pieceBytes)
+      yield piece
+      start += piece.length
+    }
+  }
 
   /** Throws when the connection is lost. */
   protected assertOpen(): void {
@@ -81,7 +96,7 @@ export abstract class PacedBody {
 
   #cutOff(reason: ConnectionLossReason): void {
     this.abort(reason)
-    this.#socket.close()
+    this.socket.close()
   }
 
   #armProbe(): void {

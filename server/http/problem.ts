@@ -7,15 +7,11 @@ import type { WholeReply } from './endpoint.ts'
 const UNEXPECTED =
   'The request failed unexpectedly. The log of the server has the cause under this request_id.'
 
-/** Whether an error is internal, so that its text must not be sent. */
-export function isInternal(error: unknown): boolean {
-  return !(error instanceof ApiError) || error.code === 'internal_error'
-}
-
 /** The answer for anything thrown while a request was handled. */
 export function problemReply(thrown: unknown, requestId: string): WholeReply {
-  const error =
-    thrown instanceof ApiError && !isInternal(thrown) ? thrown : new ApiError('internal_error', UNEXPECTED)
+  // The text of an internal error must not be sent.
+  const isForClients = thrown instanceof ApiError && thrown.code !== 'internal_error'
+  const error = isForClients ? thrown : new ApiError('internal_error', UNEXPECTED)
   const body = {
     type: `urn:bookcast:problem:${error.code}`,
     title: ERROR_TYPES[error.code].title,

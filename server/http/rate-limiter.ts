@@ -18,32 +18,18 @@ interface Bucket {
   filledAtMs: number
 }
 
-export class RateLimiter {
-  readonly #limit: RateLimit
-  readonly #nowMs: () => number
-  readonly #buckets: BoundedMap<Bucket>
-
-  constructor(
-    limit: RateLimit,
-    { nowMs = () => performance.now(), clientsMax = RATE_LIMIT_CLIENTS_MAX } = {},
-  ) {
-    this.#limit = limit
-    this.#nowMs = nowMs
-    this.#buckets = new BoundedMap(clientsMax)
-  }
-
-  get clientCount(): number {
-    return this.#buckets.weight
-  }
-
-  /** Takes a token. Returns 0 if there was one, else the seconds (at least 1) until the next one. */
-  take(client: string): number {
-    const { perSecond, burst } = this.#limit
-    const nowMs = this.#nowMs()
-    const bucket = this.#buckets.get(client) ?? { tokens: burst, filledAtMs: nowMs }
-    this.#buckets.set(client, bucket)
-    bucket.tokens = Math.min(burst, bucket.tokens + ((nowMs - bucket.filledAtMs) / 1000) * perSecond)
-    bucket.filledAtMs = nowMs
+/** Returns what takes a token of a client: 0 if there was one, else the seconds (at least 1) until the next one. */
+export function rateLimiter(
+  { perSecond, burst }: RateLimit,
+  { nowMs = () => performance.now(), clientsMax = RATE_LIMIT_CLIENTS_MAX } = {},
+): (client: string) => number {
+  const buckets = new BoundedMap<Bucket>(clientsMax)
+  return (client) => {
+    const atMs = nowMs()
+    const bucket = buckets.get(client) ?? { tokens: burst, filledAtMs: atMs }
+    buckets.set(client, bucket)
+    bucket.tokens = Math.min(burst, bucket.tokens + ((atMs - bucket.filledAtMs) / 1000) * perSecond)
+    bucket.filledAtMs = atMs
     if (bucket.tokens < 1) return Math.max(1, Math.ceil((1 - bucket.tokens) / perSecond))
     bucket.tokens -= 1
     return 0

@@ -42,37 +42,25 @@ export class ReadyBody {
 }
 
 /** A ready body as a stream, at the pace of its client; `onClose` is called when it ends. */
-export class ReadyStream implements ByteStream {
-  readonly rows: number
-  readonly #body: ReadyBody
-  readonly #coding: ContentCoding
-  readonly #onClose: () => void
-  #start = 0
-
-  constructor(
-    body: ReadyBody,
-    { rows, onClose, coding = 'identity' }: { rows: number; onClose: () => void; coding?: ContentCoding },
-  ) {
-    this.rows = rows
-    this.#body = body
-    this.#coding = coding
-    this.#onClose = onClose
-  }
-
-  inCoding(coding: ContentCoding): ReadyStream {
-    return new ReadyStream(this.#body, { rows: this.rows, onClose: this.#onClose, coding })
-  }
-
-  async next(): Promise<Uint8Array | null> {
-    const ready = this.#body.inCoding(this.#coding)
-    const bytes = ready instanceof Uint8Array ? ready : await ready
-    const start = this.#start
-    if (start >= bytes.length) return null
-    this.#start = start + PIECE_BYTES
-    return bytes.subarray(start, this.#start)
-  }
-
-  async close(): Promise<void> {
-    this.#onClose()
+export function readyStream(
+  body: ReadyBody,
+  rows: number,
+  onClose: () => void,
+  coding: ContentCoding = 'identity',
+): ByteStream {
+  let start = 0
+  return {
+    rows,
+    inCoding: (other) => readyStream(body, rows, onClose, other),
+    async next() {
+      const ready = body.inCoding(coding)
+      const bytes = ready instanceof Uint8Array ? ready : await ready
+      if (start >= bytes.length) return null
+      start += PIECE_BYTES
+      return bytes.subarray(start - PIECE_BYTES, start)
+    },
+    async close() {
+      onClose()
+    },
   }
 }

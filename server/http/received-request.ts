@@ -6,7 +6,12 @@
 // through in the body of a first (RFC 9112, section 11.2). No endpoint takes a body, so every request with ambiguous
 // framing is refused.
 
-import { type ConnectionLossReason, REQUEST_HEADERS, type RequestHeader } from './exchange.ts'
+import {
+  type ConnectionLossReason,
+  REQUEST_HEADERS,
+  type ReplyHeaders,
+  type RequestHeader,
+} from './exchange.ts'
 
 const LOOKED_AT: ReadonlySet<string> = new Set(REQUEST_HEADERS)
 
@@ -14,6 +19,7 @@ export abstract class ReceivedRequest {
   readonly method: string
   readonly path: string
   readonly query: string
+  commonHeaders: ReplyHeaders = {}
   /** Nothing more can be sent: the answer is complete, or the connection is lost. */
   isOver = false
   /** The body being sent. */

@@ -2,7 +2,7 @@
 // else plain. Answers that have several forms carry Vary, and each form has its own tag.
 
 import { COMPRESSED_BODY_BYTES_MIN } from '../../shared/limits.ts'
-import { CompressedStream, compressWhole } from './compression.ts'
+import { compressedStream, compressWhole } from './compression.ts'
 import { chooseCoding, type ContentCoding, isCodedType } from './content-coding.ts'
 import type { ByteStream } from './byte-stream.ts'
 import type { Reply, ReplyHeaders, WholeReply } from './endpoint.ts'
@@ -72,5 +72,5 @@ export function represent(reply: Reply, exchange: Exchange): Reply | Promise<Rep
 }
 
 function codedStream(stream: ByteStream, coding: Exclude<ContentCoding, 'identity'>): ByteStream {
-  return stream.inCoding?.(coding) ?? new CompressedStream(stream, coding)
+  return stream.inCoding?.(coding) ?? compressedStream(stream, coding)
 }

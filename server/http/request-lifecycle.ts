@@ -7,6 +7,7 @@
 // it sends no final chunk and no text in the body.
 
 import { randomUUID } from 'node:crypto'
+import { setImmediate } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { ApiError } from '../../shared/errors.ts'
 import { REQUEST_TARGET_BYTES_MAX } from '../../shared/limits.ts'
@@ -22,7 +23,6 @@ import { ConnectionLoss, type Exchange, type RequestHeader } from './exchange.ts
 import { problemReply } from './problem.ts'
 import { represent } from './representation.ts'
 import { Router } from './router.ts'
-import { StreamTurns } from './stream-turns.ts'
 
 const ALLOWED_METHODS = 'GET, HEAD, OPTIONS'
 const NO_BYTES = new Uint8Array(0)
@@ -47,24 +47,20 @@ function endingOfStatus(status: number, error: unknown): Ending {
 
 export class RequestLifecycle {
   readonly #router: Router
-  readonly #logger: Logger
-  readonly #turns = new StreamTurns()
+  readonly #options: LifecycleOptions
+  /**
+   * Settles when the stream that asked last may write. In each turn of the event loop one stream writes a chunk, so that other
+   * events are handled between two chunks, however many streams there are.
+   */
+  #lastTurn: Promise<void> = Promise.resolve()
   readonly #idleWaiters: (() => void)[] = []
-  readonly #admission: Admission | undefined
-  readonly #cors: CorsPolicy | undefined
-  readonly #trustedProxies: number
-  readonly #observe: ((record: RequestRecord) => void) | undefined
   #activeCount = 0
   #isDraining = false
   #isCutting = false
 
   constructor(endpoints: readonly Endpoint[], options: LifecycleOptions) {
     this.#router = new Router(endpoints)
-    this.#logger = options.logger
-    this.#admission = options.admission
-    this.#cors = options.cors
-    this.#trustedProxies = options.trustedProxies ?? 0
-    this.#observe = options.observe
+    this.#options = options
   }
 
   /** Requests being handled now. */
@@ -86,18 +82,17 @@ export class RequestLifecycle {
   /** Handles one request to its end; before it returns, unless something has to be awaited. Never throws. */
   readonly handle = (exchange: Exchange): void => {
     this.#activeCount += 1
-    const record = new RequestRecord(exchange, randomUUID(), this.#admission?.isKey)
+    const record = new RequestRecord(exchange, randomUUID(), this.#options.admission?.isKey)
+    exchange.commonHeaders = { 'X-Request-Id': record.requestId }
     try {
-      if (exchange.framingFault !== undefined) {
-        this.#refuse(exchange, record, exchange.framingFault)
-        this.#finish(record)
-        return
-      }
-      const reply = this.#reply(exchange, record)
-      if (!(reply instanceof Promise) && !('stream' in reply)) this.#sendWhole(exchange, record, reply)
+      if (exchange.framingFault !== undefined) this.#refuse(exchange, record, exchange.framingFault)
       else {
-        void this.#sendLater(exchange, record, reply).finally(() => this.#finish(record))
-        return
+        const reply = this.#reply(exchange, record)
+        if (reply instanceof Promise || 'stream' in reply) {
+          void this.#sendLater(exchange, record, reply).finally(() => this.#finish(record))
+          return
+        }
+        this.#sendWhole(exchange, record, reply)
       }
     } catch (error) {
       this.#fail(exchange, record, error)
@@ -121,13 +116,14 @@ export class RequestLifecycle {
 
   #finish(record: RequestRecord): void {
     record.finish()
-    record.write(this.#logger)
-    this.#observe?.(record)
+    record.write(this.#options.logger)
+    this.#options.observe?.(record)
     this.#activeCount -= 1
     if (this.#activeCount === 0) for (const wake of this.#idleWaiters.splice(0)) wake()
   }
 
   #reply(exchange: Exchange, record: RequestRecord): Reply | Promise<Reply> {
+    const { cors, admission, trustedProxies } = this.#options
     if (this.#isDraining)
       throw new ApiError('shutting_down', 'The server is shutting down and takes no new requests.')
     const targetBytes = exchange.path.length + (exchange.query === '' ? 0 : exchange.query.length + 1)
@@ -138,10 +134,12 @@ export class RequestLifecycle {
       )
     const match = this.#router.find(exchange.path)
     record.route = match?.endpoint.path ?? null
-    if (this.#cors !== undefined)
-      record.commonHeaders = { ...record.commonHeaders, ...this.#cors.headers(exchange) }
-    if (exchange.method === 'OPTIONS' && match !== undefined) return this.#optionsReply(exchange)
-    record.client = this.#admission?.admit(exchange, match?.endpoint.access ?? 'data')
+    if (cors !== undefined) exchange.commonHeaders = { ...exchange.commonHeaders, ...cors.headers(exchange) }
+    if (exchange.method === 'OPTIONS' && match !== undefined) {
+      const headers = { Allow: ALLOWED_METHODS, ...cors?.preflightHeaders(exchange) }
+      return { status: 204, headers, body: NO_BYTES }
+    }
+    record.client = admission?.admit(exchange, match?.endpoint.access ?? 'data')
     if (match === undefined)
       throw new ApiError('unknown_path', `There is nothing at ${quote(exchange.path)}.`)
     if (exchange.method !== 'GET' && exchange.method !== 'HEAD')
@@ -150,7 +148,7 @@ export class RequestLifecycle {
         `${quote(exchange.method)} is not offered; ${ALLOWED_METHODS} are.`,
         { headers: { Allow: ALLOWED_METHODS } },
       )
-    const context = new ExchangeContext(exchange, record.client, this.#trustedProxies)
+    const context = new ExchangeContext(exchange, record.client, trustedProxies ?? 0)
     const reply = match.endpoint.respond(exchange.query, match.pathValues, context)
     if (reply instanceof Promise) return reply.then((ready) => represent(ready, exchange))
     return represent(reply, exchange)
@@ -160,32 +158,25 @@ export class RequestLifecycle {
   #refuse(exchange: Exchange, record: RequestRecord, fault: string): void {
     const detail = `The end of the request is ambiguous: ${fault}. Send requests without a body.`
     record.error = new ApiError('malformed_request', detail)
-    const { status, headers, body } = problemReply(record.error, record.requestId)
-    record.answered(status)
-    record.ending = endingOfStatus(status, record.error)
-    record.bytes = body.length
-    exchange.refuse({ status, headers, commonHeaders: record.commonHeaders }, body)
-  }
-
-  #optionsReply(exchange: Exchange): WholeReply {
-    const headers = { Allow: ALLOWED_METHODS, ...this.#cors?.preflightHeaders(exchange) }
-    return { status: 204, headers, body: NO_BYTES }
+    const reply = problemReply(record.error, record.requestId)
+    record.answered(reply.status)
+    record.ending = endingOfStatus(reply.status, record.error)
+    record.bytes = reply.body.length
+    exchange.refuse(reply, reply.body)
   }
 
   #sendWhole(exchange: Exchange, record: RequestRecord, reply: WholeReply): void {
     if (exchange.isAborted) throw new ConnectionLoss('client_gone')
-    const { status, headers } = reply
-    const { commonHeaders } = record
+    const { status, headers, body } = reply
     record.answered(status)
     record.ending = endingOfStatus(status, record.error)
-    if (exchange.method === 'HEAD') {
-      const length = { 'Content-Length': String(reply.body.length) }
-      exchange.sendHead({ status, headers: { ...headers, ...length }, commonHeaders })
-    } else if (status === 204 || status === 304) exchange.sendHead({ status, headers, commonHeaders })
+    if (exchange.method === 'HEAD')
+      exchange.sendHead({ status, headers: { ...headers, 'Content-Length': String(body.length) } })
+    else if (status === 204 || status === 304) exchange.sendHead(reply)
     else {
       record.rows = reply.rows ?? 0
-      record.bytes = reply.body.length
-      exchange.sendWhole({ status, headers, commonHeaders }, reply.body)
+      record.bytes = body.length
+      exchange.sendWhole(reply, body)
     }
   }
 
@@ -207,23 +198,21 @@ export class RequestLifecycle {
     const { sizeBytes } = stream
     const length =
       sizeBytes === undefined ? { 'Transfer-Encoding': 'chunked' } : { 'Content-Length': String(sizeBytes) }
-    const { commonHeaders } = record
-    exchange.sendHead({ status, headers: { ...headers, ...length }, commonHeaders })
+    exchange.sendHead({ status, headers: { ...headers, ...length } })
   }
 
   async #sendStreamBody(exchange: Exchange, record: RequestRecord, reply: StreamReply): Promise<void> {
-    const { status, headers, stream } = reply
-    const { commonHeaders } = record
+    const { stream } = reply
     let chunk = await stream.next()
     if (exchange.isAborted) throw new ConnectionLoss('client_gone')
-    record.answered(status)
-    const sink = exchange.startBody({ status, headers, commonHeaders }, stream.sizeBytes)
+    record.answered(reply.status)
+    const sink = exchange.startBody(reply, stream.sizeBytes)
     stream.attach?.(sink)
     try {
       for (; chunk !== null; chunk = await stream.next()) {
         await sink.write(chunk)
         // Without this pause a stream with ready chunks and a free socket would block all other requests.
-        await this.#turns.next()
+        await (this.#lastTurn = this.#lastTurn.then(() => setImmediate()))
       }
       await sink.end()
     } finally {

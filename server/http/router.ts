@@ -7,11 +7,6 @@ import type { Endpoint } from './endpoint.ts'
 
 const NO_VALUES: Readonly<Record<string, string>> = Object.freeze({})
 
-/** The name inside `{name}`, or `undefined` for a literal segment. */
-function placeholderName(segment: string): string | undefined {
-  return /^\{(\w+)\}$/.exec(segment)?.[1]
-}
-
 function decodeSegment(segment: string, name: string): string {
   if (!segment.includes('%')) return segment
   try {
@@ -31,7 +26,7 @@ export class Router {
   constructor(endpoints: readonly Endpoint[]) {
     for (const endpoint of endpoints) {
       const [prefix, last] = splitLast(endpoint.path)
-      const name = placeholderName(last)
+      const name = /^\{(\w+)\}$/.exec(last)?.[1]
       if (prefix.includes('{'))
         throw new Error(`${endpoint.path}: only the last segment may be a placeholder`)
       if (name === undefined) this.#exact.set(endpoint.path, endpoint)

@@ -12,16 +12,13 @@ export interface SizedSocket {
   close(): void
 }
 
-export class SizedBody extends PacedBody implements BodySink {
-  readonly #socket: SizedSocket
+export class SizedBody extends PacedBody<SizedSocket> implements BodySink {
   readonly #sizeBytes: number
   /** The part of the current chunk that is not taken yet. */
   #left: Uint8Array = new Uint8Array(0)
-  bytesWritten = 0
 
   constructor(socket: SizedSocket, { sizeBytes, ...limits }: PaceLimits & { readonly sizeBytes: number }) {
     super(socket, limits)
-    this.#socket = socket
     this.#sizeBytes = sizeBytes
   }
 
@@ -41,7 +38,7 @@ export class SizedBody extends PacedBody implements BodySink {
   }
 
   protected offer(): boolean {
-    const taken = this.#socket.offer(this.#left)
+    const taken = this.socket.offer(this.#left)
     this.#left = this.#left.subarray(taken)
     this.bytesWritten += taken
     if (taken === 0) return false

@@ -14,8 +14,10 @@
 // ends about half of what sixty-four cost. Long bodies of known length go through `tryEnd`, which returns how much was
 // taken and keeps nothing.
 
-import type { HttpRequest, HttpResponse } from 'uWebSockets.js'
+import { STATUS_CODES } from 'node:http'
+import type { HttpRequest, HttpResponse, TemplatedApp } from 'uWebSockets.js'
 import { type BodySocket, BodyWriter } from './body-writer.ts'
+import { connectionLimits, connectionShares, establishedConnections } from './connection-shares.ts'
 import {
   type BodySink,
   type Exchange,
@@ -24,20 +26,25 @@ import {
   type HttpServerOptions,
   type ReplyHead,
 } from './exchange.ts'
-import { ForeignCork } from './foreign-cork.ts'
+import { type ForeignCork, openForeignCork } from './foreign-cork.ts'
 import { ReceivedRequest } from './received-request.ts'
 import { SizedBody } from './sized-body.ts'
-import { limitConnections, peerAddressOf } from './uws-connections.ts'
-import { writeHead } from './uws-head.ts'
 import { listen, uWS } from './uws-library.ts'
 
 /** Size of the library's cork buffer. */
 const CORK_BUFFER_BYTES = 16 * 1024
 const SPACE = 0x20
+const STATUS_LINES: ReadonlyMap<number, string> = new Map(
+  Object.entries(STATUS_CODES).map(([status, text]) => [Number(status), `${status} ${text}`]),
+)
 /** A chunk's size line takes up to eight bytes more than the piece. */
 const PIECE_BYTES = CORK_BUFFER_BYTES - 64
 /** The part of the cork buffer that the headers of an answer leave free. */
 const FIRST_PIECE_BYTES = CORK_BUFFER_BYTES / 2
+
+function peerAddressOf(response: HttpResponse): string {
+  return Buffer.from(response.getRemoteAddressAsText()).toString('latin1')
+}
 
 class UwsExchange extends ReceivedRequest implements Exchange {
   readonly #response: HttpResponse
@@ -71,7 +78,7 @@ class UwsExchange extends ReceivedRequest implements Exchange {
 
   sendWhole(head: ReplyHead, body: Uint8Array): void {
     this.#finish(() => {
-      writeHead(this.#response, head)
+      this.#writeHead(head)
       this.#echoClose()
       if (body.length <= FIRST_PIECE_BYTES) this.#response.end(body)
       else this.#endLong(body)
@@ -82,7 +89,7 @@ class UwsExchange extends ReceivedRequest implements Exchange {
     if (this.isOver) return
     this.isOver = true
     const response = this.#response
-    writeHead(this.#response, { ...head, headers: { ...head.headers, Connection: 'close' } })
+    this.#writeHead({ ...head, headers: { ...head.headers, Connection: 'close' } })
     // More than the cork buffer holds, so that all of it goes to the kernel now. The answer is then unfinished, so the library
     // closes the connection when it finds another request in the bytes that the client has sent.
     const padded = new Uint8Array(CORK_BUFFER_BYTES + body.length).fill(SPACE)
@@ -106,7 +113,7 @@ class UwsExchange extends ReceivedRequest implements Exchange {
   sendHead(head: ReplyHead): void {
     // The length is a header line: passed to endWithoutBody it leaves the response open forever.
     this.#finish(() => {
-      writeHead(this.#response, head)
+      this.#writeHead(head)
       this.#echoClose()
       this.#response.endWithoutBody()
     })
@@ -131,7 +138,7 @@ class UwsExchange extends ReceivedRequest implements Exchange {
       let isDone = false
       response.cork(() => {
         if (!isHeadSent) {
-          writeHead(response, head)
+          this.#writeHead(head)
           this.#echoClose()
         }
         isHeadSent = true
@@ -150,7 +157,7 @@ class UwsExchange extends ReceivedRequest implements Exchange {
       if (this.isOver) return true
       let isDrained = true
       this.#response.cork(() => {
-        if (!isHeadSent) writeHead(this.#response, head)
+        if (!isHeadSent) this.#writeHead(head)
         isHeadSent = true
         isDrained = action()
       })
@@ -184,7 +191,7 @@ class UwsExchange extends ReceivedRequest implements Exchange {
 
   /** While the library's handler runs, it has corked the response. */
   get #canWriteUncorked(): boolean {
-    return !this.#isInHandler && this.#foreignCork.isHeld
+    return !this.#isInHandler && this.#foreignCork.isHeld()
   }
 
   #writeUncorked(bytes: Uint8Array): boolean {
@@ -199,6 +206,13 @@ class UwsExchange extends ReceivedRequest implements Exchange {
     if (this.isOver) return
     this.#response.close()
     this.lose()
+  }
+
+  #writeHead({ status, headers }: ReplyHead): void {
+    const response = this.#response
+    if (status !== 200) response.writeStatus(STATUS_LINES.get(status) ?? String(status))
+    for (const each of [headers, this.commonHeaders])
+      for (const name of Object.keys(each)) response.writeHeader(name, each[name] ?? '')
   }
 
   #finish(send: () => void): void {
@@ -220,6 +234,20 @@ class UwsExchange extends ReceivedRequest implements Exchange {
 }
 
 /**
+ * Closes connections beyond the limits as soon as they are accepted. The library reports that a connection was closed, but
+ * not which one. So the kernel counts the connections of an address that may exceed its share.
+ */
+function limitConnections(app: TemplatedApp, options: HttpServerOptions, portOf: () => number): void {
+  const { max, clientMax } = connectionLimits(options)
+  const shares = connectionShares(clientMax, () => establishedConnections(portOf()))
+  let open = 0
+  app.filter((response, change) => {
+    open += change
+    if (change > 0 && (open > max || !shares.open(peerAddressOf(response)))) response.close()
+  })
+}
+
+/**
  * Starts listening; every request goes to `handler`, which must not throw. Rejects when the address cannot be bound.
  * `foreignCork` is closed with the server.
  */
@@ -228,7 +256,7 @@ export async function startUwsServer(
   handler: ExchangeHandler,
   foreignCork?: ForeignCork,
 ): Promise<HttpServer> {
-  const cork = foreignCork ?? (await ForeignCork.open())
+  const cork = foreignCork ?? (await openForeignCork())
   const app = uWS.App()
   let boundPort = options.port
   limitConnections(app, options, () => boundPort)

@@ -1,16 +1,16 @@
 // Serves metrics on a separate port, which only monitoring can reach: without keys, limits or log lines.
 
 import type { Logger } from 'pino'
+import type { Registry } from 'prom-client'
 import { STALL_TIMEOUT_MS_DEFAULT } from '../../shared/limits.ts'
 import { metricsEndpoint } from '../endpoints/metrics.ts'
 import { RequestLifecycle } from '../http/request-lifecycle.ts'
-import type { HttpServer } from '../http/exchange.ts'
+import type { HttpServer, HttpServerOptions } from '../http/exchange.ts'
 import { startHttpServer } from '../http/http-server.ts'
-import type { MetricsAddress, MetricsText } from '../http/metrics-text.ts'
 
 export function startMetricsServer(
-  address: MetricsAddress,
-  metrics: MetricsText,
+  address: Pick<HttpServerOptions, 'host' | 'port'>,
+  metrics: Registry,
   logger: Logger,
 ): Promise<HttpServer> {
   const quiet = logger.child({}, { level: 'warn' })

@@ -56,8 +56,8 @@ export interface SegmentPlace {
 }
 
 /**
- * Streams lines into a temporary file. System errors come out of `drained`, `stage` and `finish`; after one, only `discard`
- * may be called.
+ * Streams lines into a temporary file. System errors come out of `drained`, `stage` and `finish`; after one, only
+ * `discard` may be called.
  */
 export class SegmentWriter {
   readonly #lake: string
@@ -158,18 +158,13 @@ export class SegmentWriter {
       firstTs: this.#firstTs,
       lastTs: this.#lastTs,
     }
-    return new StagedSegment(facts, this.#temporary, await isInTheLake(this.#temporary, path))
+    return stagedSegment(facts, this.#temporary, await isInTheLake(this.#temporary, path))
   }
 
   /** Completes the segment and publishes it; one that the lake has already stays as it is. */
   async finish(place: SegmentPlace): Promise<SegmentFacts> {
     const staged = await this.stage(place)
-    try {
-      await staged.publish()
-    } catch (error) {
-      await staged.discard()
-      throw error
-    }
+    await staged.publish().finally(() => staged.discard())
     return staged.facts
   }
 
@@ -204,32 +199,22 @@ export class SegmentWriter {
 }
 
 /** A segment that is complete and synced under a temporary name. */
-export class StagedSegment {
-  readonly facts: SegmentFacts
-  /** The lake has it already: `publish` only removes the temporary file. */
-  readonly isPresent: boolean
-  readonly #temporary: string
+export type StagedSegment = ReturnType<typeof stagedSegment>
 
-  constructor(facts: SegmentFacts, temporary: string, isPresent: boolean) {
-    this.facts = facts
-    this.isPresent = isPresent
-    this.#temporary = temporary
-  }
-
+/** @param isPresent the lake has it already: `publish` only removes the temporary file */
+function stagedSegment(facts: SegmentFacts, temporary: string, isPresent: boolean) {
+  /** Removes the temporary file. Does nothing after `publish`. */
+  const discard = (): Promise<void> => rm(temporary, { force: true })
   /** Gives the file its name. */
-  async publish(): Promise<void> {
-    if (this.isPresent) return await this.discard()
-    const directory = dirname(this.facts.path)
+  const publish = async (): Promise<void> => {
+    if (isPresent) return await discard()
+    const directory = dirname(facts.path)
     const made = await mkdir(directory, { recursive: true })
-    await rename(this.#temporary, this.facts.path)
+    await rename(temporary, facts.path)
     await syncDirectory(directory)
     if (made !== undefined) await syncDirectory(dirname(directory))
   }
-
-  /** Removes the temporary file. Does nothing after `publish`. */
-  async discard(): Promise<void> {
-    await rm(this.#temporary, { force: true })
-  }
+  return { facts, isPresent, publish, discard }
 }
 
 /** Whether `path` holds the segment of `temporary`. A damaged file under that name is replaced. */

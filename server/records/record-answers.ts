@@ -13,7 +13,7 @@ import { Rounds } from '../answers/rounds.ts'
 import type { DataVersions } from '../catalogue/catalogue-feed.ts'
 import type { ByteStream } from '../http/byte-stream.ts'
 import type { RequestContext } from '../http/endpoint.ts'
-import { ReadyStream } from '../http/ready-body.ts'
+import { readyStream } from '../http/ready-body.ts'
 import type { WorkerStream } from '../workers/worker-stream.ts'
 import { openNamed } from './named-answer.ts'
 import { isSmallByRows, type RecordPool } from './record-pool.ts'
@@ -122,8 +122,7 @@ export class RecordAnswers {
     else this.#cache.figures.hits += 1
     if (held.includes(identity) || held.includes('*'))
       return { head: { ...head, isHeld: true }, stream: NOTHING }
-    const stream = new ReadyStream(result.answer.body, { rows, onClose: result.answer.hold() })
-    return { head, stream }
+    return { head, stream: readyStream(result.answer.body, rows, result.answer.hold()) }
   }
 
   /** One round for all requests that joined it. A failure goes to one of them; the others try on their own. */

@@ -41,16 +41,7 @@ export interface ServerDependencies {
 const BYTES_PER_MB = 1024 * 1024
 
 /** The parts that outlive requests and must be closed. */
-export interface Background {
-  readonly lobPool: LobPool
-  readonly recordPool: RecordPool
-  readonly feed: CatalogueFeed | undefined
-  readonly lakeWatch: LakeWatch
-  readonly lakeBooks: LakeBooks
-  readonly lakeVersions: LakeVersions
-  readonly metrics: ServiceMetrics
-  readonly answerCache: AnswerCache
-}
+export type Background = Awaited<ReturnType<typeof createBackground>>
 
 /** Resolves to whether every thread has exited and no thread of Node's pool waits for a disk. */
 export async function endBackground(background: Background): Promise<boolean> {
@@ -73,25 +64,6 @@ function collected(dependencies: ServerDependencies, { metrics, figures }: LakeW
   }
 }
 
-function createMetrics(
-  dependencies: ServerDependencies,
-  parts: Omit<Background, 'feed' | 'lakeVersions' | 'metrics'>,
-): ServiceMetrics {
-  const { store } = dependencies
-  const { lobPool, recordPool, lakeWatch, lakeBooks, answerCache } = parts
-  return new ServiceMetrics({
-    collection: () => collected(dependencies, lakeWatch),
-    newestRows: store?.newestRows ?? (async () => []),
-    tradeProof: store?.tradeProof ?? (async () => undefined),
-    lakeBooks: () => lakeBooks.figures,
-    answerCache,
-    takenSlots: () => lobPool.takenSlots,
-    lanes: () => ({ lob: lobPool.slots, ...recordPool.lanes }),
-    queuedTasks: () => ({ lob: lobPool.queuedTasks, records: recordPool.queuedTasks }),
-    ingestAges: store === undefined ? async () => [] : store.ingestAges,
-  })
-}
-
 /** Reads the ends again only when the version of the manifest has changed. */
 function rememberedEnds(
   read: () => Promise<ReadonlyMap<string, number>>,
@@ -106,52 +78,52 @@ function rememberedEnds(
   }
 }
 
-/** Creates the background without starting it, and the catalogue that it feeds. */
-export async function createBackground(
-  config: ServeConfig,
-  dependencies: ServerDependencies,
-): Promise<{ readonly background: Background; readonly catalogue: Catalogue }> {
+/** Creates the background without starting it. */
+export async function createBackground(config: ServeConfig, dependencies: ServerDependencies) {
   const { logger, store, storeAddress = null } = dependencies
   const { lobWorkerUrl = LOB_WORKER_URL, recordWorkerUrl = RECORD_WORKER_URL } = dependencies
   const { lake, shares } = config
   const answerCache = new AnswerCache((config.answerCacheMb ?? ANSWER_CACHE_MB_DEFAULT) * BYTES_PER_MB)
-  const catalogue = new Catalogue(cachePolicyOf(config), answerCache)
+  // Without API keys, shared caches may store answers.
+  const cachePolicy = new CachePolicy({ isShared: config.apiKeys.length === 0 })
+  const catalogue = new Catalogue(cachePolicy, answerCache)
   const lakeWatch = await createLakeWatch(lake, config.sync, logger)
-  const parts = {
-    lobPool: new LobPool({ lake, logger, shares, workerUrl: lobWorkerUrl }),
-    recordPool: new RecordPool({ lake, logger, shares, store: storeAddress, workerUrl: recordWorkerUrl }),
-    lakeWatch,
-    lakeBooks: new LakeBooks(lake, logger),
-    answerCache,
-  }
+  const lobPool = new LobPool({ lake, logger, shares, workerUrl: lobWorkerUrl })
+  const recordPool = new RecordPool({ lake, logger, shares, store: storeAddress, workerUrl: recordWorkerUrl })
+  const lakeBooks = new LakeBooks(lake, logger)
   const feed =
-    store === undefined
-      ? undefined
-      : new CatalogueFeed({
-          catalogue,
-          source: store.catalogue,
-          logger,
-          // Rows were moved to the lake: this copy of the lake needs their files, and they can be pinned now.
-          onManifestChange() {
-            lakeWatch.wake?.()
-            lakeVersions.wake()
-          },
-        })
+    store &&
+    new CatalogueFeed({
+      catalogue,
+      source: store.catalogue,
+      logger,
+      // Rows were moved to the lake: this copy of the lake needs their files, and they can be pinned now.
+      onManifestChange() {
+        lakeWatch.wake?.()
+        lakeVersions.wake()
+      },
+    })
   const lakeVersions = new LakeVersions({
     lake,
     logger,
     keepMs: (config.keepVersionsDays ?? 0) * MS_PER_DAY,
     coldEnds: store?.coldEnds && rememberedEnds(store.coldEnds, () => feed?.versions.get('lake_manifest')),
     onBooks: async (keys, signal) => {
-      await parts.recordPool.readAhead(keys, signal)
+      await recordPool.readAhead(keys, signal)
       logger.debug({ files: keys.length }, 'the footers of order-book files are read ahead')
     },
   })
-  const metrics = createMetrics(dependencies, parts)
-  return { background: { ...parts, feed, lakeVersions, metrics }, catalogue }
-}
-
-/** Without API keys, shared caches may store answers. */
-export function cachePolicyOf(config: ServeConfig): CachePolicy {
-  return new CachePolicy({ isShared: config.apiKeys.length === 0 })
+  const metrics = new ServiceMetrics({
+    collection: () => collected(dependencies, lakeWatch),
+    newestRows: store?.newestRows ?? (async () => []),
+    tradeProof: store?.tradeProof ?? (async () => undefined),
+    lakeBooks: () => lakeBooks.figures,
+    answerCache,
+    takenSlots: () => lobPool.takenSlots,
+    lanes: () => ({ lob: lobPool.slots, ...recordPool.lanes }),
+    queuedTasks: () => ({ lob: lobPool.queuedTasks, records: recordPool.queuedTasks }),
+    ingestAges: store?.ingestAges ?? (async () => []),
+  })
+  const caches = { cachePolicy, answerCache, catalogue }
+  return { ...caches, lobPool, recordPool, feed, lakeWatch, lakeBooks, lakeVersions, metrics }
 }

@@ -21,7 +21,7 @@ import {
 import type { ApiKey } from '../http/api-keys.ts'
 import type { RateLimit } from '../http/rate-limiter.ts'
 import { COLLECT_OPTIONS, type CollectConfig, readCollectConfig } from '../collect/collect-config.ts'
-import type { MetricsAddress } from '../http/metrics-text.ts'
+import type { HttpServerOptions } from '../http/exchange.ts'
 import { readStoreOptions, type StorePlace } from '../storage/store-options.ts'
 import { readSync, type SyncConfig } from '../sync/sync-options.ts'
 import { type LogLevel, readLogLevel } from '../options/log-level.ts'
@@ -31,7 +31,7 @@ const TRUSTED_PROXIES_MAX = 10
 const KEEP_VERSIONS_DAYS_MAX = 3_650
 
 /** Metrics are served on the API's port, on a port of their own, or not at all. */
-export type MetricsPlace = 'on' | 'off' | MetricsAddress
+export type MetricsPlace = 'on' | 'off' | Pick<HttpServerOptions, 'host' | 'port'>
 
 export interface ServeConfig extends Partial<FairnessConfig> {
   readonly host: string

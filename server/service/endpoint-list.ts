@@ -2,7 +2,6 @@
 
 import { HEALTH_CHECK_TIMEOUT_MS } from '../../shared/limits.ts'
 import type { ServeConfig } from './config.ts'
-import type { Catalogue } from '../catalogue/catalogue.ts'
 import type { DataVersions } from '../catalogue/catalogue-feed.ts'
 import { freshVersions } from '../catalogue/fresh-versions.ts'
 import { candlesEndpoint } from '../endpoints/candles.ts'
@@ -26,32 +25,21 @@ import { healthMonitor } from '../health/health-monitor.ts'
 import type { Endpoint } from '../http/endpoint.ts'
 import { LobReceipts } from '../lob/lob-receipts.ts'
 import { RecordAnswers } from '../records/record-answers.ts'
-import type { RecordService } from '../records/record-reply.ts'
 import { RecordValidators } from '../records/record-validators.ts'
 import { tradesEndpoint } from '../endpoints/trades.ts'
 import { versionsEndpoint } from '../endpoints/versions.ts'
 import { siteEndpoints } from '../site/site-endpoints.ts'
 import { readVersion } from '../http/version.ts'
-import { type Background, cachePolicyOf, type ServerDependencies } from './background.ts'
+import type { Background, ServerDependencies } from './background.ts'
 
-function recordEndpoints(service: RecordService): Endpoint[] {
-  return [
-    candlesEndpoint(service),
-    observationsEndpoint(service),
-    climateEndpoint(service),
-    climateGapsEndpoint(service),
-    tradesEndpoint(service),
-  ]
-}
-
-function catalogueEndpoints(catalogue: Catalogue): Endpoint[] {
-  return [
-    seriesListEndpoint(catalogue),
-    seriesEndpoint(catalogue),
-    marketListEndpoint(catalogue),
-    marketEndpoint(catalogue),
-  ]
-}
+const RECORD_ENDPOINTS = [
+  candlesEndpoint,
+  observationsEndpoint,
+  climateEndpoint,
+  climateGapsEndpoint,
+  tradesEndpoint,
+]
+const CATALOGUE_ENDPOINTS = [seriesListEndpoint, seriesEndpoint, marketListEndpoint, marketEndpoint]
 
 /** The bucket that has the same keys; null if the lake is no copy of a bucket. */
 function bucketOf({ sync }: ServeConfig): string | null {
@@ -62,9 +50,10 @@ function bucketOf({ sync }: ServeConfig): string | null {
 export function createEndpoints(
   config: ServeConfig,
   dependencies: ServerDependencies,
-  catalogue: Catalogue,
-  { lobPool, recordPool, feed, lakeWatch, lakeBooks, lakeVersions, metrics, answerCache }: Background,
+  background: Background,
 ): Endpoint[] {
+  const { lobPool, recordPool, catalogue, feed, lakeWatch, lakeBooks, lakeVersions, metrics } = background
+  const { cachePolicy, answerCache } = background
   const { store, checkEmbeddedDb } = dependencies
   const hasRecords = dependencies.storeAddress !== undefined
   const isStoreOff = config.store === null && store === undefined
@@ -78,7 +67,6 @@ export function createEndpoints(
       return { files: sampleCount, records: store?.hasSampleRecords?.() ?? false }
     },
   })
-  const cachePolicy = cachePolicyOf(config)
   const version = readVersion()
   const versions = (): DataVersions => feed?.versions ?? new Map<string, string>()
   const fresh =
@@ -100,10 +88,10 @@ export function createEndpoints(
     lobAtEndpoint(lobService),
     lobEstimateEndpoint(lobService),
     lobDatesEndpoint(config.lake, choice),
-    ...(hasRecords ? recordEndpoints(service) : []),
+    ...(hasRecords ? RECORD_ENDPOINTS.map((endpointOf) => endpointOf(service)) : []),
     coverageEndpoint({ service, catalogue }),
     gapsEndpoint({ service, catalogue }),
-    ...(isStoreOff ? [] : catalogueEndpoints(catalogue)),
+    ...(isStoreOff ? [] : CATALOGUE_ENDPOINTS.map((endpointOf) => endpointOf(catalogue))),
     versionsEndpoint(lakeVersions),
     filesEndpoint({ lake: config.lake, bucket: bucketOf(config), choice }),
     healthEndpoint(health),

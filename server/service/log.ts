@@ -3,7 +3,7 @@
 // that they describe, because V8 copies objects twice that live for some milliseconds.
 
 import { write, writeSync } from 'node:fs'
-import { type DestinationStream, type Logger, pino } from 'pino'
+import { pino } from 'pino'
 import { logLosses } from '../metrics/log-losses.ts'
 import { LOG_BLOCK_BYTES, LOG_LINE_BYTES_MAX, LOG_WAITING_BYTES_MAX } from '../../shared/limits.ts'
 
@@ -19,106 +19,92 @@ interface ByteSink {
 }
 
 /** Collects lines and writes them in blocks. */
-export class LineBlocks {
-  readonly #sink: ByteSink
-  readonly #block = Buffer.allocUnsafe(LOG_BLOCK_BYTES + LOG_LINE_BYTES_MAX)
-  #bytes = 0
-  #timer: NodeJS.Timeout | undefined
-
-  constructor(sink: ByteSink) {
-    this.#sink = sink
+export function lineBlocks(sink: ByteSink) {
+  const block = Buffer.allocUnsafe(LOG_BLOCK_BYTES + LOG_LINE_BYTES_MAX)
+  let blockBytes = 0
+  let timer: NodeJS.Timeout | undefined
+  const passOn = (): void => {
+    clearTimeout(timer)
+    timer = undefined
+    if (blockBytes > 0) sink.write(Buffer.copyBytesFrom(block, 0, blockBytes))
+    blockBytes = 0
   }
-
-  write(line: string): void {
-    // A UTF-16 code unit takes at most three bytes in UTF-8.
-    if (line.length * 3 > LOG_LINE_BYTES_MAX) {
-      this.#passOn()
-      this.#sink.write(Buffer.from(line))
-      return
-    }
-    this.#bytes += this.#block.write(line, this.#bytes)
-    if (this.#bytes >= LOG_BLOCK_BYTES) this.#passOn()
-    else this.#timer ??= setTimeout(() => this.#passOn(), LOG_FLUSH_MS).unref()
-  }
-
-  /** Writes what is still in memory, and waits for it. */
-  flushSync(): void {
-    this.#passOn()
-    this.#sink.flushSync()
-  }
-
-  #passOn(): void {
-    clearTimeout(this.#timer)
-    this.#timer = undefined
-    if (this.#bytes > 0) this.#sink.write(Buffer.copyBytesFrom(this.#block, 0, this.#bytes))
-    this.#bytes = 0
+  return {
+    write(line: string): void {
+      // A UTF-16 code unit takes at most three bytes in UTF-8.
+      if (line.length * 3 > LOG_LINE_BYTES_MAX) {
+        passOn()
+        sink.write(Buffer.from(line))
+        return
+      }
+      blockBytes += block.write(line, blockBytes)
+      if (blockBytes >= LOG_BLOCK_BYTES) passOn()
+      else timer ??= setTimeout(passOn, LOG_FLUSH_MS).unref()
+    },
+    /** Writes what is still in memory, and waits for it. */
+    flushSync(): void {
+      passOn()
+      sink.flushSync()
+    },
   }
 }
 
 /** The file of the log. If its disk is full or the reader of its pipe is slow, a limited number of bytes waits, and more are dropped. */
-export class LogFile implements ByteSink {
-  readonly #fd: number
-  readonly #waiting: Uint8Array[] = []
-  #waitingBytes = 0
-  #droppedBytes = 0
-  #isBusy = false
-
-  constructor(fd: number) {
-    this.#fd = fd
+export function logFile(fd: number): ByteSink {
+  const waiting: Uint8Array[] = []
+  let waitingBytes = 0
+  let droppedBytes = 0
+  let isBusy = false
+  const waitAt = (end: 'start' | 'end', bytes: Uint8Array): void => {
+    if (bytes.length === 0) return
+    if (end === 'start') waiting.unshift(bytes)
+    else waiting.push(bytes)
+    waitingBytes += bytes.length
   }
-
-  write(bytes: Uint8Array): void {
-    if (this.#waitingBytes + bytes.length > LOG_WAITING_BYTES_MAX) {
-      this.#droppedBytes += bytes.length
-      logLosses.droppedBytes += bytes.length
-      return
-    }
-    if (this.#droppedBytes > 0) this.#waitAt('end', droppedLine(this.#droppedBytes))
-    this.#droppedBytes = 0
-    this.#waitAt('end', bytes)
-    if (this.#isBusy) return
-    this.#isBusy = true
-    // Not at once, so that `flushSync` in the same turn writes these bytes itself.
-    setImmediate(() => this.#writeNext())
-  }
-
-  /** Writes what waits, and waits for that, unless it fails a few times in a row. */
-  flushSync(): void {
-    for (let failures = 0, next = this.#next(); next !== undefined; next = this.#next()) {
-      try {
-        this.#waitAt('start', next.subarray(writeSync(this.#fd, next)))
-        failures = 0
-      } catch {
-        this.#waitAt('start', next)
-        failures += 1
-        if (failures === LOG_FLUSH_TRIES) return
-        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, LOG_RETRY_MS)
-      }
-    }
-  }
-
-  #writeNext(): void {
-    const next = this.#next()
-    this.#isBusy = next !== undefined
-    if (next === undefined) return
-    write(this.#fd, next, (error, byteCount) => {
-      this.#waitAt('start', error === null ? next.subarray(byteCount) : next)
-      if (error === null) this.#writeNext()
-      else setTimeout(() => this.#writeNext(), LOG_RETRY_MS).unref()
-    })
-  }
-
-  #next(): Uint8Array | undefined {
-    const next = this.#waiting.shift()
-    this.#waitingBytes -= next?.length ?? 0
+  const takeNext = (): Uint8Array | undefined => {
+    const next = waiting.shift()
+    waitingBytes -= next?.length ?? 0
     return next
   }
-
-  #waitAt(end: 'start' | 'end', bytes: Uint8Array): void {
-    if (bytes.length === 0) return
-    if (end === 'start') this.#waiting.unshift(bytes)
-    else this.#waiting.push(bytes)
-    this.#waitingBytes += bytes.length
+  const writeNext = (): void => {
+    const next = takeNext()
+    isBusy = next !== undefined
+    if (next === undefined) return
+    write(fd, next, (error, byteCount) => {
+      waitAt('start', error === null ? next.subarray(byteCount) : next)
+      if (error === null) writeNext()
+      else setTimeout(writeNext, LOG_RETRY_MS).unref()
+    })
+  }
+  return {
+    write(bytes) {
+      if (waitingBytes + bytes.length > LOG_WAITING_BYTES_MAX) {
+        droppedBytes += bytes.length
+        logLosses.droppedBytes += bytes.length
+        return
+      }
+      if (droppedBytes > 0) waitAt('end', droppedLine(droppedBytes))
+      droppedBytes = 0
+      waitAt('end', bytes)
+      if (isBusy) return
+      isBusy = true
+      // Not at once, so that `flushSync` in the same turn writes these bytes itself.
+      setImmediate(writeNext)
+    },
+    /** Writes what waits, and waits for that, unless it fails a few times in a row. */
+    flushSync() {
+      for (let failures = 0, next = takeNext(); next !== undefined; next = takeNext()) {
+        try {
+          waitAt('start', next.subarray(writeSync(fd, next)))
+          failures = 0
+        } catch {
+          waitAt('start', next)
+          failures += 1
+          if (failures === LOG_FLUSH_TRIES) return
+          Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, LOG_RETRY_MS)
+        }
+      }
+    },
   }
 }
 
@@ -149,15 +135,12 @@ export function readableLine(line: string): string {
   return `${[new Date(time).toISOString().slice(11, 19), label, msg, ...words].join(' ')}\n`
 }
 
-export interface Log {
-  readonly logger: Logger
-  /** Call its `flushSync` before the exit. */
-  readonly destination: DestinationStream & { flushSync(): void }
-}
-
-/** @param isTerminal whether stderr is a terminal: then lines are written in readable form */
-export function openLog(level: string, isTerminal: boolean): Log {
-  const sink = new LineBlocks(new LogFile(2))
+/**
+ * Call `flushSync` of the destination before the exit.
+ * @param isTerminal whether stderr is a terminal: then lines are written in readable form
+ */
+export function openLog(level: string, isTerminal: boolean) {
+  const sink = lineBlocks(logFile(2))
   const destination = isTerminal
     ? { write: (line: string) => sink.write(readableLine(line)), flushSync: () => sink.flushSync() }
     : sink

@@ -1,17 +1,15 @@
 // Starts the parts of the serving process: the threads, the endpoints, then HTTP; and stops them in the reverse order.
 
-import type { Logger } from 'pino'
 import { WORKER_CANCEL_TIMEOUT_MS } from '../../shared/limits.ts'
 import type { ServeConfig } from './config.ts'
 import { withinTime } from '../../shared/within-time.ts'
-import { Admission } from '../http/admission.ts'
-import { CorsPolicy } from '../http/cors.ts'
-import { type LifecycleOptions, RequestLifecycle } from '../http/request-lifecycle.ts'
+import { admission } from '../http/admission.ts'
+import { corsPolicy } from '../http/cors.ts'
+import { RequestLifecycle } from '../http/request-lifecycle.ts'
 import type { HttpServer } from '../http/exchange.ts'
 import { startHttpServer } from '../http/http-server.ts'
 import type { LobPool } from '../lob/lob-pool.ts'
 import { startMetricsServer } from '../metrics/metrics-server.ts'
-import type { ServiceMetrics } from '../metrics/service-metrics.ts'
 import { DEFAULT_SHARES } from '../workers/client-shares.ts'
 import { createBackground, endBackground, type ServerDependencies } from './background.ts'
 import { createEndpoints } from './endpoint-list.ts'
@@ -37,30 +35,22 @@ async function settlesWithin(promise: Promise<unknown>, timeoutMs: number): Prom
   return (await withinTime(settled, timeoutMs)) ?? false
 }
 
-/** Admission, CORS and counting for all endpoints. */
-function lifecycleOptions(config: ServeConfig, logger: Logger, metrics: ServiceMetrics): LifecycleOptions {
-  const needsAdmission = config.apiKeys.length > 0 || config.rateLimit !== null
-  return {
-    logger,
-    trustedProxies: config.trustedProxies,
-    admission: needsAdmission ? new Admission(config) : undefined,
-    cors: config.corsOrigins.length > 0 ? new CorsPolicy(config.corsOrigins) : undefined,
-    observe: config.metrics === 'off' ? undefined : metrics.requests.observe,
-  }
-}
-
 /** Starts serving. Resolves when the port is bound, the threads are warm and the catalogue has been requested. */
 export async function startServer(
   config: ServeConfig,
   dependencies: ServerDependencies,
 ): Promise<RunningServer> {
   const { logger } = dependencies
-  const { background, catalogue } = await createBackground(config, dependencies)
+  const background = await createBackground(config, dependencies)
   const { lobPool, recordPool, lakeWatch, lakeBooks, lakeVersions, metrics } = background
-  const lifecycle = new RequestLifecycle(
-    createEndpoints(config, dependencies, catalogue, background),
-    lifecycleOptions(config, logger, metrics),
-  )
+  const isRestricted = config.apiKeys.length > 0 || config.rateLimit !== null
+  const lifecycle = new RequestLifecycle(createEndpoints(config, dependencies, background), {
+    logger,
+    trustedProxies: config.trustedProxies,
+    admission: isRestricted ? admission(config) : undefined,
+    cors: config.corsOrigins.length > 0 ? corsPolicy(config.corsOrigins) : undefined,
+    observe: config.metrics === 'off' ? undefined : metrics.requests.observe,
+  })
   let metricsServer: HttpServer | undefined
   try {
     lakeWatch.start()

@@ -164,7 +164,7 @@ class DateSync {
       for (const key of local.files.filter((one) => !this.#isEqual(one))) {
         // The replacement may have removed the file.
         if (remote.replacementEpoch > 0 && !remote.objects.has(key))
-          this.#transfers.options.report.conflictReasons.set(key, heldBecause)
+          this.#transfers.report.conflictReasons.set(key, heldBecause)
         else await this.#transfers.transfer(key, { heldBecause })
       }
       return true
@@ -227,7 +227,7 @@ class DateSync {
   /** Adds the segments that a side lacks. A pull changes only the lake. */
   async #addSegments(): Promise<void> {
     const { local, remote, counting, listed } = this.#date
-    const { isPush, options } = this.#transfers
+    const { isPush, options, report } = this.#transfers
     const names = new Set([...local.segments, ...remote.segments, ...counting])
     await inParallel([...names], options, async (name) => {
       const key = this.#date.key(name)
@@ -246,7 +246,7 @@ class DateSync {
       } catch (error) {
         // A damaged segment that no manifest lists does not block the others of its date.
         if (!(error instanceof SyncConflict) || listed.has(name)) throw error
-        options.report.addError(key, error)
+        report.addError(key, error)
       }
     })
   }

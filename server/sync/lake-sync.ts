@@ -24,9 +24,7 @@ export type { SyncProgress } from './transfers.ts'
 const HELD = 'object storage holds raw segments of its date; push without --no-raw'
 
 export interface LakeSyncOptions
-  extends
-    Omit<TransferOptions, 'journal' | 'report' | 'clock' | 'signal'>,
-    Partial<Pick<TransferOptions, 'clock' | 'signal'>> {
+  extends Omit<TransferOptions, 'clock' | 'signal'>, Partial<Pick<TransferOptions, 'clock' | 'signal'>> {
   /** Whether raw segments are synchronized too: a push does it by default, a pull does not. */
   readonly raw?: boolean
   /** The files that a pull transfers; null for all. */
@@ -60,7 +58,7 @@ async function synced(options: LakeSyncOptions): Promise<LakeSyncResult> {
   ])
   const [source, target] = isPush ? [own, others] : [others, own]
   return await Transfers.run({ ...options, clock, signal }, async (transfers) => {
-    const { report } = transfers.options
+    const { report } = transfers
     const isOfDates = (key: string): boolean => {
       if (onlyDates === undefined) return true
       const date = recordedDateOfKey(key)
@@ -70,8 +68,9 @@ async function synced(options: LakeSyncOptions): Promise<LakeSyncResult> {
       const ownOfDates = new Map([...own].filter(([key]) => isOfDates(key)))
       for (const key of await removeReplacedFiles(transfers, ownOfDates, others)) own.delete(key)
     }
-    const split = splitByDate(own, others)
-    if (raw) reportMisnamed(split, transfers)
+    const split = splitByDate({ local: own, remote: others })
+    for (const { side, key } of raw ? split.misnamed : [])
+      report.conflictReasons.set(key, misnamedReason(`${side === 'local' ? lake : remote.name}/${key}`))
     const dates = raw ? split.dates.filter((date) => onlyDates?.(date) ?? true) : []
     if (dates.length > 0) {
       // A server has no raw: it does not load the fold.
@@ -99,15 +98,6 @@ async function synced(options: LakeSyncOptions): Promise<LakeSyncResult> {
   })
 }
 
-function reportMisnamed(
-  { misnamed }: ReturnType<typeof splitByDate>,
-  { remote, options: { lake, report } }: Transfers,
-): void {
-  for (const side of ['local', 'remote'] as const) {
-    for (const key of misnamed[side]) {
-      const place = side === 'local' ? lake : remote.name
-      const reason = `${place}/${key} is misnamed: a segment is called <recorder>-<hour>-<digest>.ndjson.gz. Rename or remove it.`
-      report.conflictReasons.set(key, reason)
-    }
-  }
+function misnamedReason(path: string): string {
+  return `${path} is misnamed: a segment is called <recorder>-<hour>-<digest>.ndjson.gz. Rename or remove it.`
 }

@@ -63,7 +63,7 @@ async function pullOpeningStates(options: OpenDatesOptions): Promise<void> {
 export async function pushNewSegments(options: OpenDatesOptions): Promise<LakeSyncResult> {
   const { lake, sources, clock, signal } = options
   return await Transfers.run({ ...options, direction: 'push' }, async (transfers) => {
-    const { journal, report } = transfers.options
+    const { journal, report } = transfers
     const today = utcDateOf(clock.nowMs())
     for (const source of sources) {
       for (const date of [addDays(today, -1), today]) {

@@ -47,7 +47,8 @@ const UNITING_MS_MAX = 15 * 60 * 1000
 /** Larger objects are not manifests of ours. */
 const MANIFEST_BYTES_MAX = 256 * 1024 * 1024
 
-type Objects = ReadonlyMap<string, ListedObject>
+const SIDES = ['local', 'remote'] as const
+type Side = (typeof SIDES)[number]
 
 /** The objects of a date on one side. */
 export class DateSide {
@@ -150,26 +151,27 @@ export class RawDate {
   }
 
   /** Reads both manifests. @throws {SyncConflict} */
-  async readManifests({ local, remote, options: { signal } }: Transfers): Promise<void> {
+  async readManifests(transfers: Transfers): Promise<void> {
     const key = this.key(RAW_MANIFEST_NAME)
-    for (const [side, store] of [
-      [this.local, local],
-      [this.remote, remote],
-    ] as const) {
-      const object = side.objects.get(key)
+    for (const side of SIDES) {
+      const object = this[side].objects.get(key)
       try {
-        side.manifest = object && (await this.#readManifest(store, object, signal))
+        this[side].manifest =
+          object && (await this.#readManifest(transfers[side], object, transfers.options.signal))
       } catch (error) {
         if (!(error instanceof DamagedManifestError)) throw error
-        throw store === local
+        throw side === 'local'
           ? new SyncConflict(key, error.message, { cause: error })
           : damagedObject(key, error)
       }
     }
     this.listed = new Set([...this.local.listed, ...this.remote.listed])
-    const counting = countingSegments(this.local.manifest, this.remote.manifest)
-    const has = (name: string): boolean =>
-      this.local.objects.has(this.key(name)) || this.remote.objects.has(this.key(name))
+    // Where the epochs differ, only the segments of the higher one count: it has removed the others.
+    const [own, others] = SIDES.map((side) =>
+      this[side].epoch === this.epoch ? this[side].manifest?.segments : [],
+    )
+    const counting = withoutSuperseded(unionOfSegments(own ?? [], others ?? []))
+    const has = (name: string): boolean => SIDES.some((side) => this[side].objects.has(this.key(name)))
     // Those that a replacement has left out are missing on both sides.
     const fetched =
       counting.length === 0 ? [] : [...this.listed].filter((name) => isFetched(name) && has(name))
@@ -184,8 +186,9 @@ export class RawDate {
   }
 
   /** Lists both sides again. */
-  async list({ local, remote, options: { lake, signal } }: Transfers): Promise<void> {
+  async list(transfers: Transfers): Promise<void> {
     const { source, date } = this
+    const { lake, signal } = transfers.options
     const names = await readdir(lobSourceDirectory(lake, source)).catch(() => [])
     const series = names.flatMap((name) => /^series=(.+)$/.exec(name)?.[1] ?? [])
     const files = new Set([
@@ -194,16 +197,14 @@ export class RawDate {
       ...series.map((name) => lobKey(source, name, date)),
     ])
     for (const name of await seriesWithTrades(lake, source, date)) files.add(tradesKey(source, name, date))
-    this.local.objects.clear()
-    this.remote.objects.clear()
-    for (const [side, store] of [
-      [this.local, local],
-      [this.remote, remote],
-    ] as const)
-      for (const [key, object] of await listAll(store, signal, { raw: true, prefix: this.key('') }))
-        if (dateIdOfKey(key) !== '') side.objects.set(key, object)
+    for (const side of SIDES) {
+      const { objects } = this[side]
+      objects.clear()
+      for (const [key, object] of await listAll(transfers[side], signal, { raw: true, prefix: this.key('') }))
+        if (dateIdOfKey(key) !== '') objects.set(key, object)
+    }
     for (const key of files) {
-      const [own, other] = [await local.stat(key), await remote.head(key, signal)]
+      const [own, other] = [await transfers.local.stat(key), await transfers.remote.head(key, signal)]
       if (own !== undefined) this.local.objects.set(key, own)
       if (other !== undefined) this.remote.objects.set(key, other)
     }
@@ -211,30 +212,24 @@ export class RawDate {
 }
 
 /** Sorts the objects of both sides by date. */
-export function splitByDate(local: Objects, remote: Objects) {
+export function splitByDate(objects: Readonly<Record<Side, ReadonlyMap<string, ListedObject>>>) {
   const byId = new Map<string, RawDate>()
-  const misnamed = { local: [] as string[], remote: [] as string[] }
-  const sides = [
-    ['local', local],
-    ['remote', remote],
-  ] as const
-  for (const [side, objects] of sides) {
-    for (const object of objects.values()) {
-      const place = placeOfRawKey(object.key)
+  const misnamed: { readonly side: Side; readonly key: string }[] = []
+  for (const side of SIDES) {
+    for (const [key, object] of objects[side]) {
+      const place = placeOfRawKey(key)
       if (place === undefined) {
-        if (object.key.startsWith(RAW_PREFIX)) misnamed[side].push(object.key)
+        if (key.startsWith(RAW_PREFIX)) misnamed.push({ side, key })
         continue
       }
-      const id = dateIdOfKey(object.key)
-      const date = byId.get(id) ?? new RawDate(place.source, place.date)
-      byId.set(id, date)
-      date[side].objects.set(object.key, object)
+      const date = byId.get(dateIdOfKey(key)) ?? new RawDate(place.source, place.date)
+      byId.set(dateIdOfKey(key), date)
+      date[side].objects.set(key, object)
     }
   }
-  for (const [side, objects] of sides)
-    for (const object of objects.values())
-      if (derivedFileOfKey(object.key) !== undefined)
-        byId.get(dateIdOfKey(object.key))?.[side].objects.set(object.key, object)
+  for (const side of SIDES)
+    for (const [key, object] of objects[side])
+      if (derivedFileOfKey(key) !== undefined) byId.get(dateIdOfKey(key))?.[side].objects.set(key, object)
   return {
     /** Dates of which either side has raw, ascending: each begins with the books of the date before. */
     dates: [...byId.values()].toSorted((a, b) => (a.date < b.date ? -1 : a.date > b.date ? 1 : 0)),
@@ -308,19 +303,6 @@ export function verdictOf({
 /** The manifest without the segments that do not count. */
 export function withSegments(manifest: DateManifest, counting: ReadonlySet<string>): DateManifest {
   return { ...manifest, segments: manifest.segments.filter(({ name }) => counting.has(name)) }
-}
-
-/**
- * The segments that the manifests list, without superseded ones. Where the epochs differ, only those of the higher one count: it
- * has removed the others.
- */
-function countingSegments(
-  local: DateManifest | undefined,
-  remote: DateManifest | undefined,
-): readonly ManifestSegment[] {
-  const epoch = Math.max(local?.epoch ?? 0, remote?.epoch ?? 0)
-  const [a, b] = [local, remote].map((each) => (each?.epoch === epoch ? each.segments : []))
-  return withoutSuperseded(unionOfSegments(a!, b!))
 }
 
 /** Drops slices whose messages are in another segment of the list. */

@@ -118,9 +118,7 @@ export class S3Store implements ObjectStore {
       const wanted = { Bucket: this.#bucket, Prefix: this.#prefix + (options.prefix ?? ''), ...place }
       const page = await this.#inTime(signal, (limited) =>
         this.#client.send(new ListObjectsV2Command(wanted), limited),
-      ).catch((error: unknown) => {
-        throw this.#named(error)
-      })
+      )
       // A page of a proxy or of another service would count as an empty bucket.
       if (page.Name === undefined && page.IsTruncated === undefined && page.Contents === undefined)
         throw new Error(
@@ -160,7 +158,7 @@ export class S3Store implements ObjectStore {
       }
     } catch (error) {
       if (storageStatusOf(error) === 404) return undefined
-      throw this.#named(error)
+      throw error
     }
   }
 
@@ -172,7 +170,7 @@ export class S3Store implements ObjectStore {
     const reply = await this.#inTime(signal, (limited) => this.#client.send(wanted, limited)).catch(
       (error: unknown) => {
         const isOther = [404, 412, 416].includes(storageStatusOf(error) ?? 0)
-        throw isOther ? new ObjectChanged(object.key) : this.#named(error)
+        throw isOther ? new ObjectChanged(object.key) : error
       },
     )
     const body = reply.Body as Readable
@@ -272,7 +270,7 @@ export class S3Store implements ObjectStore {
       await this.#inTime(signal, (limited) => this.#client.send(copy, limited))
     } catch (error) {
       const status = storageStatusOf(error)
-      throw status === 404 || status === 412 ? new ObjectChanged(key) : this.#named(error)
+      throw status === 404 || status === 412 ? new ObjectChanged(key) : error
     }
   }
 
@@ -282,7 +280,7 @@ export class S3Store implements ObjectStore {
         this.#client.send(new DeleteObjectCommand(this.#place(key)), limited),
       )
     } catch (error) {
-      if (storageStatusOf(error) !== 404) throw this.#named(error)
+      if (storageStatusOf(error) !== 404) throw error
     }
   }
 
@@ -318,7 +316,7 @@ export class S3Store implements ObjectStore {
     } catch (error) {
       free()
       signal?.throwIfAborted()
-      if (!isLate) throw error
+      if (!isLate) throw this.#named(error)
       throw new Error(`${this.name}: no complete answer within ${SYNC_ANSWER_MS_MAX / 1000} s`, {
         cause: error,
       })

@@ -49,90 +49,73 @@ interface JournalText {
 
 const TEXTS = new Map<string, JournalText>()
 
-export class SyncJournal {
-  readonly #path: string
-  readonly #text: JournalText
-  readonly #file: FileHandle
+export type SyncJournal = Awaited<ReturnType<typeof openJournal>>
 
-  private constructor(path: string, text: JournalText, file: FileHandle) {
-    this.#path = path
-    this.#text = text
-    this.#file = file
-  }
-
-  /** Opens the journal of a lake and a remote place, in one direction; rewrites it when most of it is outdated. */
-  static async open(lake: string, name: string): Promise<SyncJournal> {
-    const path = journalPath(lake, name)
-    await mkdir(join(lake, '.sync'), { recursive: true })
-    await removeStaleTemporaries(join(lake, '.sync'))
-    return inTurn(path, async (text) => {
-      let file = await open(path, 'a+')
-      try {
-        const sizeBytes = await readAdded(text, file)
-        // Separates the next line from an incomplete one, which a killed process or a full disk has left.
-        if (text.readBytes < sizeBytes) await file.appendFile('\n')
-        const isOutdated =
-          text.lineCount > Math.max(JOURNAL_GROWTH_MAX * text.records.size, JOURNAL_LINES_MIN)
-        // Another writer that has it open would continue to write to the old file.
-        if (isOutdated && text.openCount === 0) {
-          await rewrite(path, text.records)
-          await file.close()
-          file = await open(path, 'a+')
-          const { size } = await file.stat()
-          Object.assign(text, {
-            fileId: await fileIdOf(file),
-            readBytes: size,
-            lineCount: text.records.size,
-          })
-        }
-      } catch (error) {
-        await file.close()
-        throw error
-      }
-      text.openCount += 1
-      return new SyncJournal(path, text, file)
-    })
-  }
-
-  /** Reads a journal without writing to it; empty if there is none. */
-  static async read(lake: string, name: string): Promise<ReadonlyMap<string, SyncRecord>> {
-    return inTurn(journalPath(lake, name), async (text, path) => {
-      const file = await open(path).catch(() => undefined)
-      if (file === undefined) return new Map()
-      await readAdded(text, file).finally(() => file.close())
-      return text.records
-    })
-  }
-
-  get(key: string): SyncRecord | undefined {
-    return this.#text.records.get(key)
-  }
-
-  /** Notes a content before it is written, so that the file is known as its own even after a crash. */
-  async noteOwn(key: string, sha256: string): Promise<void> {
-    const known = this.#text.records.get(key) ?? NOTHING_KNOWN
-    const own = [...known.own.filter((digest) => digest !== sha256), sha256]
-    await this.#set(key, { ...known, own: own.slice(-SYNC_OWN_DIGESTS_MAX) })
-  }
-
-  /** Notes that two versions hold the same bytes. */
-  async noteEqual(key: string, sourceVersion: string, targetVersion: string): Promise<void> {
-    await this.#set(key, { sourceVersion, targetVersion, own: this.#text.records.get(key)?.own ?? [] })
-  }
-
-  async close(): Promise<void> {
-    this.#text.openCount -= 1
-    await this.#file.close()
-  }
-
-  async #set(key: string, record: SyncRecord): Promise<void> {
-    this.#text.records.set(key, record)
+/** Opens the journal of a lake and a remote place, in one direction; rewrites it when most of it is outdated. */
+export async function openJournal(lake: string, name: string) {
+  const path = journalPath(lake, name)
+  await mkdir(join(lake, '.sync'), { recursive: true })
+  await removeStaleTemporaries(join(lake, '.sync'))
+  const { text, file } = await inTurn(path, openCurrent)
+  const set = async (key: string, record: SyncRecord): Promise<void> => {
+    text.records.set(key, record)
     // One call for one line: lines of parallel transfers do not mix.
-    await this.#file.appendFile(lineOf(key, record)).catch((error: Error) => {
+    await file.appendFile(lineOf(key, record)).catch((error: Error) => {
       // Without a path the error would count as one of the store that the transfer writes to.
-      throw Object.assign(error, { path: this.#path })
+      throw Object.assign(error, { path })
     })
   }
+  return {
+    get: (key: string): SyncRecord | undefined => text.records.get(key),
+    /** Notes a content before it is written, so that the file is known as its own even after a crash. */
+    async noteOwn(key: string, sha256: string): Promise<void> {
+      const known = text.records.get(key) ?? NOTHING_KNOWN
+      const own = [...known.own.filter((digest) => digest !== sha256), sha256]
+      await set(key, { ...known, own: own.slice(-SYNC_OWN_DIGESTS_MAX) })
+    },
+    /** Notes that two versions hold the same bytes. */
+    async noteEqual(key: string, sourceVersion: string, targetVersion: string): Promise<void> {
+      await set(key, { sourceVersion, targetVersion, own: text.records.get(key)?.own ?? [] })
+    },
+    async close(): Promise<void> {
+      text.openCount -= 1
+      await file.close()
+    },
+  }
+}
+
+/** Opens the file and reads what is new in it. */
+async function openCurrent(text: JournalText, path: string) {
+  let file = await open(path, 'a+')
+  try {
+    const sizeBytes = await readAdded(text, file)
+    // Separates the next line from an incomplete one, which a killed process or a full disk has left.
+    if (text.readBytes < sizeBytes) await file.appendFile('\n')
+    const isOutdated = text.lineCount > Math.max(JOURNAL_GROWTH_MAX * text.records.size, JOURNAL_LINES_MIN)
+    // Another writer that has it open would continue to write to the old file.
+    if (isOutdated && text.openCount === 0) {
+      await rewrite(path, text.records)
+      await file.close()
+      file = await open(path, 'a+')
+      const { size } = await file.stat()
+      Object.assign(text, { fileId: await fileIdOf(file), readBytes: size, lineCount: text.records.size })
+    }
+  } catch (error) {
+    await file.close()
+    throw error
+  }
+  text.openCount += 1
+  return { text, file }
+}
+
+/** Reads a journal without writing to it; empty if there is none. */
+export async function readJournal(lake: string, name: string): Promise<ReadonlyMap<string, SyncRecord>> {
+  return inTurn(journalPath(lake, name), async (text, path) => {
+    const file = await open(path).catch(() => undefined)
+    if (file === undefined) return new Map()
+    await readAdded(text, file).finally(() => file.close())
+    return text.records
+  })
 }
 
 /** Whether this synchronization wrote the target's object, or found it to be the same. */

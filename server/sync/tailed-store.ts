@@ -123,7 +123,8 @@ export class TailedStore implements ObjectStore {
     const { blocks, fromByte, tail } = await compareBlocks(head, open, before?.blocks ?? [], options.signal)
     const lastBytes = sharedBlocks(before?.lastBlocks ?? [], blocks) * BLOCK_BYTES
     const excessBytes = (before?.excessBytes ?? 0) + Math.max(0, lastBytes - fromByte)
-    if (isOwn && tail !== undefined && excessBytes <= head.sizeBytes && this.#isAlone(key, before)) {
+    const isAlone = isOwn && this.#isOpen(key) && this.#nowMs() >= before.sharedUntilMs
+    if (isAlone && tail !== undefined && excessBytes <= head.sizeBytes) {
       const written = await this.#putTail(head, tail, before.etag, { ...options, replaces: tailEtag ?? null })
       Object.assign(before, { lastBlocks: blocks, excessBytes })
       return { ...written, version: versionOf(before.etag, written.version) }
@@ -153,10 +154,6 @@ export class TailedStore implements ObjectStore {
 
   close(): void {
     this.#store.close()
-  }
-
-  #isAlone(key: string, { sharedUntilMs }: Base): boolean {
-    return this.#isOpen(key) && this.#nowMs() >= sharedUntilMs
   }
 
   #isOpen(key: string): boolean {

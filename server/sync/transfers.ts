@@ -21,7 +21,7 @@ import {
   type WrittenObject,
 } from './object-store.ts'
 import { conflictOf, isSampleObject } from './replacement.ts'
-import { SyncJournal, wasWritten } from './sync-journal.ts'
+import { openJournal, readJournal, type SyncJournal, wasWritten } from './sync-journal.ts'
 import { SyncConflict, SyncReport } from './sync-report.ts'
 
 export type Direction = 'pull' | 'push'
@@ -51,8 +51,6 @@ export interface TransferOptions {
    * lake lacks.
    */
   readonly direction: Direction
-  readonly journal: SyncJournal
-  readonly report: SyncReport
   readonly clock: Clock
   readonly signal: AbortSignal
   readonly parallel?: number | undefined
@@ -81,12 +79,16 @@ const REMOVAL = 'Remove the object: the next push of a lake that has it writes i
 
 export class Transfers {
   readonly options: TransferOptions
+  readonly journal: SyncJournal
+  readonly report: SyncReport
   readonly local: DirectoryStore
   readonly remote: ObjectStore
   readonly isPush: boolean
 
-  private constructor(options: TransferOptions) {
+  private constructor(options: TransferOptions, journal: SyncJournal) {
     this.options = options
+    this.journal = journal
+    this.report = new SyncReport(options.lake)
     this.local = new DirectoryStore(options.lake)
     this.remote = options.remote
     this.isPush = options.direction === 'push'
@@ -94,15 +96,14 @@ export class Transfers {
 
   /** Does the work of one synchronization, with the journal of its direction, and resolves to its report. */
   static async run(
-    options: Omit<TransferOptions, 'journal' | 'report'>,
+    options: TransferOptions,
     work: (transfers: Transfers) => Promise<void>,
   ): Promise<SyncReport> {
-    const { lake, direction, remote } = options
-    const journal = await SyncJournal.open(lake, `${direction} ${remote.name}`)
-    const report = new SyncReport(lake)
+    const journal = await openJournal(options.lake, `${options.direction} ${options.remote.name}`)
     try {
-      await work(new Transfers({ ...options, journal, report }))
-      return report
+      const transfers = new Transfers(options, journal)
+      await work(transfers)
+      return transfers.report
     } finally {
       await journal.close()
     }
@@ -126,7 +127,7 @@ export class Transfers {
   async note(key: string, own: NonNullable<Version>, other: NonNullable<Version>): Promise<void> {
     if (this.isNoted(key, own, other)) return
     const [source, target] = this.isPush ? [own, other] : [other, own]
-    await this.options.journal.noteEqual(key, source.version, target.version)
+    await this.journal.noteEqual(key, source.version, target.version)
   }
 
   /** Whether both sides hold the same bytes, or the lake has lost the object. */
@@ -146,13 +147,13 @@ export class Transfers {
 
   /** Whether this lake has written the object. */
   hasWritten(key: string): boolean {
-    return (this.options.journal.get(key)?.own.length ?? 0) > 0
+    return (this.journal.get(key)?.own.length ?? 0) > 0
   }
 
   /** Whether the lake's file has the bytes that this pull wrote. */
   async isPulled(key: string): Promise<boolean> {
     const { sha256 } = (await this.local.head(key, this.options.signal)) ?? {}
-    const { own = [] } = this.options.journal.get(key) ?? {}
+    const { own = [] } = this.journal.get(key) ?? {}
     return typeof sha256 === 'string' && own.includes(sha256)
   }
 
@@ -161,23 +162,23 @@ export class Transfers {
    * @param work gets the number of the attempt
    */
   async retry(key: string, work: (attempt: number) => Promise<unknown>): Promise<void> {
-    const { clock, signal, report } = this.options
+    const { clock, signal } = this.options
     await retried(work, { clock, signal, isFinal: isLasting }).catch((error: unknown) => {
       signal.throwIfAborted()
-      report.addError(key, error)
+      this.report.addError(key, error)
     })
   }
 
   /** Transfers a file without raw segments. A partial transfer is resumed. */
   async transfer(key: string, options: CopyOptions = {}): Promise<void> {
-    const { direction, progress, report } = this.options
+    const { direction, progress } = this.options
     let outcome: Outcome | undefined
     await this.retry(key, async (attempt) => {
       // An object that was not listed may exist by now. A second attempt takes every byte from the source.
       const first = attempt === 1 ? options : { ...options, isPresent: true, reusesPrefix: false }
       outcome = await this.copy(key, direction, { isGuarded: true, reusesPrefix: true, ...first })
     })
-    progress?.onObject?.(key, outcome ?? (report.conflictReasons.has(key) ? 'conflict' : 'failed'))
+    progress?.onObject?.(key, outcome ?? (this.report.conflictReasons.has(key) ? 'conflict' : 'failed'))
   }
 
   /**
@@ -186,13 +187,13 @@ export class Transfers {
    */
   async copy(key: string, direction: Direction, options: CopyOptions = {}): Promise<Outcome> {
     const { isGuarded = false, isPresent = true, reusesPrefix = false, expected, heldBecause } = options
-    const { replace = false, signal, progress, report } = this.options
+    const { replace = false, signal, progress } = this.options
     const [from, to] = direction === 'push' ? [this.local, this.remote] : [this.remote, this.local]
     const next = await from.head(key, signal)
     // Gone since the listing. The other side keeps its own.
     if (next === undefined) return 'equal'
     if (isGuarded && direction === 'push' && (await isSampleObject(from, next, signal))) {
-      report.sampleCount += 1
+      this.report.sampleCount += 1
       progress?.onBytes?.(next.sizeBytes)
       return 'sample'
     }
@@ -225,7 +226,9 @@ export class Transfers {
       replaces: present?.version ?? null,
       reusesPrefix,
     }).catch((error: unknown) => {
-      throw error instanceof UnreadableObject ? unreadable(key, `${from.name}/${key}`, error) : error
+      if (!(error instanceof UnreadableObject)) throw error
+      const message = `${from.name}/${key} cannot be read, and the file in the lake can. ${REMOVAL}`
+      throw new SyncConflict(key, message, { cause: error })
     })
     const [a, b] = direction === 'push' ? [next, written] : [written, next]
     await this.note(key, a, b)
@@ -283,7 +286,7 @@ export class Transfers {
 
   async remove(store: ObjectStore, key: string): Promise<void> {
     await store.remove(key, this.options.signal)
-    this.options.report.removedCount += 1
+    this.report.removedCount += 1
   }
 
   async #put(
@@ -292,7 +295,7 @@ export class Transfers {
     options: WriteOptions,
     into: ObjectStore = direction === 'push' ? this.remote : this.local,
   ): Promise<WrittenObject> {
-    const { signal, progress, report, journal } = this.options
+    const { signal, progress } = this.options
     const from = direction === 'push' ? this.local : this.remote
     let doneBytes = 0
     try {
@@ -304,11 +307,11 @@ export class Transfers {
           progress?.onBytes?.(count)
         },
         beforeVisible: async (sha256) => {
-          if ((direction === 'push') === this.isPush) await journal.noteOwn(head.key, sha256)
+          if ((direction === 'push') === this.isPush) await this.journal.noteOwn(head.key, sha256)
         },
       })
-      report.transferredCount += 1
-      report.transferredBytes += head.sizeBytes
+      this.report.transferredCount += 1
+      this.report.transferredBytes += head.sizeBytes
       return written
     } catch (error) {
       progress?.onBytes?.(-doneBytes)
@@ -322,20 +325,20 @@ export class Transfers {
    */
   async #isOwn(present: ObjectHead, direction: Direction): Promise<boolean> {
     const isSame = direction === this.options.direction
-    if (isSame && wasWritten(this.options.journal.get(present.key), present)) return true
+    if (isSame && wasWritten(this.journal.get(present.key), present)) return true
     if (!this.isPush) return false
     const pulled = (await this.#pulled()).get(present.key)
     if (direction === 'pull') return wasWritten(pulled, present)
     return pulled !== undefined && wasWritten({ ...pulled, targetVersion: pulled.sourceVersion }, present)
   }
 
-  #pulled(): ReturnType<typeof SyncJournal.read> {
-    return SyncJournal.read(this.options.lake, `pull ${this.remote.name}`)
+  #pulled(): ReturnType<typeof readJournal> {
+    return readJournal(this.options.lake, `pull ${this.remote.name}`)
   }
 
   /** The versions in the journal. The lake is the source of a push and the target of a pull. */
   #known(key: string): { own: string | null | undefined; other: string | null | undefined } {
-    const { sourceVersion, targetVersion } = this.options.journal.get(key) ?? {}
+    const { sourceVersion, targetVersion } = this.journal.get(key) ?? {}
     return this.isPush
       ? { own: sourceVersion, other: targetVersion }
       : { own: targetVersion, other: sourceVersion }
@@ -344,12 +347,6 @@ export class Transfers {
 
 function isLasting(error: unknown): boolean {
   return error instanceof SyncConflict && !error.mayPass
-}
-
-/** A conflict about an object that cannot be read, which would replace a lake file that can. */
-function unreadable(key: string, name: string, cause: Error): SyncConflict {
-  const message = `${name} cannot be read, and the file in the lake can. ${REMOVAL}`
-  return new SyncConflict(key, message, { cause })
 }
 
 /** A conflict about a damaged object of the remote place. The remedy in `cause` is for the lake, so it is replaced. */

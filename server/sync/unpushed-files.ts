@@ -5,7 +5,7 @@ import { FOLD_STATE_NAME } from '../fold/fold-state.ts'
 import { DirectoryStore } from './directory-store.ts'
 import { isRawKey, listAll } from './object-store.ts'
 import { isSampleObject } from './replacement.ts'
-import { SyncJournal } from './sync-journal.ts'
+import { readJournal } from './sync-journal.ts'
 
 /**
  * The sorted keys of the files, without samples, which are never pushed.
@@ -17,7 +17,7 @@ export async function unpushedFiles(
   remoteName: string,
   raw = true,
 ): Promise<readonly string[]> {
-  const journal = await SyncJournal.read(lake, `push ${remoteName}`)
+  const journal = await readJournal(lake, `push ${remoteName}`)
   const local = new DirectoryStore(lake)
   const keys: string[] = []
   for (const { key, version } of (await listAll(local, undefined, { raw })).values()) {

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { pino } from 'pino'
-import { RecorderTask } from '../../server/collect/recorder-task.ts'
+import { recorderTask } from '../../server/collect/recorder-task.ts'
 import { LocalKalshi } from '../support/local-kalshi.ts'
 import { checkAgainst, eventually, readSeries, TEST_CREDENTIALS } from '../support/recorder-harness.ts'
 import { onSmallDisk, type SmallDisk } from '../support/small-disk.ts'
@@ -26,7 +26,7 @@ const CLOCK = {
 
 interface World {
   readonly exchange: LocalKalshi
-  readonly task: RecorderTask
+  readonly task: ReturnType<typeof recorderTask>
   readonly lake: string
   readonly errors: string[]
 }
@@ -52,7 +52,7 @@ async function recording(
     kalshi: { series: ['KXHIGHNY'], credentials: TEST_CREDENTIALS, socketUrl, restUrl },
     polymarket: undefined,
   }
-  const task = new RecorderTask({ recording: config, exchange: 'kalshi', logger, clock: CLOCK })
+  const task = recorderTask({ recording: config, exchange: 'kalshi', logger, clock: CLOCK })
   const stopping = new AbortController()
   const running = task.run(stopping.signal)
   try {

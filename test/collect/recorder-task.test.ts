@@ -5,7 +5,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { pino } from 'pino'
-import { RecorderTask } from '../../server/collect/recorder-task.ts'
+import { recorderTask } from '../../server/collect/recorder-task.ts'
 import { ManualClock } from '../support/manual-clock.ts'
 import { TEST_CREDENTIALS } from '../support/recorder-harness.ts'
 import { temporaryDirectory } from '../support/temporary-lake.ts'
@@ -25,7 +25,7 @@ test('an error that ends each try is logged at once, then once an hour with its 
     socketUrl: 'ws://127.0.0.1:9',
     restUrl: '',
   }
-  const task = new RecorderTask({
+  const task = recorderTask({
     recording: { lake, workDirectory: join(file, 'work'), userAgent: 'bookcast-test', kalshi },
     exchange: 'kalshi',
     logger: pino({ base: null }, { write: (line: string) => void lines.push(JSON.parse(line)) }),

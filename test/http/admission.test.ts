@@ -2,12 +2,12 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Admission, type AdmissionOptions } from '../../server/http/admission.ts'
+import { admission, type Admission, type AdmissionOptions } from '../../server/http/admission.ts'
 import { sha256Hex } from '../../server/http/api-keys.ts'
 import { clientAddress } from '../../server/http/client-address.ts'
-import { CorsPolicy } from '../../server/http/cors.ts'
+import { corsPolicy } from '../../server/http/cors.ts'
 import { type Access, defineEndpoint, jsonReply } from '../../server/http/endpoint.ts'
-import { RateLimiter } from '../../server/http/rate-limiter.ts'
+import { rateLimiter } from '../../server/http/rate-limiter.ts'
 import { startEndpoints } from '../support/endpoint-server.ts'
 import { readProblem } from '../support/test-server.ts'
 
@@ -26,12 +26,12 @@ const KEYS = [
   { name: 'second', sha256: sha256Hex('another-key') },
 ]
 
-function admission(options: Partial<AdmissionOptions>): Admission {
-  return new Admission({ apiKeys: [], rateLimit: null, trustedProxies: 0, ...options })
+function admissionWith(options: Partial<AdmissionOptions>): Admission {
+  return admission({ apiKeys: [], rateLimit: null, trustedProxies: 0, ...options })
 }
 
 test('requires a key for data endpoints and for nothing else', async (t) => {
-  const { url, logged } = await startEndpoints(t, ENDPOINTS, { admission: admission({ apiKeys: KEYS }) })
+  const { url, logged } = await startEndpoints(t, ENDPOINTS, { admission: admissionWith({ apiKeys: KEYS }) })
   for (const headers of [
     { authorization: `Bearer ${KEY}` },
     { authorization: `bearer  ${KEY}` },
@@ -61,7 +61,7 @@ test('requires a key for data endpoints and for nothing else', async (t) => {
 
 test('refuses the request beyond the burst with 429, but never a probe', async (t) => {
   const limit = { perSecond: 0.001, burst: 3 }
-  const { url } = await startEndpoints(t, ENDPOINTS, { admission: admission({ rateLimit: limit }) })
+  const { url } = await startEndpoints(t, ENDPOINTS, { admission: admissionWith({ rateLimit: limit }) })
   for (const path of ['/data', '/public', '/nothing']) await fetch(url + path)
   const refused = await fetch(`${url}/data`)
   assert.equal(refused.status, 429)
@@ -73,7 +73,7 @@ test('refuses the request beyond the burst with 429, but never a probe', async (
 
 test('limits the rate per key, and per address without a key', async (t) => {
   const { url } = await startEndpoints(t, ENDPOINTS, {
-    admission: admission({ apiKeys: KEYS, rateLimit: { perSecond: 0.001, burst: 1 } }),
+    admission: admissionWith({ apiKeys: KEYS, rateLimit: { perSecond: 0.001, burst: 1 } }),
   })
   const status = async (key: string): Promise<number> =>
     (await fetch(`${url}/data`, { headers: { 'x-api-key': key } })).status
@@ -95,6 +95,8 @@ test('trusts as many entries of X-Forwarded-For as there are trusted proxies', (
     ['10.0.0.1', 'no address', 1, '10.0.0.1'],
     ['::ffff:9.9.9.9', '', 0, '9.9.9.9'],
     ['0000:0000:0000:0000:0000:ffff:7f00:0001', '', 0, '127.0.0.1'],
+    ['10.0.0.1', '::ffff:7f00:1', 1, '127.0.0.1'],
+    ['10.0.0.1', '::1:2:3:4:5:6.7.8.9', 1, '0:1:2:3::/64'],
     ['2001:db8:1:2:3:4:5:6', '', 0, '2001:db8:1:2::/64'],
     ['2001:0db8:0001:0002::1', '', 0, '2001:db8:1:2::/64'],
     ['10.0.0.1', '2001:db8::7', 1, '2001:db8:0:0::/64'],
@@ -105,21 +107,21 @@ test('trusts as many entries of X-Forwarded-For as there are trusted proxies', (
 
 test('a bucket refills over time up to its burst, and the number of remembered clients is bounded', () => {
   let nowMs = 0
-  const limiter = new RateLimiter({ perSecond: 2, burst: 4 }, { nowMs: () => nowMs, clientsMax: 3 })
-  const takeMany = (count: number): number[] => Array.from({ length: count }, () => limiter.take('a'))
+  const take = rateLimiter({ perSecond: 2, burst: 4 }, { nowMs: () => nowMs, clientsMax: 3 })
+  const takeMany = (count: number): number[] => Array.from({ length: count }, () => take('a'))
   assert.deepEqual(takeMany(5), [0, 0, 0, 0, 1])
   nowMs += 500
   assert.deepEqual(takeMany(2), [0, 1])
   nowMs += 1_000_000
   assert.deepEqual(takeMany(5), [0, 0, 0, 0, 1])
-  for (const client of ['b', 'c', 'a', 'd']) limiter.take(client)
-  assert.equal(limiter.clientCount, 3)
-  assert.equal(limiter.take('a'), 1, 'the client in use is not the one forgotten')
+  for (const client of ['b', 'b', 'b', 'b', 'c', 'a', 'd']) take(client)
+  assert.equal(take('a'), 1, 'the client in use is not the one forgotten')
+  assert.equal(take('b'), 0, 'the client unseen for longest is forgotten')
 })
 
 test('names an allowed origin and answers its preflight; others get no permission', async (t) => {
-  const cors = new CorsPolicy(['https://charts.example'])
-  const { url } = await startEndpoints(t, ENDPOINTS, { cors, admission: admission({ apiKeys: KEYS }) })
+  const cors = corsPolicy(['https://charts.example'])
+  const { url } = await startEndpoints(t, ENDPOINTS, { cors, admission: admissionWith({ apiKeys: KEYS }) })
   const ask = (origin: string, method = 'GET') =>
     fetch(`${url}/public`, { method, headers: { origin, 'access-control-request-method': 'GET' } })
   const allowed = await ask('https://charts.example')
@@ -145,6 +147,6 @@ test('sends no cross-origin headers unless configured, and * when * is configure
   const silent = await fetch(`${closed.url}/data`, { headers })
   assert.equal(silent.headers.get('access-control-allow-origin'), null)
   assert.equal(silent.headers.get('vary'), null)
-  const open = await startEndpoints(t, ENDPOINTS, { cors: new CorsPolicy(['*']) })
+  const open = await startEndpoints(t, ENDPOINTS, { cors: corsPolicy(['*']) })
   assert.equal((await fetch(`${open.url}/data`, { headers })).headers.get('access-control-allow-origin'), '*')
 })

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { test } from 'node:test'
-import { ConnectionShares, establishedConnections } from '../../server/http/connection-shares.ts'
+import { connectionShares, establishedConnections } from '../../server/http/connection-shares.ts'
 import { startHttpServer } from '../../server/http/http-server.ts'
 import { patternBytes } from '../support/byte-pattern.ts'
 import { startTestServer, until } from '../support/test-server.ts'
@@ -79,7 +79,7 @@ test('one address has a tenth of the connections, closed ones make room, and beh
 
 test('without close events a client gets its whole share again at once, and little more', () => {
   let established = 0
-  const shares = new ConnectionShares(100, () => new Map([['127.0.0.1', established]]))
+  const shares = connectionShares(100, () => new Map([['127.0.0.1', established]]))
   for (let round = 0; round < 3; round += 1) {
     // The kernel lists all connections before the server accepts the first one.
     established = 100
@@ -118,7 +118,7 @@ test('the kernel counts connections by IPv4 and IPv6 address', async (t) => {
 
 test('a client may send its next request after the last byte of a sized body, before the server has ended the body', async (t) => {
   const bytes = patternBytes(1_000)
-  const head = { status: 200, headers: {}, commonHeaders: {} }
+  const head = { status: 200, headers: {} }
   let handled = 0
   const server = await startHttpServer({ host: '127.0.0.1', port: 0, stallTimeoutMs: 60_000 }, (exchange) => {
     const count = ++handled

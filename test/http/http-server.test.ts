@@ -13,7 +13,7 @@ async function serveInProcess(prelude: string, variable?: string) {
     ${prelude}
     const { httpAdapter, startHttpServer } = await import('${SERVER.href}')
     const { library, reason } = await httpAdapter()
-    const head = { status: 200, headers: {}, commonHeaders: {} }
+    const head = { status: 200, headers: {} }
     const options = { host: '127.0.0.1', port: 0, stallTimeoutMs: 1000 }
     const body = new TextEncoder().encode('served')
     const server = await startHttpServer(options, (exchange) => exchange.sendWhole(head, body))

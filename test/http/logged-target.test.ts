@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { connect } from 'node:net'
 import { once } from 'node:events'
 import { test } from 'node:test'
-import { Admission } from '../../server/http/admission.ts'
+import { admission } from '../../server/http/admission.ts'
 import { sha256Hex } from '../../server/http/api-keys.ts'
 import { defineEndpoint, jsonReply } from '../../server/http/endpoint.ts'
 import { loggedTarget } from '../../server/http/logged-target.ts'
@@ -28,8 +28,8 @@ test('hides the values of parameters whose names suggest credentials', () => {
 })
 
 test('hides configured keys anywhere in the target', async (t) => {
-  const admission = new Admission({ apiKeys: KEYS, rateLimit: null, trustedProxies: 0 })
-  const { url, port, logged } = await startEndpoints(t, [], { admission })
+  const options = { admission: admission({ apiKeys: KEYS, rateLimit: null, trustedProxies: 0 }) }
+  const { url, port, logged } = await startEndpoints(t, [], options)
   const encoded = Buffer.from(KEY).toString('hex').replaceAll(/../g, '%$&')
   const targets = [
     `/${KEY}`,

@@ -129,7 +129,7 @@ const BIG = patternBytes(24_000_000)
 /** A server that sends these bytes, and breaks off if they are fewer than the stated length. */
 async function serve(t: TestContext, bytes: Uint8Array, sizeBytes = bytes.length, stallTimeoutMs = 60_000) {
   const ends: unknown[] = []
-  const head = { status: 200, headers: { 'Content-Type': 'text/csv' }, commonHeaders: {} }
+  const head = { status: 200, headers: { 'Content-Type': 'text/csv' } }
   const server = await startHttpServer({ host: '127.0.0.1', port: 0, stallTimeoutMs }, (exchange) => {
     const give = async (): Promise<void> => {
       // Outside the library's handler, as in the server.

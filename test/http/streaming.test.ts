@@ -43,7 +43,7 @@ for (const isAtOnce of [true, false]) {
   const when = isAtOnce ? 'at once' : 'later'
   test(`gives a whole answer longer than all buffers, sent ${when}, to a client that reads late`, async (t) => {
     const body = patternBytes(BIG_BYTES)
-    const head = { status: 200, headers: { 'Content-Type': 'application/octet-stream' }, commonHeaders: {} }
+    const head = { status: 200, headers: { 'Content-Type': 'application/octet-stream' } }
     const options = { host: '127.0.0.1', port: 0, stallTimeoutMs: 60_000 }
     const server = await startHttpServer(options, (exchange) => {
       if (isAtOnce) exchange.sendWhole(head, body)

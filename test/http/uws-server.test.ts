@@ -17,14 +17,14 @@ for (const isHeld of [true, false]) {
     : 'no more than the cork buffer of the library holds'
   test(`writes ${size} at once when the foreign cork is ${isHeld ? 'held' : 'lost'}`, async (t) => {
     if ((await uwsOrSkip(t)) === undefined) return
-    const { ForeignCork } = await import('../../server/http/foreign-cork.ts')
+    const { openForeignCork } = await import('../../server/http/foreign-cork.ts')
     const { startUwsServer } = await import('../../server/http/uws-server.ts')
     // Each write becomes one chunk on the wire.
-    const foreignCork = await ForeignCork.open()
+    const foreignCork = await openForeignCork()
     if (!isHeld) foreignCork.close()
     const body = patternBytes(3_000_000)
     const options = { host: '127.0.0.1', port: 0, stallTimeoutMs: 60_000 }
-    const head = { status: 200, headers: {}, commonHeaders: {} }
+    const head = { status: 200, headers: {} }
     const write = async (sink: BodySink): Promise<void> => {
       for (let start = 0; start < body.length; start += CHUNK_BYTES) {
         await sink.write(body.subarray(start, start + CHUNK_BYTES))

@@ -10,7 +10,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import fc from 'fast-check'
 import { logLosses } from '../../server/metrics/log-losses.ts'
 import { registryOf } from '../../server/metrics/metric-registry.ts'
-import { LineBlocks, LogFile, readableLine } from '../../server/service/log.ts'
+import { lineBlocks, logFile, readableLine } from '../../server/service/log.ts'
 import { LOG_BLOCK_BYTES, LOG_LINE_BYTES_MAX, LOG_WAITING_BYTES_MAX } from '../../shared/limits.ts'
 import { eventually } from '../support/recorder-harness.ts'
 import { onSmallDisk } from '../support/small-disk.ts'
@@ -38,7 +38,7 @@ test('passes every line on, complete and in order, with any length and character
   fc.assert(
     fc.property(fc.array(line, { maxLength: 20 }), (lines) => {
       const sink = new TextCollector()
-      const blocks = new LineBlocks(sink)
+      const blocks = lineBlocks(sink)
       for (const text of lines) blocks.write(`${text}\n`)
       blocks.flushSync()
       assert.equal(sink.writes.join(''), lines.map((text) => `${text}\n`).join(''))
@@ -50,7 +50,7 @@ test('passes every line on, complete and in order, with any length and character
 
 test('gathers many lines into few writes', () => {
   const sink = new TextCollector()
-  const blocks = new LineBlocks(sink)
+  const blocks = lineBlocks(sink)
   for (let index = 0; index < 1000; index += 1) blocks.write(`${'x'.repeat(299)}\n`)
   assert.equal(sink.writes.length, Math.floor(1000 / Math.ceil(LOG_BLOCK_BYTES / 300)))
   blocks.flushSync()
@@ -60,7 +60,7 @@ test('does not delay a single line for long', async () => {
   const sink = new TextCollector()
   const written = new Promise<void>((resolve) => (sink.onWrite = resolve))
   const alive = setInterval(() => {}, 1000)
-  new LineBlocks(sink).write('one line\n')
+  lineBlocks(sink).write('one line\n')
   assert.equal(sink.writes.length, 0)
   await written
   clearInterval(alive)
@@ -94,7 +94,7 @@ test('a log on a full disk buffers a limited number of lines, and writes them co
     const path = join(disk.path, 'log')
     const fd = openSync(path, 'a')
     t.after(() => closeSync(fd))
-    const file = new LogFile(fd)
+    const file = logFile(fd)
     await disk.fill()
     const line = 'x'.repeat(64 * 1024)
     for (let number = 0; number < 400; number += 1) file.write(Buffer.from(`${number} ${line}\n`))
@@ -127,7 +127,7 @@ test('what is flushed is in the file at once, as a process that is killed next n
     closeSync(fd)
     rmSync(directory, { recursive: true })
   })
-  const blocks = new LineBlocks(new LogFile(fd))
+  const blocks = lineBlocks(logFile(fd))
   for (let number = 0, text = ''; number < 200; number += 1) {
     blocks.write(`${number}\n`)
     blocks.flushSync()
@@ -138,9 +138,9 @@ test('what is flushed is in the file at once, as a process that is killed next n
 
 test('a flush waits for a slow reader as long as it reads', async () => {
   const program = `
-    const { LogFile } = await import(${JSON.stringify(import.meta.resolve('../../server/service/log.js'))})
+    const { logFile } = await import(${JSON.stringify(import.meta.resolve('../../server/service/log.js'))})
     process.stderr.on('error', () => {})
-    const file = new LogFile(2)
+    const file = logFile(2)
     for (let number = 0; number < 200; number++) file.write(Buffer.from(number + ' ' + 'x'.repeat(16384) + '\\n'))
     file.flushSync()`
   const child = spawn(process.execPath, ['--input-type=module', '-e', program], {

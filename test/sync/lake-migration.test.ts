@@ -19,7 +19,7 @@ import { DataDirectoryLock } from '../../server/storage/data-directory-lock.ts'
 import { migrateBucket, migrateDirectory } from '../../server/sync/lake-migration.ts'
 import { syncLake } from '../../server/sync/lake-sync.ts'
 import type { S3Store } from '../../server/sync/s3-store.ts'
-import { SyncJournal } from '../../server/sync/sync-journal.ts'
+import { openJournal } from '../../server/sync/sync-journal.ts'
 import { TailedStore } from '../../server/sync/tailed-store.ts'
 import { runs } from '../support/effort.ts'
 import { bytesOf, readTree, writeTree } from '../support/lake-tree.ts'
@@ -231,7 +231,7 @@ test('after the migration of a lake and its bucket, nothing is transferred or co
   const { old } = oldTree(3)
   await writeTree(lake, old)
   const store = server.store()
-  const journal = await SyncJournal.open(lake, `push ${store.name}`)
+  const journal = await openJournal(lake, `push ${store.name}`)
   for (const [key, bytes] of Object.entries(old)) {
     const version = (await new DirectoryStore(lake).stat(key))!.version
     await journal.noteEqual(key, version, await put(store, key, Buffer.from(bytes)))

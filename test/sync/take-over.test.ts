@@ -15,7 +15,7 @@ import { WAL_KIND } from '../../server/recorder/wal-record.ts'
 import { DirectoryStore } from '../../server/sync/directory-store.ts'
 import { syncLake } from '../../server/sync/lake-sync.ts'
 import { isRecorded, pullOpenDates, pushNewSegments } from '../../server/sync/open-dates.ts'
-import { SyncJournal } from '../../server/sync/sync-journal.ts'
+import { openJournal } from '../../server/sync/sync-journal.ts'
 import { delta, snapshot } from '../support/kalshi-frames.ts'
 import { makeOld } from '../support/lob-files.ts'
 import { readSeries } from '../support/recorder-harness.ts'
@@ -102,7 +102,7 @@ test('a synchronization never replaces a file of version 0.1 whose rows are not 
   const path = lobFilePath(lake!, SOURCE, 'KXHIGHNY', TODAY)
   makeOld(path)
   const before = await readFile(path)
-  const journal = await SyncJournal.open(lake!, `push ${remote.name}`)
+  const journal = await openJournal(lake!, `push ${remote.name}`)
   const pushed = createHash('sha256').update(before).digest('hex')
   const key = `lob/source=${SOURCE}/series=KXHIGHNY/date=${TODAY}/lob.parquet`
   await journal.noteOwn(key, pushed)
