@@ -147,6 +147,11 @@ class NodeExchange extends ReceivedRequest implements Exchange {
   }
 }
 
+/** Whether an answer is still being sent. */
+function isBusy({ current }: Connection): boolean {
+  return current !== undefined && !current.isGiven
+}
+
 /** Whether only the method is unknown, or the target has non-ASCII characters: the lifecycle's error text is clearer then. */
 function isOdd({ code }: ParserError, requestLine = ''): boolean {
   if (code === 'HPE_INVALID_METHOD') return /^[A-Za-z]+ \//.test(requestLine)
@@ -207,7 +212,7 @@ export async function startNodeServer(
     const connection = connectionOf(request.socket)
     // Bytes after a refused request are not a request.
     if (connection.isCondemned) return
-    if (connection.current !== undefined && !connection.current.isGiven) {
+    if (isBusy(connection)) {
       connection.isCondemned = true
       request.socket.destroy()
       return
@@ -230,7 +235,14 @@ export async function startNodeServer(
     onParserError(error, socket as Socket, connectionOf(socket as Socket), handler),
   )
   server.on('connect', (request, socket) => {
-    connectionOf(request.socket).isCondemned = true
+    // Node has stopped listening for errors of this socket; one without a listener would end the process.
+    socket.on('error', () => socket.destroy())
+    const connection = connectionOf(request.socket)
+    connection.isCondemned = true
+    if (isBusy(connection)) {
+      socket.destroy()
+      return
+    }
     const line = `${request.method} ${request.url} HTTP/1.1`
     handler(new LastRequest(socket, request.socket.remoteAddress ?? '', [line]))
   })

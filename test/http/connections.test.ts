@@ -4,9 +4,12 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { test } from 'node:test'
+import { setTimeout } from 'node:timers/promises'
 import { connectionShares, establishedConnections } from '../../server/http/connection-shares.ts'
+import { defineEndpoint, jsonReply } from '../../server/http/endpoint.ts'
 import { startHttpServer } from '../../server/http/http-server.ts'
 import { patternBytes } from '../support/byte-pattern.ts'
+import { startEndpoints } from '../support/endpoint-server.ts'
 import { startTestServer, until } from '../support/test-server.ts'
 
 const CONNECTIONS_MAX = 5
@@ -142,4 +145,39 @@ test('a client may send its next request after the last byte of a sized body, be
   await until(() => answers() === 1)
   socket.write(REQUEST)
   await until(() => answers() === 2)
+})
+
+test('clients that reset their connection after CONNECT do not end the server', async (t) => {
+  const { server } = await startTestServer(t)
+  for (let count = 0; count < 50; count += 1) {
+    const socket = connect(server.port, '127.0.0.1').on('error', () => {})
+    await once(socket, 'connect')
+    socket.write('CONNECT host:1 HTTP/1.1\r\nHost: test\r\n\r\n')
+    await new Promise((resolve) => setImmediate(resolve))
+    socket.resetAndDestroy()
+  }
+  const socket = connect(server.port, '127.0.0.1')
+  t.after(() => socket.destroy())
+  socket.write(REQUEST)
+  assert.match(await firstWords(socket), /^HTTP\/1\.1 200/)
+})
+
+test('CONNECT behind a request that is being answered closes the connection', async (t) => {
+  const { port } = await startEndpoints(t, [
+    defineEndpoint({
+      path: '/late',
+      summary: 'late',
+      parameters: [],
+      handle: async () => {
+        await setTimeout(100)
+        return jsonReply('late')
+      },
+    }),
+  ])
+  const socket = connect(port, '127.0.0.1').on('error', () => {})
+  let text = ''
+  socket.on('data', (part: Buffer) => (text += part.toString('latin1')))
+  socket.write('GET /late HTTP/1.1\r\nHost: test\r\n\r\nCONNECT host:1 HTTP/1.1\r\nHost: test\r\n\r\n')
+  await once(socket, 'close')
+  assert.doesNotMatch(text, /HTTP\/1\.1 4/)
 })
