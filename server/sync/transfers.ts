@@ -5,6 +5,7 @@ import { mkdir, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { LobSource } from '../../shared/lob-sources.ts'
 import { syncDirectory } from '../lake/durable-file.ts'
+import { temporaryPath } from '../lake/temporary-file.ts'
 import { DamagedSegmentError, verifySegment } from '../raw/segment-reader.ts'
 import type { Clock } from '../tasks/clock.ts'
 import { retried } from '../tasks/retry.ts'
@@ -265,18 +266,20 @@ export class Transfers {
     await this.local.stat(key)
     const head = await this.remote.head(key, signal)
     if (head === undefined) throw new ObjectChanged(key)
-    const directory = join(lake, '.sync', 'taken')
+    // After a kill, a later synchronization removes it.
+    const directory = temporaryPath(join(lake, '.sync', 'taken'))
     const [taken, path] = [directory, lake].map((root) => join(root, ...key.split('/'))) as [string, string]
-    await this.#put(head, 'pull', {}, new DirectoryStore(directory))
     try {
+      await this.#put(head, 'pull', {}, new DirectoryStore(directory))
       await verifySegment(taken, { signal })
+      await mkdir(dirname(path), { recursive: true })
+      await rename(taken, path)
     } catch (error) {
-      await rm(taken, { force: true })
       if (!(error instanceof DamagedSegmentError)) throw error
       throw damagedObject(key, error, error.message.replace(taken, `${this.remote.name}/${key}`))
+    } finally {
+      await rm(directory, { recursive: true, force: true })
     }
-    await mkdir(dirname(path), { recursive: true })
-    await rename(taken, path)
     await syncDirectory(dirname(path))
     const own = await this.local.stat(key)
     if (own === undefined) throw new ObjectChanged(key)
