@@ -21,8 +21,11 @@ export interface WorkerPoolOptions extends TaskThreadOptions {
 
 /** The task with which a thread loads the code for requests. */
 const WARM_TASK = { warm: true } as const
-/** How long a closing pool waits for cancelled tasks, and then for its threads. */
-const THREADS_END_MS_MAX = 5_000
+/**
+ * How long a closing pool waits for cancelled tasks, and then for its threads. Their priority is low: at a load of 9 on two
+ * processors, they took up to 5 s.
+ */
+const THREADS_END_MS_MAX = 10_000
 const TASKS_END_POLL_MS = 5
 
 /** Attempts for a task whose thread was lost before its first output. The second one knows the file. */

@@ -39,7 +39,7 @@ interface ServeProcess {
   readonly child: ChildProcessWithoutNullStreams
   readonly stdout: () => string
   readonly stderr: () => string
-  readonly exit: Promise<number | null>
+  readonly exit: Promise<number | string>
 }
 
 function runServe(t: TestContext, args: readonly string[], env: NodeJS.ProcessEnv = {}): ServeProcess {
@@ -50,7 +50,7 @@ function runServe(t: TestContext, args: readonly string[], env: NodeJS.ProcessEn
   const texts = { stdout: '', stderr: '' }
   child.stdout.setEncoding('utf8').on('data', (text: string) => (texts.stdout += text))
   child.stderr.setEncoding('utf8').on('data', (text: string) => (texts.stderr += text))
-  const exit = once(child, 'close').then(([code]): number | null => code)
+  const exit = once(child, 'close').then(([code, signal]): number | string => code ?? signal)
   return { child, stdout: () => texts.stdout, stderr: () => texts.stderr, exit }
 }
 
